@@ -1,0 +1,266 @@
+import { ago, tenths } from './age.js';
+import type { Factory, IContainer } from './contract.js';
+import { ContainerError, show, showTags } from './errors.js';
+import { instanceCreated, scopeOpened } from './events.js';
+import { explain, type Explanation } from './explain.js';
+import { graph, type Graph } from './graph.js';
+import { MetadataInjector, type Injector } from './inject.js';
+import type { AbstractClass, Key, KnownKey, ServiceMap } from './keys.js';
+import { noteOpening, tracking } from './leaks.js';
+import { close, end, ENDED, leave, start, type Kept } from './lifecycle.js';
+import type { Binding } from './registration.js';
+import { collectionFor, resolverFor, type Frame, type Hooks, type Resolver } from './resolver.js';
+import { cycle } from './plan.js';
+import { checkedTags, Shape } from './shape.js';
+import { DEEPEST, trail, wholeTrail } from './trail.js';
+import { verify, type ScopeDeclaration } from './verify.js';
+
+export interface ScopeOptions {
+  /** What the scope is for, such as `request`; predicates of registrations look at these. */
+  readonly tags?: readonly string[];
+}
+
+/**
+ * A scope: it makes instances, keeps those that are its own, and ends them. The application's container is the outermost scope.
+ *
+ * @example
+ * ```ts
+ * const app = new Container(new MetadataInjector(), { tags: ['application'] });
+ * app.addRegistration(Registration.fromFactory(() => new Date()).pipe(singleton(), scope(hasTag('request'))).to('IStart'));
+ *
+ * await using request = app.createScope({ tags: ['request'] });
+ * request.resolve<Date>('IStart');
+ * ```
+ */
+export class Container implements IContainer, AsyncDisposable {
+  /** @internal */ shape: Shape;
+  /** @internal */ slots: unknown[];
+  /** @internal */ closed = false;
+  /** @internal */ ending: Promise<void> | undefined = undefined;
+  /** @internal */ starting: Promise<void> | undefined = undefined;
+  /** @internal What is to be ended, the newest first. */ kept: Kept | undefined = undefined;
+  /** @internal The live children are a list: the newest, the one older than it, and so on. */ newest: Container | undefined = undefined;
+  /** @internal */ older: Container | undefined = undefined;
+  /** @internal */ newer: Container | undefined = undefined;
+  /** @internal */ readonly opened: number = tenths();
+
+  constructor(options?: ScopeOptions);
+  constructor(injector?: Injector, options?: ScopeOptions);
+  /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
+  constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
+    this.parent = parent;
+    this.shape = shape ?? rootShape(first, second);
+    this.slots = new Array<unknown>(Math.min(this.shape.slots.size, MOST_SLOTS_AHEAD));
+  }
+
+  /** The scope around this one. */
+  readonly parent: Container | undefined;
+
+  get tags(): readonly string[] {
+    return this.shape.tags;
+  }
+
+  hasTag(tag: string): boolean {
+    return this.shape.hasTag(tag);
+  }
+
+  /** True from the call of `dispose()` on, of this scope or one around it. */
+  get disposed(): boolean {
+    return this.closed;
+  }
+
+  /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
+  addRegistration(...registrations: readonly Binding[]): this {
+    this.check('addRegistration');
+    for (const binding of registrations)
+      if (!('key' in binding)) throw new ContainerError('AMBIT_BAD_REGISTRATION', { about: 'a registration has no key', hint: 'end it with .to(key)' });
+    this.move(this.shape.with(registrations));
+    return this;
+  }
+
+  /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor ends that. */
+  register<K extends KnownKey>(key: K, factory: Factory<ServiceMap[K]>): this;
+  register(key: Exclude<Key, KnownKey>, factory: Factory): this;
+  register(key: Key, factory: Factory): this {
+    this.check('register', key);
+    if (typeof factory !== 'function')
+      throw new ContainerError('AMBIT_BAD_REGISTRATION', { key, about: `register(${show(key)}) got ${show(factory)}`, hint: 'pass a function: register(key, () => value)' });
+    this.move(this.shape.learn(key));
+    this.slots[this.shape.slotOf(this.shape.learned(key) as Binding)] = factory;
+    return this;
+  }
+
+  /** Opens a child scope. Dispose it when its work is done. */
+  createScope({ tags = [] }: ScopeOptions = {}): Container {
+    this.check('createScope');
+    const scope = new Container(undefined, undefined, this, this.shape.child(tags));
+    const { newest } = this;
+    if (newest) newest.newer = scope;
+    scope.older = newest;
+    this.newest = scope;
+    if (tracking.traces) noteOpening(scope);
+    if (scopeOpened.hasSubscribers) scopeOpened.publish({ scope });
+    return scope;
+  }
+
+  /** The instance bound to the key, as seen from this scope. */
+  resolve<K extends KnownKey>(key: K): ServiceMap[K];
+  resolve<T>(key: AbstractClass<T>): T;
+  resolve<T = unknown>(key: string | symbol): T;
+  resolve(key: Key): unknown {
+    if (this.closed) this.check('resolve', key);
+    const get = this.shape.resolvers.get(key) ?? resolverFor(this.shape, key, wholeTrail(this.shape), hooks);
+    return onTrail(this, key, get);
+  }
+
+  /** Every service bound to the key: outermost scope first, then in the order of registration. */
+  resolveAll<K extends KnownKey>(key: K): ServiceMap[K][];
+  resolveAll<T>(key: AbstractClass<T>): T[];
+  resolveAll<T = unknown>(key: string | symbol): T[];
+  resolveAll(key: Key): unknown {
+    if (this.closed) this.check('resolveAll', key);
+    return onTrail(this, key, this.shape.collections.get(key) ?? collectionFor(this.shape, key, hooks));
+  }
+
+  /**
+   * For tests: these registrations win over all others of their keys, here and below, until the result is disposed.
+   * Instances made before stay as they are.
+   */
+  override(...registrations: readonly Binding[]): Disposable {
+    const overrides = registrations.map((binding) => ({ ...binding, override: true }));
+    this.addRegistration(...overrides);
+    return { [Symbol.dispose]: () => this.move(this.shape.without(overrides)) };
+  }
+
+  /** Runs `end` when this scope ends, in turn with its instances: the newest first. */
+  defer(end: () => unknown): void {
+    this.check('defer');
+    hooks.keep(this, { key: 'defer', source: { kind: 'value', value: end }, onDispose: [end] }, end);
+  }
+
+  /** Throws one error with everything that would fail later, in this container and in scopes like the declared ones. Makes no instance. */
+  verify(...scopes: readonly ScopeDeclaration[]): this {
+    this.check('verify');
+    verify(this.shape, scopes);
+    return this;
+  }
+
+  /** Which registration of the key wins in this scope and why, who owns the instance, and what was passed over. */
+  explain(key: Key): Explanation {
+    this.check('explain', key);
+    return explain(this.shape, key);
+  }
+
+  /** The services and what they ask for, in this container and in scopes like the declared ones. */
+  graph(...scopes: readonly ScopeDeclaration[]): Graph {
+    this.check('graph');
+    return graph(this.shape, scopes);
+  }
+
+  /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
+  start(): Promise<void> {
+    this.check('start');
+    return (this.starting = (this.starting ?? ENDED).then(() => start(this)));
+  }
+
+  /** Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on. */
+  dispose(): Promise<void> {
+    if (this.ending) return this.ending;
+    if (!this.newest && !this.kept && !this.starting && trail.depth === 0) {
+      this.closed = true;
+      this.ending = ENDED;
+      leave(this);
+      return ENDED;
+    }
+    close(this);
+    let settle!: (ended: Promise<void>) => void;
+    this.ending = new Promise((resolve) => (settle = resolve));
+    settle(end(this));
+    return this.ending;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  /** Keeps `console.log` from printing the whole application. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return `Container ${showTags(this.shape.lineage)}`;
+  }
+
+  /** Takes on the shape, and gives the scopes below the shapes that follow from it. */
+  private move(shape: Shape, followers = new Map<Shape, Shape>()): void {
+    if (shape === this.shape) return;
+    this.shape = shape;
+    for (let child = this.newest; child; child = child.older) {
+      let follower = followers.get(child.shape);
+      if (!follower) followers.set(child.shape, (follower = child.shape.moved(shape).use()));
+      child.move(follower, followers);
+    }
+  }
+
+  private check(doing: string, key?: Key): void {
+    if (!this.closed) return;
+    throw new ContainerError('AMBIT_DISPOSED', {
+      key,
+      about: `${doing}(${key === undefined ? '' : show(key)}) came after the end of this scope, opened ${ago(this.opened)}`,
+      tags: this.shape.lineage,
+      hint: 'something outlived the scope: await all its work before dispose(), or take what it needs from a scope that lives as long',
+    });
+  }
+}
+
+// Room for more is made when it is needed.
+const MOST_SLOTS_AHEAD = 32;
+
+function rootShape(first: Injector | ScopeOptions | undefined, second: ScopeOptions | undefined): Shape {
+  const injector = first && 'dependencies' in first ? first : new MetadataInjector();
+  const options = first && !('dependencies' in first) ? first : second;
+  return new Shape(undefined, checkedTags(options?.tags ?? []), injector);
+}
+
+function onTrail(scope: Frame, key: Key, get: Resolver): unknown {
+  const { depth } = trail;
+  if (depth === DEEPEST) throw goneRound(key, scope as Container);
+  trail.keys[depth] = key;
+  trail.depth = depth + 1;
+  try {
+    return get(scope);
+  } finally {
+    trail.depth = depth;
+  }
+}
+
+function goneRound(key: Key, { shape }: Container): ContainerError {
+  const path = wholeTrail(shape);
+  return cycle(key, shape, path.slice(path.lastIndexOf(key)));
+}
+
+const hooks: Hooks = {
+  keep(scope, binding, instance) {
+    const owner = scope as Container;
+    // A factory may hand out what belongs to another scope, or a scope.
+    if (binding.source.kind === 'factory' && !binding.onDispose && !binding.onStart && isKept(owner, instance)) return;
+    owner.kept = { binding, instance, before: owner.kept, started: false };
+    if (owner.closed) owner['check']('resolve', binding.key);
+  },
+  reentered(scope, binding) {
+    const { shape } = scope as Container;
+    const path = wholeTrail(shape);
+    throw cycle(binding.key, shape, path.at(-1) === binding.key ? path.slice(0, -1) : path);
+  },
+  announced(scope, { key }, make) {
+    const from = performance.now();
+    const instance = make(scope);
+    instanceCreated.publish({ scope, key, milliseconds: performance.now() - from });
+    return instance;
+  },
+  traced: (scope, { key }, make) => onTrail(scope, key, make),
+};
+
+function isKept(scope: Container | undefined, instance: unknown): boolean {
+  if (instance instanceof Container) return true;
+  for (let at = scope; at; at = at.parent)
+    for (let kept = at.kept; kept; kept = kept.before) if (kept.instance === instance) return true;
+  return false;
+}

@@ -1,0 +1,20 @@
+import type { AbstractClass, KnownKey, ServiceMap } from './keys.js';
+
+/** Makes a value for the scope that asks. */
+export type Factory<T = unknown> = (scope: IContainer) => T;
+
+/** What host integrations need of a container; any object of this shape will do. */
+export interface IContainer {
+  /** The instance bound to the key, as seen from this scope. */
+  resolve<K extends KnownKey>(key: K): ServiceMap[K];
+  resolve<T>(key: AbstractClass<T>): T;
+  resolve<T = unknown>(key: string | symbol): T;
+  /** A child scope. */
+  createScope(options: { tags: string[] }): IContainer;
+  /** Binds a key on this one scope. */
+  register(key: string, factory: Factory): unknown;
+  /** Ends the scope, its children first. */
+  dispose(): Promise<void> | void;
+  /** Runs `end` when the scope ends; a container may lack this. */
+  defer?(end: () => unknown): unknown;
+}

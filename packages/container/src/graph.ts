@@ -1,0 +1,90 @@
+import { label } from './errors.js';
+import { All, Lazy, type Key } from './keys.js';
+import { dependencies } from './plan.js';
+import type { Binding } from './registration.js';
+import type { Shape } from './shape.js';
+import { declaredShapes, type ScopeDeclaration } from './verify.js';
+
+/** One service, or a key that is asked for and missing. */
+export interface GraphNode {
+  readonly id: string;
+  readonly key: Key;
+  readonly kind: Binding['source']['kind'] | 'missing';
+  readonly singleton: boolean;
+  /** The tags of the scope that has it, and of those above it. */
+  readonly scope: readonly (readonly string[])[];
+}
+
+/** `from` asks for `to`. */
+export interface GraphEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly kind: 'one' | 'lazy' | 'all';
+}
+
+/** Who asks for whom, as data. */
+export interface Graph {
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly GraphEdge[];
+}
+
+export function graph(container: Shape, scopes: readonly ScopeDeclaration[]): Graph {
+  const shapes = declaredShapes(container, scopes);
+  const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
+  const edges = new Map<string, GraphEdge>();
+  let count = 0;
+
+  const node = (owner: Shape, key: Key, binding?: Binding): string => {
+    const ofOwner = nodes.get(owner) ?? new Map<Binding | Key, GraphNode>();
+    nodes.set(owner, ofOwner);
+    const known = ofOwner.get(binding ?? key);
+    if (known) return known.id;
+    const id = `n${count++}`;
+    ofOwner.set(binding ?? key, { id, key, kind: binding?.source.kind ?? 'missing', singleton: binding?.singleton ?? false, scope: owner.lineage });
+    return id;
+  };
+
+  for (const shape of shapes)
+    for (const place of shape.keys().flatMap((key) => shape.places(key))) {
+      const { binding, owner } = place;
+      const from = node(owner, binding.key, binding);
+      const home = binding.singleton ? owner : shape;
+      for (const dependency of dependencies(binding, home)) {
+        const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
+        const key = typeof dependency === 'object' ? dependency.key : dependency;
+        const found = home.place(key);
+        const targets = dependency instanceof All ? home.places(key) : found ? [found] : [];
+        const ids = targets.length > 0 || kind === 'all' ? targets.map((to) => node(to.owner, key, to.binding)) : [node(home, key)];
+        for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
+      }
+    }
+  return { nodes: [...nodes.values()].flatMap((ofOwner) => [...ofOwner.values()]), edges: [...edges.values()] };
+}
+
+/**
+ * The graph as Mermaid text, one box a scope.
+ *
+ * @example
+ * ```ts
+ * const app = new Container({ tags: ['application'] });
+ * toMermaid(app.graph({ tags: ['request'] }));
+ * ```
+ */
+export function toMermaid({ nodes, edges }: Graph): string {
+  const boxes = new Map<string, GraphNode[]>();
+  for (const node of nodes) {
+    const title = node.scope.map((tags) => tags.join(', ') || 'no tags').join(' > ');
+    boxes.set(title, [...(boxes.get(title) ?? []), node]);
+  }
+  const quoted = (text: string) => `"${text.replaceAll('"', '#quot;')}"`;
+  const arrow = { one: '-->', lazy: '-.->', all: '==>' };
+  return [
+    'flowchart LR',
+    ...[...boxes].flatMap(([title, inside], i) => [
+      `  subgraph s${i} [${quoted(title)}]`,
+      ...inside.map(({ id, key, kind }) => `    ${id}${kind === 'missing' ? `{{${quoted(`${label(key)} is missing`)}}}` : `[${quoted(label(key))}]`}`),
+      '  end',
+    ]),
+    ...edges.map(({ from, to, kind }) => `  ${from} ${arrow[kind]} ${to}`),
+  ].join('\n');
+}

@@ -1,0 +1,59 @@
+// Everything CI runs, one named step after another:
+//   npm run check                      all steps
+//   npm run check -- lint layering     these steps only
+//   npm run check -- --except tests    all but these; --verbose shows the output of steps that pass, too
+import { spawnSync } from 'node:child_process';
+import { delimiter, resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+
+/** @type {Record<string, string>} */
+const STEPS = {
+  build: 'tsc -b',
+  format: 'oxfmt --check',
+  lint: 'oxlint',
+  types: 'node scripts/type-tests.mjs',
+  unused: 'knip',
+  packages: 'node scripts/package-shape.mjs',
+  layering: 'node scripts/layering.mjs',
+  tests: 'vitest run',
+  'node-22': 'node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',
+  'node-24': 'node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
+  'node-26': 'node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run',
+};
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { except: { type: 'boolean' }, verbose: { type: 'boolean' } },
+});
+const unknown = positionals.filter((name) => !(name in STEPS));
+if (unknown.length > 0) {
+  console.error(`No step named ${unknown.join(', ')}. The steps: ${Object.keys(STEPS).join(', ')}.`);
+  process.exit(2);
+}
+
+const chosen = Object.entries(STEPS).filter(
+  ([name]) => positionals.length === 0 || positionals.includes(name) !== (flags.except ?? false),
+);
+const failed = chosen.filter(([name, command]) => !passes(name, command));
+console.log(`${chosen.length - failed.length} passed, ${failed.length} failed`);
+process.exitCode = failed.length > 0 ? 1 : 0;
+
+/**
+ * @param {string} name
+ * @param {string} command
+ */
+function passes(name, command) {
+  const start = performance.now();
+  const { status, stdout, stderr } = spawnSync(command, {
+    shell: true,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}${process.env['PATH']}` },
+  });
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(`${status === 0 ? 'pass' : 'FAIL'}  ${name.padEnd(10)} ${seconds.padStart(6)} s`);
+  if (status !== 0 || flags.verbose) console.log(`      $ ${command}\n${stdout}${stderr}`);
+  return status === 0;
+}

@@ -1,0 +1,130 @@
+// Nothing points upward between rooms: reads every manifest and every import, and prints what breaks the table below.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { importsOf } from './imports.mjs';
+
+const HTTP = ['express', 'fastify', 'node:http', 'node:http2', 'node:https'];
+const SQL = ['@ambit/transaction/postgres', '@ambit/transaction/sqlite', 'better-sqlite3', 'node:sqlite', 'pg'];
+const PACKAGES = ['@ambit/container', '@ambit/transaction', '@ambit/express', '@ambit/fastify'];
+
+/**
+ * Every room, the rooms it may point to, and what its source must know nothing of.
+ * A room stands here before it is built, so that its first import already obeys.
+ * @type {Record<string, Rule>}
+ */
+const RULES = {
+  'packages/container': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
+  'packages/transaction': { mayUse: ['@ambit/container'], knowsNo: HTTP },
+  'packages/express': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
+  'packages/fastify': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
+  'packages/host-contract': { mayUse: PACKAGES, knowsNo: [] },
+  service: { mayUse: [...PACKAGES, '@ambit/host-contract'], knowsNo: [] },
+  examples: { mayUse: 'any', knowsNo: [] },
+  bench: { mayUse: 'any', knowsNo: [] },
+};
+
+/**
+ * @typedef {{ mayUse: string[] | 'any', knowsNo: string[] }} Rule
+ * @typedef {{ folder: string, path: string, rule: Rule | undefined, name: string, runtime: string[], all: string[] }} Room
+ */
+
+/**
+ * @param {string} root the folder that holds the workspace
+ * @returns {string[]} one sentence per broken rule
+ */
+export function brokenRules(root) {
+  const workspace = manifestIn(root);
+  const rooms = roomFolders(root).map((folder) => readRoom(root, folder));
+  const roomNames = rooms.map((room) => room.name);
+  return rooms.flatMap((room) => {
+    const { rule } = room;
+    if (!rule) return [`${room.folder} is no room of the table in scripts/layering.mjs`];
+
+    /** @param {string} name */
+    const pointsUpward = (name) =>
+      roomNames.includes(name) && name !== room.name && rule.mayUse !== 'any' && !rule.mayUse.includes(name);
+
+    /** @param {string} file @param {string} specifier */
+    const complaint = (file, specifier) => {
+      const isTest = rule.mayUse === 'any' || relative(room.path, file).split(sep).includes('test');
+      const name = packageNameOf(specifier);
+      if (specifier.startsWith('.')) return staysIn(room, file, specifier) ? '' : 'leaves its room with';
+      if (pointsUpward(name)) return 'points upward with';
+      if (!isTest && rule.knowsNo.some((banned) => isWithin(banned, specifier))) return 'must know nothing of';
+      if (isBuiltin(specifier) || name === room.name) return '';
+      const declared = isTest ? [...room.all, ...workspace.all] : room.runtime;
+      return declared.includes(name) ? '' : 'is not allowed by its package.json to use';
+    };
+
+    const inManifest = room.all
+      .filter(pointsUpward)
+      .map((name) => `${room.folder}/package.json points upward: ${name}`);
+    const inSource = sourceFiles(room.path).flatMap((file) =>
+      importsOf(file)
+        .map((specifier) => ({ specifier, problem: complaint(file, specifier) }))
+        .filter(({ problem }) => problem !== '')
+        .map(({ specifier, problem }) => `${relative(root, file)} ${problem} '${specifier}'`),
+    );
+    return [...inManifest, ...inSource];
+  });
+}
+
+/** @param {string} root */
+function roomFolders(root) {
+  const packages = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
+  return [...packages, 'service', 'examples', 'bench'].filter((folder) => existsSync(join(root, folder)));
+}
+
+/** @param {string} root @param {string} folder @returns {Room} */
+function readRoom(root, folder) {
+  const path = join(root, folder);
+  return { folder, path, rule: RULES[folder], ...manifestIn(path) };
+}
+
+/** @param {string} path */
+function manifestIn(path) {
+  const file = join(path, 'package.json');
+  /** @type {{ name?: string } & Record<string, Record<string, string> | undefined>} */
+  const manifest = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+  const runtime = ['dependencies', 'peerDependencies'].flatMap((field) => Object.keys(manifest[field] ?? {}));
+  return {
+    name: manifest.name ?? path,
+    runtime,
+    all: [...runtime, ...Object.keys(manifest['devDependencies'] ?? {})],
+  };
+}
+
+/** @param {string} path @returns {string[]} */
+function sourceFiles(path) {
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+    if (['dist', 'node_modules'].includes(entry.name)) return [];
+    if (entry.isDirectory()) return sourceFiles(join(path, entry.name));
+    return /\.[cm]?[jt]s$/.test(entry.name) ? [join(path, entry.name)] : [];
+  });
+}
+
+/** @param {Room} room @param {string} file @param {string} specifier */
+function staysIn(room, file, specifier) {
+  return isWithin(room.path, resolve(file, '..', specifier), sep);
+}
+
+/** @param {string} specifier `@scope/name/deep` or `name/deep` */
+function packageNameOf(specifier) {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+/** @param {string} outer @param {string} inner */
+function isWithin(outer, inner, separator = '/') {
+  return inner === outer || inner.startsWith(outer + separator);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const broken = brokenRules(process.cwd());
+  for (const sentence of broken) console.error(sentence);
+  process.exitCode = broken.length > 0 ? 1 : 0;
+}

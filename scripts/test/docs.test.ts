@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pagesOf } from '../docs/pages.mjs';
+import { Workshop } from '../docs/workshop.mjs';
+
+const root = join(import.meta.dirname, '../..');
+const pages = await pagesOf(root);
+const pagesWithCode = pages.filter((page) => page.examples.length > 0);
+
+describe('documentation', () => {
+  let workshop: Workshop;
+  beforeAll(() => {
+    workshop = new Workshop(root);
+    workshop.compile(pagesWithCode);
+  });
+  afterAll(() => workshop.close());
+
+  it('fences every @example as ts, so that it is compiled', () => {
+    const bare = pages.filter((page) => /@example\s+(?!\s|```ts\b)/.test(page.markdown)).map((page) => page.path);
+    expect(bare).toEqual([]);
+  });
+
+  describe.each(pagesWithCode)('$path', (page) => {
+    it.each(page.examples)('line $line compiles', (example) => {
+      expect(workshop.complaints(page, example)).toEqual([]);
+    });
+
+    it.each(page.examples.filter((example) => example.runs))('line $line does what the page says', (example) => {
+      const { status, stdout, stderr } = workshop.run(page, example);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      if (example.prints !== undefined) expect(stdout).toBe(example.prints);
+    });
+  });
+});

@@ -1,0 +1,105 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { brokenRules } from '../layering.mjs';
+
+const repository = join(import.meta.dirname, '../..');
+
+describe('layering', () => {
+  let root: string;
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'layering-'));
+    house({
+      'package.json': { devDependencies: { vitest: '4' } },
+      'packages/container/package.json': { name: '@ambit/container', dependencies: { 'reflect-metadata': '0.2' } },
+      'packages/transaction/package.json': { name: '@ambit/transaction', dependencies: { '@ambit/container': '0' } },
+      'packages/express/package.json': { name: '@ambit/express', dependencies: { '@ambit/container': '0' } },
+    });
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  function house(files: Record<string, string | object>): void {
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, name)), { recursive: true });
+      writeFileSync(join(root, name), typeof content === 'string' ? content : JSON.stringify(content));
+    }
+  }
+
+  it('holds in this repository', () => {
+    expect(brokenRules(repository)).toEqual([]);
+  });
+
+  it('lets arrows point down', () => {
+    house({
+      'packages/container/src/index.ts': `import 'reflect-metadata'; export * from './scope.js';`,
+      'packages/container/test/a.test.ts': `import { it } from 'vitest'; import { x } from '../src/index.js';`,
+      'packages/transaction/src/index.ts': `import { Container } from '@ambit/container';`,
+    });
+    expect(brokenRules(root)).toEqual([]);
+  });
+
+  it.each([
+    [`import { x } from '@ambit/transaction';`],
+    [`import type { X } from '@ambit/transaction';`],
+    [`export * from '@ambit/transaction';`],
+    [`export type X = import('@ambit/transaction').X;`],
+    [`const quote = /'/; await import('@ambit/transaction');`],
+  ])('refuses an import that points upward: %s', (source) => {
+    house({ 'packages/container/src/index.ts': source });
+    expect(brokenRules(root)).toEqual([`packages/container/src/index.ts points upward with '@ambit/transaction'`]);
+  });
+
+  it('refuses it in tests too', () => {
+    house({ 'packages/container/test/a.test.ts': `import { x } from '@ambit/express';` });
+    expect(brokenRules(root)).toEqual([`packages/container/test/a.test.ts points upward with '@ambit/express'`]);
+  });
+
+  it('refuses a dependency that points upward', () => {
+    house({
+      'packages/container/package.json': { name: '@ambit/container', devDependencies: { '@ambit/express': '0' } },
+    });
+    expect(brokenRules(root)).toEqual(['packages/container/package.json points upward: @ambit/express']);
+  });
+
+  it('refuses a relative import that leaves its room', () => {
+    house({ 'packages/express/src/index.ts': `import { x } from '../../container/src/index.js';` });
+    expect(brokenRules(root)).toEqual([
+      `packages/express/src/index.ts leaves its room with '../../container/src/index.js'`,
+    ]);
+  });
+
+  it('refuses HTTP in the container and SQL in a host', () => {
+    house({
+      'packages/container/src/index.ts': `import { createServer } from 'node:http';`,
+      'packages/express/src/index.ts': `import { postgres } from '@ambit/transaction/postgres';`,
+    });
+    expect(brokenRules(root)).toEqual([
+      `packages/container/src/index.ts must know nothing of 'node:http'`,
+      `packages/express/src/index.ts must know nothing of '@ambit/transaction/postgres'`,
+    ]);
+  });
+
+  it('refuses an undeclared dependency, and a development one in source', () => {
+    house({
+      'packages/container/src/index.ts': `import 'lodash/get'; import { it } from 'vitest';`,
+    });
+    expect(brokenRules(root)).toEqual([
+      `packages/container/src/index.ts is not allowed by its package.json to use 'lodash/get'`,
+      `packages/container/src/index.ts is not allowed by its package.json to use 'vitest'`,
+    ]);
+  });
+
+  it('does not read comments or strings', () => {
+    house({
+      'packages/container/src/index.ts': `/** import x from '@ambit/express' */ export const s = "import 'pg'";`,
+    });
+    expect(brokenRules(root)).toEqual([]);
+  });
+
+  it('refuses a package the table does not know', () => {
+    house({ 'packages/extra/package.json': { name: '@ambit/extra' } });
+    expect(brokenRules(root)).toEqual(['packages/extra is no room of the table in scripts/layering.mjs']);
+  });
+});
