@@ -2,8 +2,6 @@ import { ago, tenths } from './age.js';
 import type { Factory, IContainer } from './contract.js';
 import { ContainerError, show, showTags } from './errors.js';
 import { instanceCreated, scopeOpened } from './events.js';
-import { explain, type Explanation } from './explain.js';
-import { graph, type Graph } from './graph.js';
 import { MetadataInjector, type Injector } from './inject.js';
 import type { AbstractClass, Key, KnownKey, ServiceMap } from './keys.js';
 import { noteOpening, tracking } from './leaks.js';
@@ -13,7 +11,6 @@ import { collectionFor, resolverFor, type Frame, type Hooks, type Resolver } fro
 import { cycle } from './plan.js';
 import { checkedTags, Shape } from './shape.js';
 import { DEEPEST, trail, wholeTrail } from './trail.js';
-import { verify, type ScopeDeclaration } from './verify.js';
 
 export interface ScopeOptions {
   /** What the scope is for, such as `request`; predicates of registrations look at these. */
@@ -136,25 +133,6 @@ export class Container implements IContainer, AsyncDisposable {
   defer(end: () => unknown): void {
     this.check('defer');
     hooks.keep(this, { key: 'defer', source: { kind: 'value', value: end }, onDispose: [end] }, end);
-  }
-
-  /** Throws one error with everything that would fail later, in this container and in scopes like the declared ones. Makes no instance. */
-  verify(...scopes: readonly ScopeDeclaration[]): this {
-    this.check('verify');
-    verify(this.shape, scopes);
-    return this;
-  }
-
-  /** Which registration of the key wins in this scope and why, who owns the instance, and what was passed over. */
-  explain(key: Key): Explanation {
-    this.check('explain', key);
-    return explain(this.shape, key);
-  }
-
-  /** The services and what they ask for, in this container and in scopes like the declared ones. */
-  graph(...scopes: readonly ScopeDeclaration[]): Graph {
-    this.check('graph');
-    return graph(this.shape, scopes);
   }
 
   /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */

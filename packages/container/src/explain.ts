@@ -1,7 +1,8 @@
+import type { Container } from './container.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import type { Binding } from './registration.js';
-import type { Place, Shape } from './shape.js';
+import type { Place } from './shape.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
@@ -20,7 +21,7 @@ export interface Explanation {
   toString(): string;
 }
 
-export function explain(shape: Shape, key: Key): Explanation {
+export function explain({ shape }: Container, key: Key): Explanation {
   const places = shape.places(key);
   const [first] = places;
   const verdicts = shape.reachable(key).map((binding) => verdict(binding, places.find((place) => place.binding === binding), first));

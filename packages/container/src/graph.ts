@@ -1,3 +1,4 @@
+import type { Container } from './container.js';
 import { label } from './errors.js';
 import { All, Lazy, type Key } from './keys.js';
 import { dependencies } from './plan.js';
@@ -28,8 +29,8 @@ export interface Graph {
   readonly edges: readonly GraphEdge[];
 }
 
-export function graph(container: Shape, scopes: readonly ScopeDeclaration[]): Graph {
-  const shapes = declaredShapes(container, scopes);
+export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
+  const shapes = declaredShapes(container.shape, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
   let count = 0;
@@ -67,7 +68,7 @@ export function graph(container: Shape, scopes: readonly ScopeDeclaration[]): Gr
  * @example
  * ```ts
  * const app = new Container({ tags: ['application'] });
- * toMermaid(app.graph({ tags: ['request'] }));
+ * toMermaid(graph(app, { tags: ['request'] }));
  * ```
  */
 export function toMermaid({ nodes, edges }: Graph): string {

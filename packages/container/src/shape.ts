@@ -46,6 +46,8 @@ export class Shape implements Tagged {
   private readonly byTag = new Map<string, Shape>();
   private readonly byTags = new Map<string, Shape>();
   private readonly byLearned = new Map<Key, Shape>();
+  private latestTag: string | undefined = undefined;
+  private latest: Shape | undefined = undefined;
   private inUse = false;
 
   constructor(
@@ -65,10 +67,13 @@ export class Shape implements Tagged {
 
   /** The shape of a child scope with these tags. */
   child(tags: readonly string[]): Shape {
+    // Most scopes of one parent are of one kind.
+    if (tags.length === 1 && tags[0] === this.latestTag) return this.latest as Shape;
     const make = () => new Shape(this, checkedTags(tags), this.injector).use();
-    return tags.length === 1
-      ? cached(this.byTag, tags[0] as string, make)
-      : cached(this.byTags, JSON.stringify(tags), make);
+    if (tags.length !== 1) return cached(this.byTags, JSON.stringify(tags), make);
+    this.latest = cached(this.byTag, tags[0] as string, make);
+    this.latestTag = tags[0];
+    return this.latest;
   }
 
   /** The shape with these bindings too: this one while nobody uses it, else another. */

@@ -1,3 +1,4 @@
+import type { Container } from './container.js';
 import { ContainerError, label, showTags } from './errors.js';
 import { Lazy, type Key } from './keys.js';
 import { missing, plan } from './plan.js';
@@ -25,8 +26,8 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
 }
 
 /** Plans every binding in every shape, and throws all problems as one error. */
-export function verify(container: Shape, scopes: readonly ScopeDeclaration[]): void {
-  const shapes = declaredShapes(container, scopes);
+export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
+  const shapes = declaredShapes(container.shape, scopes);
   const problems = new Map<string, ContainerError>();
   const note = (found: readonly ContainerError[]) => found.forEach((problem) => problems.set(identity(problem), problems.get(identity(problem)) ?? problem));
   const possible = new Set<Binding>();

@@ -1,0 +1,4 @@
+export { explain, type Explanation, type Verdict } from './explain.js';
+export { graph, toMermaid, type Graph, type GraphEdge, type GraphNode } from './graph.js';
+export { expectNoOpenScopes, openScopes, trackScopes } from './leaks.js';
+export { verify, type ScopeDeclaration } from './verify.js';
