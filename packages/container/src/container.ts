@@ -1,16 +1,14 @@
-import { ago, tenths } from './age.js';
+import { tenths } from './age.js';
+import { resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
 import { ContainerError, show, showTags } from './errors.js';
-import { instanceCreated, scopeOpened } from './events.js';
+import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
-import type { AbstractClass, Key, KnownKey, ServiceMap } from './keys.js';
-import { noteOpening, tracking } from './leaks.js';
-import { close, end, ENDED, leave, start, type Kept } from './lifecycle.js';
+import { All, type AbstractClass, type Key, type KnownKey, type ServiceMap } from './keys.js';
+import { close, end, ENDED, keep, leave, refuseEnded, start, type Kept } from './lifecycle.js';
 import type { Binding } from './registration.js';
-import { collectionFor, resolverFor, type Frame, type Hooks, type Resolver } from './resolver.js';
-import { cycle } from './plan.js';
 import { checkedTags, Shape } from './shape.js';
-import { DEEPEST, trail, wholeTrail } from './trail.js';
+import { traced, trail } from './trail.js';
 
 export interface ScopeOptions {
   /** What the scope is for, such as `request`; predicates of registrations look at these. */
@@ -36,7 +34,9 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal */ ending: Promise<void> | undefined = undefined;
   /** @internal */ starting: Promise<void> | undefined = undefined;
   /** @internal What is to be ended, the newest first. */ kept: Kept | undefined = undefined;
-  /** @internal The live children are a list: the newest, the one older than it, and so on. */ newest: Container | undefined = undefined;
+  /** @internal The live children are a list: the newest, the one older than it, and so on. */ newest:
+    | Container
+    | undefined = undefined;
   /** @internal */ older: Container | undefined = undefined;
   /** @internal */ newer: Container | undefined = undefined;
   /** @internal */ readonly opened: number = tenths();
@@ -68,9 +68,13 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
   addRegistration(...registrations: readonly Binding[]): this {
-    this.check('addRegistration');
+    refuseEnded(this, 'addRegistration');
     for (const binding of registrations)
-      if (!('key' in binding)) throw new ContainerError('AMBIT_BAD_REGISTRATION', { about: 'a registration has no key', hint: 'end it with .to(key)' });
+      if (!('key' in binding))
+        throw new ContainerError('AMBIT_BAD_REGISTRATION', {
+          about: 'a registration has no key',
+          hint: 'end it with .to(key)',
+        });
     this.move(this.shape.with(registrations));
     return this;
   }
@@ -79,9 +83,13 @@ export class Container implements IContainer, AsyncDisposable {
   register<K extends KnownKey>(key: K, factory: Factory<ServiceMap[K]>): this;
   register(key: Exclude<Key, KnownKey>, factory: Factory): this;
   register(key: Key, factory: Factory): this {
-    this.check('register', key);
+    refuseEnded(this, 'register', key);
     if (typeof factory !== 'function')
-      throw new ContainerError('AMBIT_BAD_REGISTRATION', { key, about: `register(${show(key)}) got ${show(factory)}`, hint: 'pass a function: register(key, () => value)' });
+      throw new ContainerError('AMBIT_BAD_REGISTRATION', {
+        key,
+        about: `register(${show(key)}) got ${show(factory)}`,
+        hint: 'pass a function: register(key, () => value)',
+      });
     this.move(this.shape.learn(key));
     this.slots[this.shape.slotOf(this.shape.learned(key) as Binding)] = factory;
     return this;
@@ -89,13 +97,12 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Opens a child scope. Dispose it when its work is done. */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
-    this.check('createScope');
+    refuseEnded(this, 'createScope');
     const scope = new Container(undefined, undefined, this, this.shape.child(tags));
     const { newest } = this;
     if (newest) newest.newer = scope;
     scope.older = newest;
     this.newest = scope;
-    if (tracking.traces) noteOpening(scope);
     if (scopeOpened.hasSubscribers) scopeOpened.publish({ scope });
     return scope;
   }
@@ -105,9 +112,8 @@ export class Container implements IContainer, AsyncDisposable {
   resolve<T>(key: AbstractClass<T>): T;
   resolve<T = unknown>(key: string | symbol): T;
   resolve(key: Key): unknown {
-    if (this.closed) this.check('resolve', key);
-    const get = this.shape.resolvers.get(key) ?? resolverFor(this.shape, key, wholeTrail(this.shape), hooks);
-    return onTrail(this, key, get);
+    if (this.closed) refuseEnded(this, 'resolve', key);
+    return traced(this, key, this.shape.resolvers.get(key) ?? resolverFor(this.shape, key, key, this.shape.resolvers));
   }
 
   /** Every service bound to the key: outermost scope first, then in the order of registration. */
@@ -115,29 +121,27 @@ export class Container implements IContainer, AsyncDisposable {
   resolveAll<T>(key: AbstractClass<T>): T[];
   resolveAll<T = unknown>(key: string | symbol): T[];
   resolveAll(key: Key): unknown {
-    if (this.closed) this.check('resolveAll', key);
-    return onTrail(this, key, this.shape.collections.get(key) ?? collectionFor(this.shape, key, hooks));
-  }
-
-  /**
-   * For tests: these registrations win over all others of their keys, here and below, until the result is disposed.
-   * Instances made before stay as they are.
-   */
-  override(...registrations: readonly Binding[]): Disposable {
-    const overrides = registrations.map((binding) => ({ ...binding, override: true }));
-    this.addRegistration(...overrides);
-    return { [Symbol.dispose]: () => this.move(this.shape.without(overrides)) };
+    if (this.closed) refuseEnded(this, 'resolveAll', key);
+    return traced(
+      this,
+      key,
+      this.shape.collections.get(key) ?? resolverFor(this.shape, key, new All(key), this.shape.collections),
+    );
   }
 
   /** Runs `end` when this scope ends, in turn with its instances: the newest first. */
   defer(end: () => unknown): void {
-    this.check('defer');
-    hooks.keep(this, { key: 'defer', source: { kind: 'value', value: end }, onDispose: [end] }, end);
+    refuseEnded(this, 'defer');
+    keep(
+      this,
+      { key: 'defer', source: { kind: 'class', target: Object }, onDispose: [{ layer: 0, act: end }] },
+      undefined,
+    );
   }
 
   /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
   start(): Promise<void> {
-    this.check('start');
+    refuseEnded(this, 'start');
     return (this.starting = (this.starting ?? ENDED).then(() => start(this)));
   }
 
@@ -167,7 +171,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /** Takes on the shape, and gives the scopes below the shapes that follow from it. */
-  private move(shape: Shape, followers = new Map<Shape, Shape>()): void {
+  /** @internal */ move(shape: Shape, followers = new Map<Shape, Shape>()): void {
     if (shape === this.shape) return;
     this.shape = shape;
     for (let child = this.newest; child; child = child.older) {
@@ -176,69 +180,13 @@ export class Container implements IContainer, AsyncDisposable {
       child.move(follower, followers);
     }
   }
-
-  private check(doing: string, key?: Key): void {
-    if (!this.closed) return;
-    throw new ContainerError('AMBIT_DISPOSED', {
-      key,
-      about: `${doing}(${key === undefined ? '' : show(key)}) came after the end of this scope, opened ${ago(this.opened)}`,
-      tags: this.shape.lineage,
-      hint: 'something outlived the scope: await all its work before dispose(), or take what it needs from a scope that lives as long',
-    });
-  }
 }
 
 // Room for more is made when it is needed.
 const MOST_SLOTS_AHEAD = 32;
 
-function rootShape(first: Injector | ScopeOptions | undefined, second: ScopeOptions | undefined): Shape {
-  const injector = first && 'dependencies' in first ? first : new MetadataInjector();
-  const options = first && !('dependencies' in first) ? first : second;
-  return new Shape(undefined, checkedTags(options?.tags ?? []), injector);
-}
-
-function onTrail(scope: Frame, key: Key, get: Resolver): unknown {
-  const { depth } = trail;
-  if (depth === DEEPEST) throw goneRound(key, scope as Container);
-  trail.keys[depth] = key;
-  trail.depth = depth + 1;
-  try {
-    return get(scope);
-  } finally {
-    trail.depth = depth;
-  }
-}
-
-function goneRound(key: Key, { shape }: Container): ContainerError {
-  const path = wholeTrail(shape);
-  return cycle(key, shape, path.slice(path.lastIndexOf(key)));
-}
-
-const hooks: Hooks = {
-  keep(scope, binding, instance) {
-    const owner = scope as Container;
-    // A factory may hand out what belongs to another scope, or a scope.
-    if (binding.source.kind === 'factory' && !binding.onDispose && !binding.onStart && isKept(owner, instance)) return;
-    owner.kept = { binding, instance, before: owner.kept, started: false };
-    if (owner.closed) owner['check']('resolve', binding.key);
-  },
-  reentered(scope, binding) {
-    const { shape } = scope as Container;
-    const path = wholeTrail(shape);
-    throw cycle(binding.key, shape, path.at(-1) === binding.key ? path.slice(0, -1) : path);
-  },
-  announced(scope, { key }, make) {
-    const from = performance.now();
-    const instance = make(scope);
-    instanceCreated.publish({ scope, key, milliseconds: performance.now() - from });
-    return instance;
-  },
-  traced: (scope, { key }, make) => onTrail(scope, key, make),
-};
-
-function isKept(scope: Container | undefined, instance: unknown): boolean {
-  if (instance instanceof Container) return true;
-  for (let at = scope; at; at = at.parent)
-    for (let kept = at.kept; kept; kept = kept.before) if (kept.instance === instance) return true;
-  return false;
+function rootShape(first: Injector | ScopeOptions = {}, second?: ScopeOptions): Shape {
+  const injector = 'dependencies' in first ? first : undefined;
+  const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
+  return new Shape(undefined, checkedTags(tags), injector ?? new MetadataInjector());
 }

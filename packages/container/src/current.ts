@@ -19,5 +19,7 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
 export function currentScope(): IContainer {
   const scope = current.getStore();
   if (scope) return scope;
-  throw new ContainerError('AMBIT_NO_CURRENT_SCOPE', { hint: 'call it within runInScope(scope, work); what work starts and does not await is within, too' });
+  throw new ContainerError('AMBIT_NO_CURRENT_SCOPE', {
+    hint: 'call it within runInScope(scope, work); what work starts and does not await is within, too',
+  });
 }

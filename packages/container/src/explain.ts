@@ -24,7 +24,13 @@ export interface Explanation {
 export function explain({ shape }: Container, key: Key): Explanation {
   const places = shape.places(key);
   const [first] = places;
-  const verdicts = shape.reachable(key).map((binding) => verdict(binding, places.find((place) => place.binding === binding), first));
+  const verdicts = shape.reachable(key).map((binding) =>
+    verdict(
+      binding,
+      places.find((place) => place.binding === binding),
+      first,
+    ),
+  );
   const winner = first && verdicts.find((one) => one.why.startsWith('wins'));
   const rejected = verdicts.filter((one) => one !== winner);
   const lines = [winner ?? `  nothing wins`, ...rejected].map((one) => (typeof one === 'string' ? one : line(one)));
@@ -34,11 +40,20 @@ export function explain({ shape }: Container, key: Key): Explanation {
 const line = ({ kind, singleton, owner, why }: Verdict) =>
   `  ${singleton ? 'singleton' : 'transient'} ${kind}${owner ? ` of ${showTags(owner)}` : ''}: ${why}`;
 
-function verdict({ source, singleton = false, override }: Binding, place: Place | undefined, first: Place | undefined): Verdict {
+function verdict(
+  { source, singleton = false, override }: Binding,
+  place: Place | undefined,
+  first: Place | undefined,
+): Verdict {
   const why = () => {
-    if (!place) return first?.binding.override ? 'rejected: an override wins' : 'rejected: its predicate says no to every scope from here up';
+    if (!place)
+      return first?.binding.override
+        ? 'rejected: an override wins'
+        : 'rejected: its predicate says no to every scope from here up';
     if (place === first) return override ? 'wins: it is an override' : 'wins: nearest owner, last added';
-    return place.hops > (first?.hops ?? 0) ? 'rejected: a nearer scope has one' : 'rejected: one nearer or added later wins';
+    return place.hops > (first?.hops ?? 0)
+      ? 'rejected: a nearer scope has one'
+      : 'rejected: one nearer or added later wins';
   };
   return { kind: source.kind, singleton, owner: place?.owner.lineage, why: why() };
 }

@@ -1,7 +1,7 @@
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { All, Lazy, type Key } from './keys.js';
-import { dependencies } from './plan.js';
+import { dependencies } from './compile.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
@@ -41,7 +41,13 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
     const known = ofOwner.get(binding ?? key);
     if (known) return known.id;
     const id = `n${count++}`;
-    ofOwner.set(binding ?? key, { id, key, kind: binding?.source.kind ?? 'missing', singleton: binding?.singleton ?? false, scope: owner.lineage });
+    ofOwner.set(binding ?? key, {
+      id,
+      key,
+      kind: binding?.source.kind ?? 'missing',
+      singleton: binding?.singleton ?? false,
+      scope: owner.lineage,
+    });
     return id;
   };
 
@@ -51,11 +57,15 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
       for (const dependency of dependencies(binding, home)) {
+        if (dependency === undefined) continue;
         const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
         const key = typeof dependency === 'object' ? dependency.key : dependency;
         const found = home.place(key);
         const targets = dependency instanceof All ? home.places(key) : found ? [found] : [];
-        const ids = targets.length > 0 || kind === 'all' ? targets.map((to) => node(to.owner, key, to.binding)) : [node(home, key)];
+        const ids = targets.map((to) => node(to.owner, key, to.binding));
+        // What is not kept may be meant for other scopes than this.
+        const elsewhere = !binding.singleton && shapes.some((other) => other.isBelow(home) && other.place(key));
+        if (kind !== 'all' && !found && !elsewhere) ids.push(node(home, key));
         for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
       }
     }
@@ -83,7 +93,10 @@ export function toMermaid({ nodes, edges }: Graph): string {
     'flowchart LR',
     ...[...boxes].flatMap(([title, inside], i) => [
       `  subgraph s${i} [${quoted(title)}]`,
-      ...inside.map(({ id, key, kind }) => `    ${id}${kind === 'missing' ? `{{${quoted(`${label(key)} is missing`)}}}` : `[${quoted(label(key))}]`}`),
+      ...inside.map(
+        ({ id, key, kind }) =>
+          `    ${id}${kind === 'missing' ? `{{${quoted(`${label(key)} is missing`)}}}` : `[${quoted(label(key))}]`}`,
+      ),
       '  end',
     ]),
     ...edges.map(({ from, to, kind }) => `  ${from} ${arrow[kind]} ${to}`),

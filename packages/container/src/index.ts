@@ -1,8 +1,27 @@
 export { Container, type ScopeOptions } from './container.js';
 export type { Factory, IContainer } from './contract.js';
-export { currentScope, runInScope } from './current.js';
 export { ContainerError, DisposeError, type ErrorCode, type Failure } from './errors.js';
 export { inject, MetadataInjector, type Injector } from './inject.js';
-export { all, lazy, type AbstractClass, type All, type Class, type Delivered, type Dependency, type Key, type Lazy, type Mismatch, type ServiceMap } from './keys.js';
+export {
+  all,
+  lazy,
+  type AbstractClass,
+  type All,
+  type Class,
+  type Delivered,
+  type Dependency,
+  type Key,
+  type Lazy,
+  type Mismatch,
+  type ServiceMap,
+} from './keys.js';
 export { decorate, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
-export { Registration, type Binding, type Modifier, type Recipe, type ScopePredicate, type Tagged } from './registration.js';
+export {
+  Registration,
+  type Binding,
+  type Modifier,
+  type Recipe,
+  type ScopePredicate,
+  type Tagged,
+} from './registration.js';
+export { currentScope, runInScope } from './current.js';

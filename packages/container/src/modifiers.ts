@@ -35,9 +35,15 @@ export const decorate =
 /** Ends an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. */
 export const onDispose =
   <T>(end: (instance: T) => unknown): Modifier<T> =>
-  (recipe) => ({ ...recipe, onDispose: [...(recipe.onDispose ?? []), end] });
+  (recipe) => ({
+    ...recipe,
+    onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: end }],
+  });
 
 /** Readies an application singleton; `await app.start()` runs these in dependency order. */
 export const onStart =
   <T>(start: (instance: T) => unknown): Modifier<T> =>
-  (recipe) => ({ ...recipe, onStart: [...(recipe.onStart ?? []), start] });
+  (recipe) => ({
+    ...recipe,
+    onStart: [...(recipe.onStart ?? []), { layer: recipe.decorators?.length ?? 0, act: start }],
+  });

@@ -30,6 +30,12 @@ type Source =
   | { readonly kind: 'alias' }
   | { readonly kind: 'register' };
 
+/** What to do with an instance, as it was after so many decorators. */
+interface Hook {
+  readonly layer: number;
+  readonly act: (instance: never) => unknown;
+}
+
 /** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
 export interface Recipe<out T = unknown> {
   readonly source: Source;
@@ -37,8 +43,8 @@ export interface Recipe<out T = unknown> {
   readonly singleton?: boolean;
   readonly when?: ScopePredicate;
   readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[];
-  readonly onDispose?: readonly ((instance: never) => unknown)[];
-  readonly onStart?: readonly ((instance: never) => unknown)[];
+  readonly onDispose?: readonly Hook[];
+  readonly onStart?: readonly Hook[];
   readonly override?: boolean;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;

@@ -2,3 +2,4 @@ export { explain, type Explanation, type Verdict } from './explain.js';
 export { graph, toMermaid, type Graph, type GraphEdge, type GraphNode } from './graph.js';
 export { expectNoOpenScopes, openScopes, trackScopes } from './leaks.js';
 export { verify, type ScopeDeclaration } from './verify.js';
+export { override } from './override.js';

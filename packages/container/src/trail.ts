@@ -1,32 +1,45 @@
+import { dependencies } from './compile.js';
+import type { Container } from './container.js';
+import type { Resolver } from './fast.js';
 import type { Key } from './keys.js';
-import { plan, type Plan } from './plan.js';
+import { cycle } from './problems.js';
 import type { Shape } from './shape.js';
 
-/** The keys being resolved right now, the outermost first: what `resolve` was called with, and the factories that called it. */
+/** The keys being resolved right now, the outermost first: those `resolve` was called with, and those whose factories called it. */
 export const trail = { keys: [] as Key[], depth: 0 };
 
-/** Factories that resolve one another this deep go in a circle. */
-export const DEEPEST = 500;
+// Factories that resolve one another this deep go in a circle.
+const DEEPEST = 500;
 
-/** The whole way to where we are, including the dependencies between one entry of the trail and the next. */
-export function wholeTrail(shape: Shape): Key[] {
-  const keys = trail.keys.slice(0, trail.depth);
-  return keys.flatMap((key, i) => {
-    const next = keys[i + 1];
-    if (key === next) return [];
-    const place = next === undefined ? undefined : shape.place(key);
-    const start = place && plan(shape, place);
-    return [key, ...((start && way(start, next as Key)) ?? [])];
-  });
+/** Calls what may resolve more, so that errors can tell the way. */
+export function traced(scope: Container, key: Key, get: Resolver): unknown {
+  const { depth } = trail;
+  if (depth === DEEPEST) throw cycle(key, scope.shape, []);
+  trail.keys[depth] = key;
+  trail.depth = depth + 1;
+  try {
+    return get(scope);
+  } finally {
+    trail.depth = depth;
+  }
 }
 
-/** The keys strictly between the plan and the dependency with key `to`, if it has one. */
-function way(from: Plan, to: Key): Key[] | undefined {
-  for (const { plans } of from.needs)
-    for (const next of plans) {
-      if (next.binding.key === to) return [];
-      const rest = way(next, to);
-      if (rest) return [next.binding.key, ...rest];
-    }
+/** The whole way to where we are, with the dependencies between one entry of the trail and the next. */
+export const wholeTrail = (shape: Shape): Key[] =>
+  trail.keys
+    .slice(0, trail.depth)
+    .flatMap((key, i, keys) =>
+      key === keys[i + 1] ? [] : [key, ...(between(shape, key, keys[i + 1], new Set()) ?? [])],
+    );
+
+function between(shape: Shape, from: Key, to: Key | undefined, seen: Set<Key>): Key[] | undefined {
+  const place = seen.has(from) ? undefined : shape.place(from);
+  seen.add(from);
+  for (const dependency of place && to !== undefined ? dependencies(place.binding, shape) : []) {
+    const key = typeof dependency === 'object' ? dependency.key : dependency;
+    if (key === to) return [];
+    const rest = key !== undefined && between(shape, key, to, seen);
+    if (rest) return [key, ...rest];
+  }
   return undefined;
 }

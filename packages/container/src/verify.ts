@@ -1,7 +1,8 @@
 import type { Container } from './container.js';
 import { ContainerError, label, showTags } from './errors.js';
-import { Lazy, type Key } from './keys.js';
-import { missing, plan } from './plan.js';
+import { compile } from './compile.js';
+import type { Key } from './keys.js';
+import { tagsAsked } from './problems.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
 
@@ -29,7 +30,8 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
   const shapes = declaredShapes(container.shape, scopes);
   const problems = new Map<string, ContainerError>();
-  const note = (found: readonly ContainerError[]) => found.forEach((problem) => problems.set(identity(problem), problems.get(identity(problem)) ?? problem));
+  const note = (found: readonly ContainerError[]) =>
+    found.forEach((problem) => problems.set(identity(problem), problems.get(identity(problem)) ?? problem));
   const possible = new Set<Binding>();
   const impossible = new Map<Binding, ContainerError[]>();
 
@@ -54,16 +56,19 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 
 function problemsOf(shape: Shape, place: Place, shapes: readonly Shape[]): ContainerError[] {
   const found: ContainerError[] = [];
-  const made = plan(shape, place, [], { shapes, report: (problem) => found.push(problem) });
-  for (const { dependency } of made?.needs ?? [])
-    if (dependency instanceof Lazy && made && !made.home.place(dependency.key))
-      found.push(missing(dependency.key, made.home, [{ ...place, asking: shape, home: made.home }], shapes));
+  compile(shape, place, [], { shapes, dry: true, report: (problem) => void found.push(problem) });
   return found;
 }
 
 /** Equal for two problems with one cause, met on different ways. */
 function identity({ code, key, path, message }: ContainerError): string {
-  const about = code === 'AMBIT_CYCLE' ? path.slice(path.indexOf(key as Key)).map(label).sort() : [path.at(-2) ?? '', message.split('\n')[0] ?? ''].map(label);
+  const about =
+    code === 'AMBIT_CYCLE'
+      ? path
+          .slice(path.indexOf(key as Key))
+          .map(label)
+          .sort()
+      : [path.at(-2) ?? '', message.split('\n')[0] ?? ''].map(label);
   return JSON.stringify([code, ...new Set(about)]);
 }
 
@@ -77,7 +82,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
         ({ key }) =>
           new ContainerError('AMBIT_UNREACHABLE', {
             key,
-            hint: `its predicate asks for ${shape.refused(key)?.join(', ')}; declared are ${shapes.map(({ lineage }) => showTags(lineage)).join('; ')}`,
+            hint: `its predicate asks for ${tagsAsked(key, shape)}; declared are ${shapes.map(({ lineage }) => showTags(lineage)).join('; ')}`,
           }),
       ),
   );

@@ -1,0 +1,109 @@
+import type { Container } from './container.js';
+import { show } from './errors.js';
+import { constructing, fromParent, keeping, type Resolver } from './fast.js';
+import { All, Lazy, type Dependency, type Key } from './keys.js';
+import { keep } from './lifecycle.js';
+import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
+import type { Binding } from './registration.js';
+import type { Place, Shape } from './shape.js';
+import { traced } from './trail.js';
+
+const NOTHING: Resolver = () => undefined;
+
+/** What delivers the dependency to scopes of the shape, worked out once. */
+export function resolverFor(shape: Shape, key: Key, dependency: Dependency, known: Map<Key, Resolver>): Resolver {
+  const walk: Walk = {
+    shapes: [shape],
+    report: (problem) => {
+      throw problem;
+    },
+  };
+  const resolver = deliver(dependency, shape.use(), [], walk) as Resolver;
+  known.set(key, resolver);
+  return resolver;
+}
+
+/** What the binding asks for, one entry per parameter; there is none for a parameter without a key. */
+export const dependencies = ({ source, needs }: Binding, { injector }: Shape): readonly (Dependency | undefined)[] =>
+  needs ?? (source.kind === 'class' ? injector.dependencies(source.target) : []);
+
+/** How scopes of the shape get what the binding makes; undefined where it has problems, which are reported. */
+export function compile(
+  shape: Shape,
+  { binding, owner, hops }: Place,
+  path: readonly Step[],
+  walk: Walk,
+): Resolver | undefined {
+  const { key, singleton, source } = binding;
+  const home = singleton ? owner : shape;
+  if (path.some((step) => step.binding === binding && step.home === home)) return walk.report(cycle(key, home, path));
+  const known = shape.compiled.get(binding);
+  // Failed before on this very walk, and was reported.
+  if (known === walk) return undefined;
+  if (typeof known === 'function') return known as Resolver;
+  const above = hops > 0 && (singleton || source.kind === 'register');
+  const get = above
+    ? compile(shape.parent as Shape, { binding, owner, hops: hops - 1 }, path, walk)
+    : make(binding, home, [...path, { binding, home }], walk);
+  const resolver = above && get && !walk.dry ? fromParent(get) : get;
+  shape.compiled.set(binding, resolver ?? walk);
+  return resolver;
+}
+
+function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
+  const { source, singleton } = binding;
+  const asked = dependencies(binding, home);
+  // A parameter with a default is not counted by `length`, and may go without a key.
+  const required = source.kind === 'class' ? source.target.length : 0;
+  const needs = Array.from({ length: Math.max(required, asked.length) }, (_, i) => {
+    const dependency = asked[i];
+    if (dependency !== undefined) return deliver(dependency, home, path, walk);
+    return i < required
+      ? walk.report(keyless(`parameter ${i} of ${show((source as { target: unknown }).target)}`, home, path))
+      : NOTHING;
+  });
+  if (needs.includes(undefined)) return undefined;
+  if (walk.dry) return NOTHING;
+  const maker = decorated(binding, undecorated(binding, home, needs as Resolver[]));
+  return singleton ? keeping(home.slotOf(binding), maker, binding) : maker;
+}
+
+function deliver(dependency: Dependency, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
+  if (dependency instanceof All) {
+    const each = home
+      .places(dependency.key)
+      .reverse()
+      .map((place) => compile(home, place, path, walk));
+    return each.includes(undefined) ? undefined : (scope) => (each as Resolver[]).map((get) => get(scope));
+  }
+  const later = dependency instanceof Lazy;
+  const key = later ? dependency.key : dependency;
+  const place = home.place(key);
+  // What is asked for later may be registered later.
+  if (later && (place || !walk.dry)) return (scope) => () => scope.resolve(key as string);
+  return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
+}
+
+function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]): Resolver {
+  const { key, source, needs: listed } = binding;
+  if (source.kind === 'class') return constructing(source.target as new () => unknown, needs);
+  if (source.kind === 'value') return () => source.value;
+  if (source.kind === 'alias') return needs[0] as Resolver;
+  if (source.kind === 'register') {
+    const slot = home.slotOf(binding);
+    return (scope) => traced(scope, key, scope.slots[slot] as Resolver);
+  }
+  const call = source.make as (...needs: unknown[]) => unknown;
+  return listed ? (scope) => call(...needs.map((get) => get(scope))) : (scope) => traced(scope, key, call);
+}
+
+function decorated(binding: Binding, inner: Resolver): Resolver {
+  const wraps = binding.decorators as ((inner: unknown, scope: Container) => unknown)[] | undefined;
+  if (!wraps) return inner;
+  return (scope) => {
+    const layers = [inner(scope)];
+    for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
+    if (binding.singleton) keep(scope, binding, ...layers);
+    return layers.at(-1);
+  };
+}

@@ -1,0 +1,32 @@
+import type { Container } from './container.js';
+import type { Binding } from './registration.js';
+
+/**
+ * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.
+ * Instances made before stay as they are.
+ *
+ * @example
+ * ```ts
+ * const app = new Container().addRegistration(Registration.fromValue('real').to('IName'));
+ * {
+ *   using _ = override(app, Registration.fromValue('fake').to('IName'));
+ *   app.resolve('IName'); // 'fake'
+ * }
+ * app.resolve('IName'); // 'real'
+ * ```
+ */
+export function override(container: Container, ...registrations: readonly Binding[]): Disposable {
+  const overrides = registrations.map((binding) => ({ ...binding, override: true }));
+  container.addRegistration(...overrides);
+  return { [Symbol.dispose]: () => restore(container, overrides) };
+}
+
+function restore(container: Container, overrides: readonly Binding[]): void {
+  const shape = container.shape.moved(container.shape.parent);
+  for (const [key, bindings] of shape.bindings)
+    shape.bindings.set(
+      key,
+      bindings.filter((binding) => !overrides.includes(binding)),
+    );
+  container.move(shape);
+}

@@ -1,0 +1,94 @@
+import { ContainerError, show, showTags } from './errors.js';
+import type { Key } from './keys.js';
+import type { Binding } from './registration.js';
+import type { Shape } from './shape.js';
+import { wholeTrail } from './trail.js';
+
+/** One binding on the way from the key that was asked for; scopes of the shape `home` deliver what it needs. */
+export interface Step {
+  readonly binding: Binding;
+  readonly home: Shape;
+}
+
+/** One walk over bindings: `resolve` ends at the first problem, `verify` collects them all. */
+export interface Walk {
+  /** Shapes whose scopes may ask. */
+  readonly shapes: readonly Shape[];
+  /** True if nothing is to be made of it. */
+  readonly dry?: true;
+  report(problem: ContainerError): undefined;
+}
+
+const keys = (path: readonly Step[]) => path.map((step) => step.binding.key);
+
+export const keyless = (about: string, home: Shape, path: readonly Step[]): ContainerError =>
+  new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
+    key: path.at(-1)?.binding.key,
+    about,
+    path: keys(path),
+    tags: home.lineage,
+    hint: 'decorate it with @inject(key), or list all keys: Registration.fromClass(C, [...])',
+  });
+
+/** The path ends in a circle: with the key, the way round, and the key again. */
+export function cycle(key: Key, home: Shape, path: readonly Step[]): ContainerError {
+  const way = [...wholeTrail(home), ...keys(path), key].filter((one, i, all) => one !== all[i + 1] || !i);
+  return new ContainerError('AMBIT_CYCLE', {
+    key,
+    path: [...way.slice(0, way.indexOf(key)), ...way.slice(way.lastIndexOf(key, -2))],
+    tags: home.lineage,
+    hint: `let one of them ask for it later with lazy(${show(key)}), or move what both need into a third service`,
+  });
+}
+
+/** Why the key is not to be had at `home`: shorter-lived than the one who asks, known elsewhere only, or unknown. */
+export function missing(key: Key, home: Shape, path: readonly Step[], { shapes }: Walk): ContainerError {
+  const details = { key, path: [...wholeTrail(home), ...keys(path), key], tags: home.lineage };
+  const shown = show(key);
+  const holder = path.find((step) => step.home === home && step.binding.singleton);
+  const place = shapes.find((shape) => shape.isBelow(home) && shape.places(key)[0])?.place(key);
+  if (holder && place) {
+    const outlives = show(holder.binding.key);
+    return new ContainerError('AMBIT_SHORTER_LIFE', {
+      ...details,
+      about: `${outlives} outlives ${shown}`,
+      hint: `${shown} lives in ${showTags(place.owner.lineage)}: give ${outlives} that life too, or pass ${shown} to its methods`,
+    });
+  }
+  const asked = tagsAsked(key, home);
+  if (asked)
+    return new ContainerError('AMBIT_OUT_OF_SCOPE', {
+      ...details,
+      hint: `its predicate asks for ${asked}: resolve it from a scope with that tag`,
+    });
+  const near = home
+    .keys()
+    .find(
+      (known) =>
+        typeof known === 'string' && typeof key === 'string' && oneEditApart(known.toLowerCase(), key.toLowerCase()),
+    );
+  return new ContainerError('AMBIT_NOT_REGISTERED', {
+    ...details,
+    hint:
+      near === undefined
+        ? `add a registration .to(${shown}), or resolve it from the scope that has it`
+        : `did you mean ${show(near)}?`,
+  });
+}
+
+/** The tags that the key's predicates asked this shape for in vain; undefined where the key is unknown. */
+export function tagsAsked(key: Key, shape: Shape): string | undefined {
+  const asked = new Set<string>();
+  const bindings = shape.reachable(key);
+  for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });
+  return bindings[0] && ([...asked].map(show).join(', ') || 'something else');
+}
+
+/** True when one letter more, less, other, or swapped with its neighbour turns one into the other. */
+function oneEditApart(one: string, two: string): boolean {
+  let same = 0;
+  while (same < one.length && one[same] === two[same]) same++;
+  const [x, y] = [one.slice(same), two.slice(same)];
+  const swapped = x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2);
+  return swapped || x.slice(1) === y || x === y.slice(1) || x.slice(1) === y.slice(1);
+}
