@@ -2,7 +2,7 @@ import type { Container } from './container.js';
 import { show } from './errors.js';
 import { constructing, fromParent, keeping, type Resolver } from './fast.js';
 import { All, Lazy, type Dependency, type Key } from './keys.js';
-import { keep } from './lifecycle.js';
+import { given, keep } from './keeping.js';
 import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
@@ -19,7 +19,8 @@ export function resolverFor(shape: Shape, key: Key, dependency: Dependency, know
     },
   };
   const resolver = deliver(dependency, shape.use(), [], walk) as Resolver;
-  known.set(key, resolver);
+  // Of a key that nobody knows there is nothing to remember.
+  if (shape.place(key)) known.set(key, resolver);
   return resolver;
 }
 
@@ -70,28 +71,41 @@ function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk):
 
 function deliver(dependency: Dependency, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
   if (dependency instanceof All) {
-    const each = home
-      .places(dependency.key)
-      .reverse()
+    const places = home.places(dependency.key);
+    const added = home.reachable(dependency.key).reverse();
+    const each = places
+      .sort((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
       .map((place) => compile(home, place, path, walk));
     return each.includes(undefined) ? undefined : (scope) => (each as Resolver[]).map((get) => get(scope));
   }
   const later = dependency instanceof Lazy;
   const key = later ? dependency.key : dependency;
   const place = home.place(key);
-  // What is asked for later may be registered later.
-  if (later && (place || !walk.dry)) return (scope) => () => scope.resolve(key as string);
+  if (later && (place || !walk.dry)) {
+    // Nobody else looks at a class without a registration. What is not there yet may be registered later.
+    const unseen = walk.dry && !home.places(key)[0] && !path.some(({ binding }) => binding === place?.binding);
+    if (unseen) compile(home, place as Place, path, walk);
+    return (scope) => () => scope.resolve(key as string);
+  }
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
 }
 
 function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]): Resolver {
   const { key, source, needs: listed } = binding;
   if (source.kind === 'class') return constructing(source.target as new () => unknown, needs);
-  if (source.kind === 'value') return () => source.value;
+  if (source.kind === 'value') {
+    if (source.value instanceof Object) given.add(source.value);
+    return () => source.value;
+  }
   if (source.kind === 'alias') return needs[0] as Resolver;
   if (source.kind === 'register') {
     const slot = home.slotOf(binding);
-    return (scope) => traced(scope, key, scope.slots[slot] as Resolver);
+    const give: Resolver = (scope) => {
+      const value = (scope.slots[slot] as Resolver)(scope);
+      if (value instanceof Object) given.add(value);
+      return value;
+    };
+    return (scope) => traced(scope, key, give);
   }
   const call = source.make as (...needs: unknown[]) => unknown;
   return listed ? (scope) => call(...needs.map((get) => get(scope))) : (scope) => traced(scope, key, call);
@@ -100,10 +114,11 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]):
 function decorated(binding: Binding, inner: Resolver): Resolver {
   const wraps = binding.decorators as ((inner: unknown, scope: Container) => unknown)[] | undefined;
   if (!wraps) return inner;
-  return (scope) => {
+  const wrapped: Resolver = (scope) => {
     const layers = [inner(scope)];
     for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
     if (binding.singleton) keep(scope, binding, ...layers);
     return layers.at(-1);
   };
+  return (scope) => traced(scope, binding.key, wrapped);
 }

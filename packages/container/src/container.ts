@@ -1,12 +1,13 @@
 import { tenths } from './age.js';
 import { resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
-import { ContainerError, show, showTags } from './errors.js';
+import { show, showTags } from './errors.js';
 import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
 import { All, type AbstractClass, type Key, type KnownKey, type ServiceMap } from './keys.js';
-import { close, end, ENDED, keep, leave, refuseEnded, start, type Kept } from './lifecycle.js';
-import type { Binding } from './registration.js';
+import { end, leave, NOTHING_TO_END, type Ending } from './ending.js';
+import { keep, refuseEnded, start, type Kept } from './keeping.js';
+import { checkFunction, checkKey, refuse, type Binding } from './registration.js';
 import { checkedTags, Shape } from './shape.js';
 import { traced, trail } from './trail.js';
 
@@ -31,7 +32,7 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
   /** @internal */ slots: unknown[];
   /** @internal */ closed = false;
-  /** @internal */ ending: Promise<void> | undefined = undefined;
+  /** @internal */ ending: Ending | undefined = undefined;
   /** @internal */ starting: Promise<void> | undefined = undefined;
   /** @internal What is to be ended, the newest first. */ kept: Kept | undefined = undefined;
   /** @internal The live children are a list: the newest, the one older than it, and so on. */ newest:
@@ -70,11 +71,8 @@ export class Container implements IContainer, AsyncDisposable {
   addRegistration(...registrations: readonly Binding[]): this {
     refuseEnded(this, 'addRegistration');
     for (const binding of registrations)
-      if (!('key' in binding))
-        throw new ContainerError('AMBIT_BAD_REGISTRATION', {
-          about: 'a registration has no key',
-          hint: 'end it with .to(key)',
-        });
+      if (!binding || !('key' in binding))
+        refuse(`addRegistration got ${show(binding)}`, 'end each registration with .to(key)');
     this.move(this.shape.with(registrations));
     return this;
   }
@@ -84,12 +82,8 @@ export class Container implements IContainer, AsyncDisposable {
   register(key: Exclude<Key, KnownKey>, factory: Factory): this;
   register(key: Key, factory: Factory): this {
     refuseEnded(this, 'register', key);
-    if (typeof factory !== 'function')
-      throw new ContainerError('AMBIT_BAD_REGISTRATION', {
-        key,
-        about: `register(${show(key)}) got ${show(factory)}`,
-        hint: 'pass a function: register(key, () => value)',
-      });
+    checkKey(key, 'register');
+    checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
     this.move(this.shape.learn(key));
     this.slots[this.shape.slotOf(this.shape.learned(key) as Binding)] = factory;
     return this;
@@ -129,36 +123,32 @@ export class Container implements IContainer, AsyncDisposable {
     );
   }
 
-  /** Runs `end` when this scope ends, in turn with its instances: the newest first. */
-  defer(end: () => unknown): void {
+  /** Runs `work` when this scope ends, in turn with its instances: the newest first. */
+  defer(work: () => unknown): void {
     refuseEnded(this, 'defer');
-    keep(
-      this,
-      { key: 'defer', source: { kind: 'class', target: Object }, onDispose: [{ layer: 0, act: end }] },
-      undefined,
-    );
+    const source = { kind: 'class', target: Object } as const;
+    keep(this, { key: 'defer', source, onDispose: [{ layer: 0, act: () => work() }] }, undefined);
   }
 
   /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
   start(): Promise<void> {
     refuseEnded(this, 'start');
-    return (this.starting = (this.starting ?? ENDED).then(() => start(this)));
+    const starting = start(this, this.starting);
+    const done = () => {
+      if (this.starting === starting) this.starting = undefined;
+    };
+    starting.then(done, done);
+    return (this.starting = starting);
   }
 
   /** Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on. */
   dispose(): Promise<void> {
-    if (this.ending) return this.ending;
-    if (!this.newest && !this.kept && !this.starting && trail.depth === 0) {
-      this.closed = true;
-      this.ending = ENDED;
-      leave(this);
-      return ENDED;
-    }
-    close(this);
-    let settle!: (ended: Promise<void>) => void;
-    this.ending = new Promise((resolve) => (settle = resolve));
-    settle(end(this));
-    return this.ending;
+    if (this.ending) return this.ending.promise;
+    if (this.newest || this.kept || this.starting || trail.depth > 0) return end(this).promise;
+    this.closed = true;
+    this.ending = NOTHING_TO_END;
+    leave(this);
+    return NOTHING_TO_END.promise;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

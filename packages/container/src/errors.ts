@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Key } from './keys.js';
 
 /** The tags of a scope and of those around it, the outermost first. */
@@ -5,11 +6,14 @@ export type Lineage = readonly (readonly string[])[];
 
 /** A key in a sentence: `'IUsers'`, `class Users`, `Symbol(users)`; other things as they are. */
 export const show = (key: unknown): string =>
-  typeof key === 'string' ? `'${key}'` : typeof key === 'function' ? `class ${label(key as never)}` : String(key);
+  typeof key === 'string' ? `'${key}'` : typeof key === 'function' ? `class ${label(key as never)}` : inspect(key);
 
 /** A key in a drawing, without quotes. */
 export const label = (key: Key): string =>
   typeof key === 'function' ? key.name || '(anonymous)' : String(key) || "''";
+
+/** The words of an error, or whatever else was thrown. */
+const words = (error: unknown): string => (error instanceof Error ? String(error) : inspect(error));
 
 /** `[application] > [request]` */
 export const showTags = (lineage: Lineage): string =>
@@ -61,7 +65,7 @@ function message(code: ErrorCode, { key, about, path = [], tags, hint, problems 
     path: path[1] && path.map(label).join(' -> '),
     cycle: code === 'AMBIT_CYCLE' && ring(path.slice(path.indexOf(key as Key), -1)),
     scope: tags && showTags(tags),
-    cause,
+    cause: code === 'AMBIT_START_FAILED' && words(cause),
     hint,
   };
   return [
@@ -104,7 +108,7 @@ export class DisposeError extends AggregateError {
   readonly code = 'AMBIT_DISPOSE_FAILED' satisfies ErrorCode;
 
   constructor(readonly failures: readonly Failure[]) {
-    const each = failures.map(({ key, tags, error }) => `\n  ${show(key)} of ${showTags(tags)}: ${error}`);
+    const each = failures.map(({ key, tags, error }) => `\n  ${show(key)} in ${showTags(tags)}: ${words(error)}`);
     super(
       failures.map(({ error }) => error),
       headline('AMBIT_DISPOSE_FAILED', each.join('')),

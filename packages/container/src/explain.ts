@@ -23,37 +23,38 @@ export interface Explanation {
 
 export function explain({ shape }: Container, key: Key): Explanation {
   const places = shape.places(key);
-  const [first] = places;
-  const verdicts = shape.reachable(key).map((binding) =>
-    verdict(
-      binding,
-      places.find((place) => place.binding === binding),
-      first,
-    ),
-  );
-  const winner = first && verdicts.find((one) => one.why.startsWith('wins'));
-  const rejected = verdicts.filter((one) => one !== winner);
-  const lines = [winner ?? `  nothing wins`, ...rejected].map((one) => (typeof one === 'string' ? one : line(one)));
+  const first = shape.place(key);
+  const others = shape.reachable(key);
+  // A registration that was added twice is rejected once.
+  if (first && others.includes(first.binding)) others.splice(others.indexOf(first.binding), 1);
+  const winner = first && verdict(first.binding, first, whyItWins(first.binding, places));
+  const rejected = others.map((binding) => {
+    const place = places.find((one) => one.binding === binding);
+    return verdict(binding, place, whyRejected(place, first));
+  });
+  const lines = [winner ? line(winner) : '  nothing wins', ...rejected.map(line)];
   return { key, winner, rejected, toString: () => [`${show(key)} in ${showTags(shape.lineage)}`, ...lines].join('\n') };
 }
+
+const verdict = ({ source, singleton = false }: Binding, place: Place | undefined, why: string): Verdict => ({
+  kind: source.kind,
+  singleton,
+  owner: place?.owner.lineage,
+  why,
+});
 
 const line = ({ kind, singleton, owner, why }: Verdict) =>
   `  ${singleton ? 'singleton' : 'transient'} ${kind}${owner ? ` of ${showTags(owner)}` : ''}: ${why}`;
 
-function verdict(
-  { source, singleton = false, override }: Binding,
-  place: Place | undefined,
-  first: Place | undefined,
-): Verdict {
-  const why = () => {
-    if (!place)
-      return first?.binding.override
-        ? 'rejected: an override wins'
-        : 'rejected: its predicate says no to every scope from here up';
-    if (place === first) return override ? 'wins: it is an override' : 'wins: nearest owner, last added';
-    return place.hops > (first?.hops ?? 0)
-      ? 'rejected: a nearer scope has one'
-      : 'rejected: one nearer or added later wins';
-  };
-  return { kind: source.kind, singleton, owner: place?.owner.lineage, why: why() };
+function whyItWins({ override }: Binding, places: readonly Place[]): string {
+  if (places.length === 0) return 'wins: a class can be made without a registration';
+  return override ? 'wins: it is an override' : 'wins: nearest owner, last added';
+}
+
+function whyRejected(place: Place | undefined, first: Place | undefined): string {
+  if (place && place.hops > (first?.hops ?? 0)) return 'rejected: a nearer scope has one';
+  if (place) return 'rejected: one nearer or added later wins';
+  return first?.binding.override
+    ? 'rejected: an override wins'
+    : 'rejected: its predicate says no to every scope from here up';
 }

@@ -1,12 +1,12 @@
 /*
  * The one file written for speed. V8 learns types per function, and a function shared by all bindings would teach it that anything may be
  * called there: nothing would be inlined. So each binding gets copies of its own of the small functions below, made from their text, which
- * is 2 to 5 times as fast (bench/results.md). A template may use nothing but its parameters. Where code from text is forbidden, or has been
+ * is 2 to 5 times as fast (bench/results.md). A template may use nothing but its parameters and globals. Where code from text is forbidden, or has been
  * changed by a tool, the templates serve as they are.
  */
 import type { Container } from './container.js';
 import { instanceCreated } from './events.js';
-import { announced, keep, reentered } from './lifecycle.js';
+import { announce, keep, reentered } from './keeping.js';
 import type { Binding } from './registration.js';
 
 /** Delivers a service to scopes of the shape it was compiled for. */
@@ -31,15 +31,15 @@ const anyConstructor: Construct =
 const parents = (get: Resolver) => (scope: Container) => get(scope.parent as Container);
 
 // In a slot: being made now; made, and the value is `undefined`, which means an empty slot otherwise.
-const BUSY = Symbol('busy');
+export const BUSY = Symbol('busy');
 const UNDEFINED = Symbol('undefined');
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose;
 const dispose: typeof Symbol.dispose = Symbol.dispose;
-const constants = { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announced, keep, reentered };
+const constants = { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announce, keep, reentered };
 
 const one = (slot: number, make: Resolver, binding: Binding, c: typeof constants) => {
   // Read once: a copy finds variables of its own faster than properties.
-  const { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announced, keep, reentered } = c;
+  const { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announce, keep, reentered } = c;
   const always = (binding.onDispose ?? binding.onStart) !== undefined;
   return (scope: Container) => {
     const held = scope.slots[slot];
@@ -48,9 +48,10 @@ const one = (slot: number, make: Resolver, binding: Binding, c: typeof constants
       return held === UNDEFINED ? undefined : held;
     }
     scope.slots[slot] = BUSY;
+    const since = instanceCreated.hasSubscribers ? performance.now() : undefined;
     let made;
     try {
-      made = instanceCreated.hasSubscribers ? announced(scope, binding, make) : make(scope);
+      made = make(scope);
     } catch (error) {
       scope.slots[slot] = undefined;
       throw error;
@@ -65,6 +66,7 @@ const one = (slot: number, make: Resolver, binding: Binding, c: typeof constants
         (endable[asyncDispose] ?? endable[dispose] ?? endable.dispose) !== undefined)
     )
       keep(scope, binding, made);
+    if (since !== undefined) announce(scope, binding, since);
     return made;
   };
 };

@@ -3,7 +3,7 @@ import { label } from './errors.js';
 import { All, Lazy, type Key } from './keys.js';
 import { dependencies } from './compile.js';
 import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
+import type { Place, Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that is asked for and missing. */
@@ -51,8 +51,10 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
     return id;
   };
 
-  for (const shape of shapes)
-    for (const place of shape.keys().flatMap((key) => shape.places(key))) {
+  for (const shape of shapes) {
+    const keys = new Set(shape.keys());
+    // Grows while it is read: classes need no registration.
+    for (const place of placesOf(keys, shape)) {
       const { binding, owner } = place;
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
@@ -61,6 +63,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
         const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
         const key = typeof dependency === 'object' ? dependency.key : dependency;
         const found = home.place(key);
+        keys.add(key);
         const targets = dependency instanceof All ? home.places(key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
         // What is not kept may be meant for other scopes than this.
@@ -69,7 +72,16 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
         for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
       }
     }
+  }
   return { nodes: [...nodes.values()].flatMap((ofOwner) => [...ofOwner.values()]), edges: [...edges.values()] };
+}
+
+function* placesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Place> {
+  for (const key of keys) {
+    const places = shape.places(key);
+    const unregistered = places[0] ? undefined : shape.place(key);
+    yield* unregistered ? [unregistered] : places;
+  }
 }
 
 /**
@@ -87,7 +99,9 @@ export function toMermaid({ nodes, edges }: Graph): string {
     const title = node.scope.map((tags) => tags.join(', ') || 'no tags').join(' > ');
     boxes.set(title, [...(boxes.get(title) ?? []), node]);
   }
-  const quoted = (text: string) => `"${text.replaceAll('"', '#quot;')}"`;
+  // Mermaid reads some marks as its own: these are written as their numbers.
+  const quoted = (text: string) =>
+    `"${text.replaceAll(/[^\p{L}\p{N} .,:()[\]>?_-]/gu, (mark) => `#${mark.codePointAt(0)};`)}"`;
   const arrow = { one: '-->', lazy: '-.->', all: '==>' };
   return [
     'flowchart LR',

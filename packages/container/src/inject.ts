@@ -35,9 +35,11 @@ export function inject<const D extends Dependency>(key: D) {
   };
 }
 
-/** Reads what `@inject` left on the class; a class without a constructor of its own has its parent's. */
+/** Reads what `@inject` left on the class; a class without a constructor of its own asks for what its parent asks for. */
 export class MetadataInjector implements Injector {
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[] {
-    return (Reflect.getMetadata(NAMES, target) as Dependency[] | undefined) ?? [];
+    // A constructor with parameters is its own; only its own names are for these.
+    const read = target.length > 0 ? Reflect.getOwnMetadata : Reflect.getMetadata;
+    return (read(NAMES, target) as Dependency[] | undefined) ?? [];
   }
 }

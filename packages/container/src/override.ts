@@ -16,17 +16,17 @@ import type { Binding } from './registration.js';
  * ```
  */
 export function override(container: Container, ...registrations: readonly Binding[]): Disposable {
-  const overrides = registrations.map((binding) => ({ ...binding, override: true }));
-  container.addRegistration(...overrides);
-  return { [Symbol.dispose]: () => restore(container, overrides) };
+  const override = Symbol('override');
+  container.addRegistration(...registrations.map((binding) => ({ ...binding, override })));
+  return { [Symbol.dispose]: () => restore(container, override) };
 }
 
-function restore(container: Container, overrides: readonly Binding[]): void {
+function restore(container: Container, override: symbol): void {
   const shape = container.shape.moved(container.shape.parent);
   for (const [key, bindings] of shape.bindings)
     shape.bindings.set(
       key,
-      bindings.filter((binding) => !overrides.includes(binding)),
+      bindings.filter((binding) => binding.override !== override),
     );
   container.move(shape);
 }

@@ -2,7 +2,7 @@ import { ContainerError, show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
-import { wholeTrail } from './trail.js';
+import { trail, wholeTrail } from './trail.js';
 
 /** One binding on the way from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -30,43 +30,46 @@ export const keyless = (about: string, home: Shape, path: readonly Step[]): Cont
     hint: 'decorate it with @inject(key), or list all keys: Registration.fromClass(C, [...])',
   });
 
+/** Who asked whom, from the first `resolve` to the one who asks for the key. */
+const trailTo = (key: Key, home: Shape, path: readonly Step[]): Key[] => [
+  ...wholeTrail(home, path[0]?.binding.key ?? key),
+  ...keys(path),
+];
+
 /** The path ends in a circle: with the key, the way round, and the key again. */
 export function cycle(key: Key, home: Shape, path: readonly Step[]): ContainerError {
-  const way = [...wholeTrail(home), ...keys(path), key].filter((one, i, all) => one !== all[i + 1] || !i);
+  const way = trailTo(key, home, path);
+  if (!way.includes(key)) way.push(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
-    path: [...way.slice(0, way.indexOf(key)), ...way.slice(way.lastIndexOf(key, -2))],
+    path: [...way.slice(0, way.indexOf(key)), ...way.slice(way.lastIndexOf(key)), key],
     tags: home.lineage,
     hint: `let one of them ask for it later with lazy(${show(key)}), or move what both need into a third service`,
   });
 }
 
 /** Why the key is not to be had at `home`: shorter-lived than the one who asks, known elsewhere only, or unknown. */
-export function missing(key: Key, home: Shape, path: readonly Step[], { shapes }: Walk): ContainerError {
-  const details = { key, path: [...wholeTrail(home), ...keys(path), key], tags: home.lineage };
+export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk): ContainerError {
+  const details = { key, path: [...trailTo(key, home, path), key], tags: home.lineage };
   const shown = show(key);
-  const holder = path.find((step) => step.home === home && step.binding.singleton);
-  const place = shapes.find((shape) => shape.isBelow(home) && shape.places(key)[0])?.place(key);
-  if (holder && place) {
-    const outlives = show(holder.binding.key);
+  const holder = path.findLast((step) => step.home === home && step.binding.singleton)?.binding.key ?? factoryAt(home);
+  const asked = tagsAsked(key, home);
+  const below = [...walk.shapes, ...trail.shapes.slice(0, trail.depth)].find(
+    (shape) => shape.isBelow(home) && shape.places(key)[0],
+  );
+  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : asked && `scopes tagged ${asked}`;
+  if (holder !== undefined && lives)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
-      about: `${outlives} outlives ${shown}`,
-      hint: `${shown} lives in ${showTags(place.owner.lineage)}: give ${outlives} that life too, or pass ${shown} to its methods`,
+      about: `${show(holder)} outlives ${shown}`,
+      hint: `${shown} lives in ${lives}: give ${show(holder)} that life too, or pass ${shown} to its methods`,
     });
-  }
-  const asked = tagsAsked(key, home);
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
       hint: `its predicate asks for ${asked}: resolve it from a scope with that tag`,
     });
-  const near = home
-    .keys()
-    .find(
-      (known) =>
-        typeof known === 'string' && typeof key === 'string' && oneEditApart(known.toLowerCase(), key.toLowerCase()),
-    );
+  const near = home.keys().find((known) => alike(known, key));
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
@@ -76,6 +79,10 @@ export function missing(key: Key, home: Shape, path: readonly Step[], { shapes }
   });
 }
 
+/** The factory that resolves right now, if it does so from a scope of this shape. */
+const factoryAt = (home: Shape): Key | undefined =>
+  trail.shapes[trail.depth - 1] === home ? trail.keys[trail.depth - 1] : undefined;
+
 /** The tags that the key's predicates asked this shape for in vain; undefined where the key is unknown. */
 export function tagsAsked(key: Key, shape: Shape): string | undefined {
   const asked = new Set<string>();
@@ -84,8 +91,10 @@ export function tagsAsked(key: Key, shape: Shape): string | undefined {
   return bindings[0] && ([...asked].map(show).join(', ') || 'something else');
 }
 
-/** True when one letter more, less, other, or swapped with its neighbour turns one into the other. */
-function oneEditApart(one: string, two: string): boolean {
+/** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */
+function alike(known: Key, key: Key): boolean {
+  if (typeof known !== 'string' || typeof key !== 'string' || key.length < 3) return false;
+  const [one, two] = [known.toLowerCase(), key.toLowerCase()];
   let same = 0;
   while (same < one.length && one[same] === two[same]) same++;
   const [x, y] = [one.slice(same), two.slice(same)];

@@ -45,7 +45,7 @@ export interface Recipe<out T = unknown> {
   readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[];
   readonly onDispose?: readonly Hook[];
   readonly onStart?: readonly Hook[];
-  readonly override?: boolean;
+  readonly override?: symbol;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
 }
@@ -84,9 +84,18 @@ type KeyFor<K, T> = K extends KnownKey
 
 type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };
 
-const refuse = (about: string, hint: string): never => {
-  throw new ContainerError('AMBIT_BAD_REGISTRATION', { about, hint });
-};
+export function refuse(about: string, hint: string, key?: Key): never {
+  throw new ContainerError('AMBIT_BAD_REGISTRATION', { about, hint, key });
+}
+
+export function checkFunction(value: unknown, where: string, wanted: string, key?: Key): void {
+  if (typeof value !== 'function') refuse(`${where} got ${show(value)}`, `pass ${wanted}`, key);
+}
+
+export function checkKey(key: unknown, where: string): void {
+  if (!['string', 'symbol', 'function'].includes(typeof key))
+    refuse(`${where} got ${show(key)}`, 'a key is a string, a symbol or a class');
+}
 
 /**
  * How a service is made and how long it lives. Immutable: every step returns a new one.
@@ -108,8 +117,12 @@ export class Registration<T> {
     needs: D & CheckedList<D, ConstructorParameters<C>>,
   ): Registration<InstanceType<C>>;
   static fromClass<T>(target: Class<T>, needs?: readonly Dependency[]): Registration<T> {
-    if (typeof target !== 'function')
-      refuse(`fromClass got ${show(target)}`, 'pass the class itself, not an instance or a key');
+    // Arrow functions have no prototype.
+    checkFunction(
+      (target as Class | undefined)?.prototype && target,
+      'fromClass',
+      'the class itself, not an instance or a key',
+    );
     return new Registration<T>({ source: { kind: 'class', target }, needs });
   }
 
@@ -125,8 +138,7 @@ export class Registration<T> {
     needs: D,
   ): Registration<T>;
   static fromFactory<T>(make: (...needs: never[]) => T, needs?: readonly Dependency[]): Registration<T> {
-    if (typeof make !== 'function')
-      refuse(`fromFactory got ${show(make)}`, 'pass a function; for a ready value use Registration.fromValue');
+    checkFunction(make, 'fromFactory', 'a function; for a ready value use Registration.fromValue');
     return new Registration<T>({ source: { kind: 'factory', make }, needs });
   }
 
@@ -148,8 +160,7 @@ export class Registration<T> {
   /** Binds it to its key. */
   to<const K extends Key>(key: KeyFor<K, T>): Binding;
   to(key: Key): Binding {
-    if (!['string', 'symbol', 'function'].includes(typeof key))
-      refuse(`to() got ${show(key)}`, 'a key is a string, a symbol or a class');
+    checkKey(key, 'to');
     const { source, singleton: cached, onDispose: end, onStart: start } = this.recipe;
     if ((end ?? start) && (!cached || source.kind === 'value' || source.kind === 'alias'))
       refuse(

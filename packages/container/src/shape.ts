@@ -73,7 +73,7 @@ export class Shape implements Tagged {
   /** The shape of a child scope with these tags. */
   child(tags: readonly string[]): Shape {
     // Most scopes of one parent are of one kind.
-    if (tags.length === 1 && tags[0] === this.latestTag) return this.latest as Shape;
+    if (this.latest && tags?.length === 1 && tags[0] === this.latestTag) return this.latest;
     const child = recent(this.byTags, JSON.stringify(tags), () =>
       new Shape(this, checkedTags(tags), this.injector).use(),
     );
@@ -81,10 +81,10 @@ export class Shape implements Tagged {
     return child;
   }
 
-  /** The shape with these bindings too: this one as long as nobody uses it, else another. */
+  /** The shape with these bindings too: this one as long as nobody uses it, else another. Copies, as one may be added twice. */
   with(bindings: readonly Binding[]): Shape {
     const shape = this.inUse ? this.moved(this.parent) : this;
-    for (const binding of bindings) entry(shape.bindings, binding.key, () => []).push(binding);
+    for (const binding of bindings) entry(shape.bindings, binding.key, () => []).push({ ...binding });
     return shape;
   }
 
@@ -130,7 +130,7 @@ export class Shape implements Tagged {
     return [...[...(this.bindings.get(key) ?? [])].reverse(), ...(this.parent?.reachable(key) ?? [])];
   }
 
-  /** The places of the key as seen from here, the winner first: nearest owner, nearest container, last added. */
+  /** Where the bindings of the key belong, as seen from here, the winner first: nearest owner, nearest container, last added. */
   places(key: Key): Place[] {
     const places = new Map<Binding, Place>();
     for (let owner: Shape | undefined = this, hops = 0; owner; owner = owner.parent, hops++) {
@@ -139,15 +139,18 @@ export class Shape implements Tagged {
         if (!places.has(binding) && (binding.when ? binding.when(owner) : own?.includes(binding)))
           places.set(binding, { binding, owner, hops });
     }
-    const all = [...places.values()];
-    const overrides = all.filter(({ binding }) => binding.override);
-    return overrides.length > 0 ? overrides : all;
+    const overrides = [...places.values()].filter(({ binding }) => binding.override);
+    return overrides.length > 0 ? overrides : [...places.values()];
   }
 
   /** The place that wins. */
   place(key: Key): Place | undefined {
     const [first] = this.places(key);
     if (first || typeof key !== 'function') return first;
-    return { binding: entry(classes, key, () => Registration.fromClass(key as Class).to(key)), owner: this, hops: 0 };
+    return {
+      binding: entry(classes, key, () => Registration.fromClass(key as Class).to(key)),
+      owner: this,
+      hops: 0,
+    };
   }
 }

@@ -1,10 +1,10 @@
 import type { Container } from './container.js';
-import { ContainerError, label, showTags } from './errors.js';
+import { ContainerError, showTags } from './errors.js';
 import { compile } from './compile.js';
 import type { Key } from './keys.js';
 import { tagsAsked } from './problems.js';
 import type { Binding } from './registration.js';
-import type { Place, Shape } from './shape.js';
+import type { Shape } from './shape.js';
 
 /** A kind of scope that the application opens, and what it does there. */
 export interface ScopeDeclaration {
@@ -30,20 +30,24 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
   const shapes = declaredShapes(container.shape, scopes);
   const problems = new Map<string, ContainerError>();
+  const identity = identities();
   const note = (found: readonly ContainerError[]) =>
     found.forEach((problem) => problems.set(identity(problem), problems.get(identity(problem)) ?? problem));
   const possible = new Set<Binding>();
   const impossible = new Map<Binding, ContainerError[]>();
 
-  for (const shape of shapes)
+  for (const shape of shapes) {
     for (const key of shape.keys())
       for (const place of shape.places(key)) {
-        const found = problemsOf(shape, place, shapes);
+        const found: ContainerError[] = [];
+        const report = (problem: ContainerError) => void found.push(problem);
+        compile(shape, place, [], { shapes, dry: true, report });
         // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
         if (place.binding.singleton) note(found);
         else if (found.length > 0) impossible.set(place.binding, found);
         else possible.add(place.binding);
       }
+  }
   for (const [binding, found] of impossible) if (!possible.has(binding)) note(found);
   note(unreachable(shapes));
 
@@ -54,22 +58,25 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
     });
 }
 
-function problemsOf(shape: Shape, place: Place, shapes: readonly Shape[]): ContainerError[] {
-  const found: ContainerError[] = [];
-  compile(shape, place, [], { shapes, dry: true, report: (problem) => void found.push(problem) });
-  return found;
-}
-
-/** Equal for two problems with one cause, met on different ways. */
-function identity({ code, key, path, message }: ContainerError): string {
-  const about =
-    code === 'AMBIT_CYCLE'
-      ? path
-          .slice(path.indexOf(key as Key))
-          .map(label)
-          .sort()
-      : [path.at(-2) ?? '', message.split('\n')[0] ?? ''].map(label);
-  return JSON.stringify([code, ...new Set(about)]);
+/** Tells two problems apart, but not one problem that was met on different ways. */
+function identities(): (problem: ContainerError) => string {
+  const ids = new Map<Key | undefined, number>();
+  const id = (key: Key | undefined) => {
+    ids.set(key, ids.get(key) ?? ids.size);
+    return ids.get(key) as number;
+  };
+  return ({ code, key, path, message }) => {
+    if (code === 'AMBIT_CYCLE')
+      return JSON.stringify(
+        path
+          .slice(path.indexOf(key as Key) + 1)
+          .map(id)
+          .toSorted(),
+      );
+    // The path of a parameter without a key ends with the one who asks.
+    const who = code === 'AMBIT_NO_KEY_FOR_PARAMETER' ? [key] : path.slice(-2);
+    return JSON.stringify([...who.map(id), message.split('\n')[0]]);
+  };
 }
 
 /** Registrations whose predicate says no to every declared shape: a tag was misspelt, or a scope was not declared. */
@@ -82,6 +89,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
         ({ key }) =>
           new ContainerError('AMBIT_UNREACHABLE', {
             key,
+            tags: shape.lineage,
             hint: `its predicate asks for ${tagsAsked(key, shape)}; declared are ${shapes.map(({ lineage }) => showTags(lineage)).join('; ')}`,
           }),
       ),

@@ -1,0 +1,89 @@
+import { ago } from './age.js';
+import type { Container } from './container.js';
+import { ContainerError, show } from './errors.js';
+import { instanceCreated } from './events.js';
+import type { Key } from './keys.js';
+import { cycle } from './problems.js';
+import type { Binding } from './registration.js';
+
+/** Something to end or to start; a list of these runs from the newest to the oldest. */
+export interface Kept {
+  readonly binding: Binding;
+  /** What was made, and what each decorator made of it. */
+  readonly layers: readonly unknown[];
+  readonly before: Kept | undefined;
+  /** Kept by another scope, which will end it. */
+  readonly borrowed: boolean;
+  started: boolean;
+}
+
+/** Throws if the scope has ended. */
+export function refuseEnded(scope: Container, doing: string, key?: Key): void {
+  if (!scope.closed) return;
+  throw new ContainerError('AMBIT_DISPOSED', {
+    key,
+    about: `${doing}(${key === undefined ? '' : show(key)})`,
+    tags: scope.shape.lineage,
+    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope that lives on`,
+  });
+}
+
+/** Tells who listens that an instance was made. */
+export function announce(scope: Container, { key }: Binding, since: number): void {
+  instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });
+}
+
+/** This singleton is asked for while it is being made. */
+export function reentered({ shape }: Container, { key }: Binding): never {
+  throw cycle(key, shape, []);
+}
+
+/** Notes an instance that has to be ended or started. */
+export function keep(scope: Container, binding: Binding, ...layers: unknown[]): void {
+  const { source, decorators, onDispose, onStart } = binding;
+  // Values and what aliases name belong to others, and a decorator notes all layers by itself.
+  if (source.kind === 'value' || source.kind === 'alias' || (decorators && layers.length === 1)) return;
+  const borrowed = source.kind === 'factory' && !onDispose && isKept(scope, layers[0]);
+  if (!borrowed || onStart) scope.kept = { binding, layers, before: scope.kept, borrowed, started: false };
+  // It was ended while this was made; its end waits for that.
+  refuseEnded(scope, 'resolve', binding.key);
+}
+
+/** Values, and what was registered by hand: others made these, and end them. */
+export const given = new WeakSet<object>();
+
+/** A factory may hand out a scope, what a scope up here keeps already, or what was given. */
+function isKept(scope: Container, instance: unknown): boolean {
+  if (given.has(instance as object)) return true;
+  if ((instance as Partial<Container> | undefined)?.createScope) return true;
+  for (let at: Container | undefined = scope; at; at = at.parent)
+    for (let kept = at.kept; kept; kept = kept.before) if (kept.layers.includes(instance)) return true;
+  return false;
+}
+
+/** Runs what `onStart` asked for, in the order in which the instances were made: dependencies first. */
+export async function start(app: Container, before: Promise<void> | undefined): Promise<void> {
+  await before;
+  for (const key of app.shape.bindings.keys()) {
+    const place = app.shape.place(key);
+    if (place?.owner === app.shape && place.binding.onStart) app.resolve(key as string);
+  }
+  const made: Kept[] = [];
+  for (let kept = app.kept; kept; kept = kept.before) if (!kept.started) made.unshift(kept);
+  for (const kept of made) {
+    const { key, onStart = [] } = kept.binding;
+    refuseEnded(app, 'start');
+    kept.started = true;
+    for (const { act, layer } of onStart)
+      try {
+        await (act as (instance: unknown) => unknown)(kept.layers[layer]);
+      } catch (cause) {
+        throw new ContainerError('AMBIT_START_FAILED', {
+          key,
+          tags: app.shape.lineage,
+          cause,
+          hint: 'mend the cause; dispose() ends what has started',
+        });
+      }
+  }
+}

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { decorate, inject, Registration, singleton, type IContainer } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+class Greeter {
+  greet() {
+    return 'hello';
+  }
+}
+class Loud {
+  constructor(readonly inner: { greet(): string }) {}
+  greet() {
+    return this.inner.greet().toUpperCase();
+  }
+}
+const loud = decorate((inner: Greeter) => new Loud(inner));
+const greeter = Registration.fromClass(Greeter);
+
+describe('decorate', () => {
+  it('wraps what the registration makes, and the key answers the wrapper', () => {
+    const made = openApplication(greeter.pipe(loud).to('IGreeter')).resolve<Loud>('IGreeter');
+
+    expect(made).toBeInstanceOf(Loud);
+    expect(made.inner).toBeInstanceOf(Greeter);
+    expect(made.greet()).toBe('HELLO');
+  });
+
+  it('gives the wrapper to whoever asks for the key', () => {
+    class Page {
+      constructor(@inject('IGreeter') readonly inner: { greet(): string }) {}
+    }
+    const app = openApplication(greeter.pipe(loud).to('IGreeter'), Registration.fromClass(Page).to('IPage'));
+    expect(app.resolve<Page>('IPage').inner.greet()).toBe('HELLO');
+  });
+
+  it('wraps classes, values and factories', () => {
+    const app = openApplication(
+      greeter.pipe(loud).to('class'),
+      Registration.fromValue(new Greeter()).pipe(loud).to('value'),
+      Registration.fromFactory(() => new Greeter())
+        .pipe(loud)
+        .to('factory'),
+    );
+    expect(['class', 'value', 'factory'].map((key) => app.resolve<Loud>(key).greet())).toEqual(Array(3).fill('HELLO'));
+  });
+
+  it('applies in the order of the pipe, the first innermost, in one pipe or in several', () => {
+    const add = (letter: string) => decorate((inner: string) => `${letter}(${inner})`);
+    const app = openApplication(
+      Registration.fromValue('x').pipe(add('a'), add('b'), add('c')).to('one pipe'),
+      Registration.fromValue('x').pipe(add('a')).pipe(add('b')).pipe(add('c')).to('three'),
+    );
+    expect([app.resolve('one pipe'), app.resolve('three')]).toEqual(['c(b(a(x)))', 'c(b(a(x)))']);
+  });
+
+  it.each([
+    ['before', greeter.pipe(singleton(), loud)],
+    ['after', greeter.pipe(loud, singleton())],
+  ])('wraps a singleton once and leaves it where it lives, piped %s it', (_, registration) => {
+    const app = openApplication(registration.to('IShared'), registration.pipe(perRequest).to('IOwn'));
+    const [one, other] = [openRequest(app), openRequest(app)];
+
+    expect(openTransaction(one).resolve('IShared')).toBe(app.resolve('IShared'));
+    expect(openTransaction(one).resolve('IOwn')).toBe(one.resolve('IOwn'));
+    expect(one.resolve<Loud>('IOwn').inner).not.toBe(other.resolve<Loud>('IOwn').inner);
+  });
+
+  it('wraps every new instance of a registration without singleton anew', () => {
+    const app = openApplication(greeter.pipe(loud).to('IGreeter'));
+    const [one, other] = [app.resolve<Loud>('IGreeter'), app.resolve<Loud>('IGreeter')];
+
+    expect(one).not.toBe(other);
+    expect(one.inner).not.toBe(other.inner);
+  });
+
+  it('sees the scope that owns a singleton, and the scope that asks for anything else', () => {
+    const seen: IContainer[] = [];
+    const watch = decorate((inner: Greeter, scope) => {
+      seen.push(scope);
+      return inner;
+    });
+    const app = openApplication(
+      greeter.pipe(singleton(), watch).to('IShared'),
+      greeter.pipe(singleton(), perRequest, watch).to('IOwn'),
+      greeter.pipe(watch).to('INew'),
+    );
+    const request = openRequest(app);
+    const transaction = openTransaction(request);
+    for (const key of ['IShared', 'IOwn', 'INew']) transaction.resolve(key);
+
+    expect(seen).toEqual([app, request, transaction]);
+  });
+
+  it('may resolve what it needs', () => {
+    const named = decorate((inner: Greeter, scope) => `${inner.greet()} ${scope.resolve<string>('IName')}`);
+    const app = openApplication(greeter.pipe(named).to('IGreeter'), Registration.fromValue('Ada').to('IName'));
+    expect(openRequest(app).resolve('IGreeter')).toBe('hello Ada');
+  });
+
+  it.each([
+    ['a singleton', greeter.pipe(singleton())],
+    ['a registration without singleton', greeter],
+  ])('on %s that resolves its own key is a cycle', (_, registration) => {
+    const itself = decorate((_inner: Greeter, scope) => scope.resolve<Greeter>('IGreeter'));
+    const app = openApplication(
+      registration.pipe(itself).to('IGreeter'),
+      Registration.fromFactory((inner) => ({ inner }), ['IGreeter']).to('IPage'),
+    );
+    const error = refusal(() => app.resolve('IPage'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_CYCLE', key: 'IGreeter' });
+    expect(error.path.slice(-2)).toEqual(['IGreeter', 'IGreeter']);
+  });
+
+  it('concerns the one registration it is piped to, not another of the key or a neighbour', () => {
+    const app = openApplication(greeter.to('IGreeter'), greeter.pipe(loud).to('IGreeter'), greeter.to('IGreeter'));
+    const words = app.resolveAll<Greeter>('IGreeter').map((each) => each.greet());
+
+    expect(words).toEqual(['hello', 'HELLO', 'hello']);
+    expect(app.resolve<Greeter>('IGreeter').greet()).toBe('hello');
+  });
+
+  it('that throws leaves nothing behind: the next resolve makes and wraps again', () => {
+    let attempts = 0;
+    const broken = new Error('not yet');
+    const fail = decorate((inner: Greeter) => {
+      if (++attempts === 1) throw broken;
+      return new Loud(inner);
+    });
+    const app = openApplication(greeter.pipe(singleton(), fail).to('IGreeter'));
+
+    expect(() => app.resolve('IGreeter')).toThrow(broken);
+    expect(app.resolve('IGreeter')).toBeInstanceOf(Loud);
+    expect(app.resolve('IGreeter')).toBe(app.resolve('IGreeter'));
+    expect(attempts).toBe(2);
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Container } from '../src/index.js';
+import { failing, holding, logged, slow, turn } from './support/ending.js';
+
+describe('what was deferred to the end of a scope', () => {
+  it('runs in its turn among the instances, the newest first', async () => {
+    const log: string[] = [];
+    const request = holding(new Container().createScope(), logged(log, 'IUsers'));
+    request.defer(() => log.push('deferred'));
+    holding(request, logged(log, 'IOrders'));
+    await request.dispose();
+    expect(log).toEqual(['IOrders', 'deferred', 'IUsers']);
+  });
+
+  it('is awaited before what is older ends', async () => {
+    const log: string[] = [];
+    const request = holding(new Container().createScope(), logged(log, 'IUsers'));
+    request.defer(async () => {
+      await turn();
+      log.push('deferred');
+    });
+    await request.dispose();
+    expect(log).toEqual(['deferred', 'IUsers']);
+  });
+
+  it('runs when the scope around it ends, before what is there', async () => {
+    const log: string[] = [];
+    const app = holding(new Container(), slow(log, 'pool'));
+    app.createScope().defer(() => log.push('deferred'));
+    await app.dispose();
+    expect(log).toEqual(['deferred', 'pool is ending', 'pool ended']);
+  });
+
+  it('runs once, called with nothing, though the scope is disposed twice', async () => {
+    const end = vi.fn<(...given: unknown[]) => void>();
+    const request = new Container().createScope();
+    request.defer(end);
+    expect(end).not.toHaveBeenCalled();
+    await Promise.all([request.dispose(), request.dispose()]);
+    expect(end).toHaveBeenCalledOnce();
+    expect(end.mock.lastCall?.[0]).toBeUndefined();
+  });
+
+  it('runs as often as it was deferred', async () => {
+    const end = vi.fn<() => void>();
+    const request = new Container().createScope();
+    request.defer(end);
+    request.defer(end);
+    await request.dispose();
+    expect(end).toHaveBeenCalledTimes(2);
+  });
+
+  it('leaves the ends of other scopes alone', async () => {
+    const end = vi.fn<() => void>();
+    const app = new Container();
+    app.createScope().defer(end);
+    await app.createScope().dispose();
+    expect(end).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    [
+      'throws',
+      (error: Error) => {
+        throw error;
+      },
+    ],
+    [
+      'rejects',
+      async (error: Error) => {
+        throw error;
+      },
+    ],
+  ])('keeps nothing else from ending when it %s', async (_, end) => {
+    const log: string[] = [];
+    const request = holding(new Container().createScope(), logged(log, 'IUsers'));
+    request.defer(() => end(new Error('not now')));
+    holding(request, failing(new Error('nor me')));
+    await expect(request.dispose()).rejects.toMatchObject({
+      code: 'AMBIT_DISPOSE_FAILED',
+      errors: [{ message: 'nor me' }, { message: 'not now' }],
+    });
+    expect(log).toEqual(['IUsers']);
+  });
+
+  it('cannot be added by an end: the scope is ending already', async () => {
+    const late = vi.fn<() => void>();
+    const request = new Container().createScope();
+    request.defer(() => request.defer(late));
+    await expect(request.dispose()).rejects.toMatchObject({ errors: [{ code: 'AMBIT_DISPOSED' }] });
+    expect(late).not.toHaveBeenCalled();
+  });
+});

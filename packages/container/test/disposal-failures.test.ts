@@ -1,0 +1,129 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Container, DisposeError, onDispose, Registration, singleton } from '../src/index.js';
+import { failing, holding, logged, turn } from './support/ending.js';
+
+const request = () => new Container({ tags: ['application'] }).createScope({ tags: ['request'] });
+
+// oxlint-disable-next-line unicorn/no-thenable -- a thenable that is no promise is the point
+const thenable = { then: (_: unknown, reject: (why: Error) => void) => reject(new Error('lost')) };
+
+/** What the promise rejects with. */
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => expect.fail('it did not fail'),
+    (error: unknown) => error,
+  );
+
+describe('an end that fails', () => {
+  it('keeps no other end from being tried, and all failures come together, in the order of ending', async () => {
+    const log: string[] = [];
+    const [first, second] = [new Error('first'), new Error('second')];
+    const app = new Container().addRegistration(
+      logged(log, 'IPool').to('IPool'),
+      failing(second).to('IUsers'),
+      logged(log, 'IAudit').to('IAudit'),
+      failing(first).to('IOrders'),
+    );
+    for (const key of ['IPool', 'IUsers', 'IAudit', 'IOrders']) app.resolve(key);
+    const error = await failureOf(app.dispose());
+    expect(error).toBeInstanceOf(DisposeError);
+    expect(error).toBeInstanceOf(AggregateError);
+    expect((error as DisposeError).errors).toEqual([first, second]);
+    expect((error as DisposeError).failures.map(({ key }) => key)).toEqual(['IOrders', 'IUsers']);
+    expect(log).toEqual(['IAudit', 'IPool']);
+  });
+
+  it.each([
+    ['throws', () => expect.fail('lost')],
+    ['rejects', () => Promise.reject(new Error('lost'))],
+    ['takes its time and then rejects', () => turn().then(() => expect.fail('lost'))],
+    ['returns a thenable that rejects', () => thenable],
+  ])('that %s makes the promise reject, not the call throw, with one AggregateError', async (_, end) => {
+    const owner = holding(request(), Registration.fromFactory(() => ({ dispose: end })).pipe(singleton()));
+    expect(await failureOf(owner.dispose())).toMatchObject({
+      code: 'AMBIT_DISPOSE_FAILED',
+      errors: [{ message: 'lost' }],
+    });
+  });
+
+  it.each([undefined, null, 'a string', 0])('may throw %j, which is reported as it is', async (thrown) => {
+    const owner = holding(request(), failing(thrown));
+    expect(await failureOf(owner.dispose())).toMatchObject({ errors: [thrown] });
+  });
+
+  it('cannot even be looked at: that is its failure, and the rest ends', async () => {
+    const log: string[] = [];
+    let broken = false;
+    const fragile = Registration.fromFactory(() => ({
+      get dispose() {
+        return broken ? expect.fail('do not look') : () => {};
+      },
+    })).pipe(singleton());
+    const owner = holding(holding(request(), logged(log, 'IPool')), fragile);
+    broken = true;
+    expect(await failureOf(owner.dispose())).toMatchObject({ errors: [{ message: 'do not look' }] });
+    expect(log).toEqual(['IPool']);
+  });
+
+  it('does not keep a second onDispose of the same instance from running', async () => {
+    const second = vi.fn<() => void>();
+    const both = Registration.fromFactory(() => ({})).pipe(
+      singleton(),
+      onDispose(() => expect.fail('the first')),
+      onDispose(second),
+    );
+    expect(await failureOf(holding(request(), both).dispose())).toMatchObject({ errors: [{ message: 'the first' }] });
+    expect(second).toHaveBeenCalledOnce();
+  });
+
+  it('gives every later dispose the same rejected promise', async () => {
+    const owner = holding(request(), failing(new Error('once')));
+    const first = owner.dispose();
+    await failureOf(first);
+    expect(owner.dispose()).toBe(first);
+  });
+
+  it('says in the message which keys did not end, where, and why', async () => {
+    const owner = request().addRegistration(failing(new Error('the disk is full')).to('IAudit'));
+    owner.resolve('IAudit');
+    const { message, failures } = (await failureOf(owner.dispose())) as DisposeError;
+    expect(message).toMatch(/'IAudit'.*\[application\] > \[request\].*the disk is full/);
+    expect(failures).toMatchObject([{ key: 'IAudit', tags: [['application'], ['request']] }]);
+  });
+
+  it('because it resolves from its own scope gets the disposed error, and the rest ends', async () => {
+    const log: string[] = [];
+    const owner = holding(request(), logged(log, 'IPool')).register('IClock', () => 0);
+    const curious = Registration.fromFactory(() => ({ dispose: () => owner.resolve('IClock') })).pipe(singleton());
+    expect(await failureOf(holding(owner, curious).dispose())).toMatchObject({ errors: [{ code: 'AMBIT_DISPOSED' }] });
+    expect(log).toEqual(['IPool']);
+  });
+});
+
+describe('an end that fails in a child', () => {
+  it('does not keep the parent from ending, and the parent reports it with its own, in one flat list', async () => {
+    const log: string[] = [];
+    const [inner, outer] = [new Error('inner'), new Error('outer')];
+    const app = holding(holding(new Container({ tags: ['application'] }), logged(log, 'IPool')), failing(outer));
+    holding(app.createScope({ tags: ['request'] }).createScope({ tags: ['transaction'] }), failing(inner));
+    const error = (await failureOf(app.dispose())) as DisposeError;
+    expect(error.errors).toEqual([inner, outer]);
+    expect(error.failures.map(({ tags }) => tags.at(-1))).toEqual([['transaction'], ['application']]);
+    expect(log).toEqual(['IPool']);
+  });
+
+  it('is told both to who ended the child and to a parent that waited for it', async () => {
+    const error = new Error('told twice');
+    const child = holding(request(), failing(error));
+    const slowly = holding(child, Registration.fromFactory(() => ({ dispose: turn })).pipe(singleton()));
+    const [own, above] = [failureOf(slowly.dispose()), failureOf(child.parent?.dispose() ?? Promise.resolve())];
+    expect(await own).toMatchObject({ errors: [error] });
+    expect(await above).toMatchObject({ errors: [error] });
+  });
+
+  it('is no matter of a parent that ends later', async () => {
+    const child = holding(request(), failing(new Error('long ago')));
+    await failureOf(child.dispose());
+    await expect(child.parent?.dispose()).resolves.toBeUndefined();
+  });
+});

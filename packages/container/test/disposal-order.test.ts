@@ -1,0 +1,148 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { Container, onDispose, Registration, singleton } from '../src/index.js';
+import { gate, holding, logged, slow, turn } from './support/ending.js';
+
+function family() {
+  const app = new Container({ tags: ['application'] });
+  const request = app.createScope({ tags: ['request'] });
+  return { app, request, transaction: request.createScope({ tags: ['transaction'] }) };
+}
+
+describe('the order of ending', () => {
+  it.each([
+    ['the dependency was asked for first', ['IPool', 'IUsers']],
+    ['only what needs it was asked for', ['IUsers']],
+  ])('an instance ends before what it was made from, when %s', async (_, asked) => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(
+      logged(log, 'IUsers', 'IPool').to('IUsers'),
+      logged(log, 'IPool').to('IPool'),
+    );
+    for (const key of asked) app.resolve(key);
+    await app.dispose();
+    expect(log).toEqual(['IUsers', 'IPool']);
+  });
+
+  it('the instances of a scope end one after another, the newest first', async () => {
+    const log: string[] = [];
+    const app = new Container();
+    for (const key of ['A', 'B', 'C']) holding(app, slow(log, key));
+    await app.dispose();
+    expect(log).toEqual(['C is ending', 'C ended', 'B is ending', 'B ended', 'A is ending', 'A ended']);
+  });
+
+  it('children end before their parent, the newest first', async () => {
+    const log: string[] = [];
+    const app = holding(new Container(), logged(log, 'application'));
+    const first = holding(app.createScope(), logged(log, 'first request'));
+    holding(app.createScope(), logged(log, 'second request'));
+    holding(first.createScope(), logged(log, 'transaction of the first'));
+    await app.dispose();
+    expect(log).toEqual(['second request', 'transaction of the first', 'first request', 'application']);
+  });
+
+  it('children do not wait for one another, and their parent waits for all of them', async () => {
+    const log: string[] = [];
+    const { opened, open } = gate();
+    const app = holding(new Container(), logged(log, 'application'));
+    holding(app.createScope(), slow(log, 'older'));
+    const newer = slow(log, 'newer', () => opened);
+    holding(app.createScope(), newer);
+    const ended = app.dispose();
+    await turn();
+    await turn();
+    expect(log).toEqual(['newer is ending', 'older is ending', 'older ended']);
+    open();
+    await ended;
+    expect(log.slice(3)).toEqual(['newer ended', 'application']);
+  });
+
+  it('a parent waits for a child that is ending already, and does not end it twice', async () => {
+    const log: string[] = [];
+    const { opened, open } = gate();
+    const { app, request } = family();
+    holding(app, logged(log, 'pool'));
+    const users = slow(log, 'users', () => opened);
+    holding(request, users);
+    const child = request.dispose();
+    const parent = app.dispose();
+    await turn();
+    expect(log).toEqual(['users is ending']);
+    open();
+    await Promise.all([child, parent]);
+    expect(log).toEqual(['users is ending', 'users ended', 'pool']);
+  });
+
+  it('the end of a request may use what the application gave it, when the application is what ends', async () => {
+    const log: string[] = [];
+    const { app, request } = family();
+    const pool = { open: true, dispose: () => void (pool.open = false) };
+    const users = Registration.fromFactory((from) => {
+      const given = from.resolve<typeof pool>('IPool');
+      return { dispose: () => turn().then(() => log.push(given.open ? 'the pool is open' : 'the pool is gone')) };
+    });
+    const shared = Registration.fromFactory(() => pool).pipe(singleton());
+    app.addRegistration(shared.to('IPool'));
+    holding(request, users.pipe(singleton()));
+    await app.dispose();
+    expect(log).toEqual(['the pool is open']);
+    expect(pool.open).toBe(false);
+  });
+
+  it('what the caller of dispose keeps in an AsyncLocalStorage is there in every end', async () => {
+    const log: unknown[] = [];
+    const store = new AsyncLocalStorage<string>();
+    const app = new Container();
+    const looking = Registration.fromFactory(() => ({})).pipe(
+      singleton(),
+      onDispose(async () => {
+        await turn();
+        log.push(store.getStore());
+      }),
+    );
+    for (const owner of [app, app.createScope()]) {
+      owner.addRegistration(looking.to('A'), looking.to('B'));
+      owner.resolve('A');
+      owner.resolve('B');
+    }
+    await store.run('trace 7', () => app.dispose());
+    expect(log).toEqual(Array(4).fill('trace 7'));
+  });
+
+  it('an end is awaited whatever realm its promise comes from', async () => {
+    const log: string[] = [];
+    const Foreign = runInNewContext('Promise') as PromiseConstructor;
+    const file = Registration.fromFactory(() => ({
+      dispose: () => Foreign.resolve(turn()).then(() => log.push('file')),
+    }));
+    const app = holding(new Container(), logged(log, 'pool'));
+    await holding(app, file.pipe(singleton())).dispose();
+    expect(log).toEqual(['file', 'pool']);
+  });
+});
+
+describe('when ends are synchronous, all has ended when dispose() returns', () => {
+  it.each([
+    ['in one scope', ['request'], ['request']],
+    ['in a scope and its child', ['request', 'transaction'], ['transaction', 'request']],
+    ['in three scopes', ['app', 'request', 'transaction'], ['transaction', 'request', 'app']],
+  ] as const)('%s', async (_, owners, order) => {
+    const log: string[] = [];
+    const scopes = family();
+    for (const owner of owners) holding(scopes[owner], logged(log, owner));
+    const ended = scopes[owners[0]].dispose();
+    expect(log).toEqual(order);
+    await ended;
+  });
+
+  it('in an application that was started', async () => {
+    const log: string[] = [];
+    const app = holding(new Container(), logged(log, 'pool'));
+    await app.start();
+    const ended = app.dispose();
+    expect(log).toEqual(['pool']);
+    await ended;
+  });
+});

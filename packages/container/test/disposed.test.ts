@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Container, ContainerError, Registration } from '../src/index.js';
+import { gate } from './support/ending.js';
+
+const family = () => {
+  const app = new Container({ tags: ['application'] });
+  return { app, request: app.createScope({ tags: ['request', 'api'] }) };
+};
+
+const uses: [string, (scope: Container) => unknown, string | undefined][] = [
+  ['resolve', (scope) => scope.resolve('IUsers'), 'IUsers'],
+  ['resolveAll', (scope) => scope.resolveAll('IUsers'), 'IUsers'],
+  ['register', (scope) => scope.register('IUsers', () => 1), 'IUsers'],
+  ['addRegistration', (scope) => scope.addRegistration(Registration.fromValue(1).to('IUsers')), undefined],
+  ['createScope', (scope) => scope.createScope({ tags: ['transaction'] }), undefined],
+  ['defer', (scope) => scope.defer(() => {}), undefined],
+  ['start', (scope) => scope.start(), undefined],
+];
+
+/** The error, thrown or rejected with. */
+async function errorOf(use: () => unknown): Promise<ContainerError> {
+  try {
+    await use();
+  } catch (error) {
+    expect(error).toBeInstanceOf(ContainerError);
+    return error as ContainerError;
+  }
+  return expect.fail('it was served');
+}
+
+afterEach(() => void vi.restoreAllMocks());
+
+describe('a scope that was disposed', () => {
+  it.each(uses)('refuses %s, and says what was asked of which scope, with tags and age', async (name, use, key) => {
+    const { app, request } = family();
+    app.register('IUsers', () => 1);
+    await request.dispose();
+    const error = await errorOf(() => use(request));
+    expect(error).toMatchObject({ code: 'AMBIT_DISPOSED', key, tags: [['application'], ['request', 'api']] });
+    expect(error.message).toContain(name);
+    expect(error.message).toContain('[application] > [request, api]');
+    expect(error.message).toMatch(/opened \d+\.\d s ago/);
+    expect(error.hint).not.toBe('');
+    if (key) expect(error.message).toContain(`'${key}'`);
+  });
+
+  it.each(uses)('refuses %s from the call on, while it waits for an end', async (_, use) => {
+    const { app, request } = family();
+    app.register('IUsers', () => 1);
+    const { opened, open } = gate();
+    request.defer(() => opened);
+    const ended = request.dispose();
+    const refusal = errorOf(() => use(request));
+    open();
+    await ended;
+    expect((await refusal).code).toBe('AMBIT_DISPOSED');
+  });
+
+  it.each(uses)('refuses %s in all scopes below, at once', async (_, use) => {
+    const { app, request } = family();
+    const transaction = request.createScope({ tags: ['transaction'] });
+    app.register('IUsers', () => 1);
+    const ended = app.dispose();
+    const refusals = [request, transaction].map((scope) => errorOf(() => use(scope)));
+    await ended;
+    for (const refusal of refusals) expect((await refusal).code).toBe('AMBIT_DISPOSED');
+  });
+
+  it('refuses in the very tick of the call, with ends still to come below and above', () => {
+    const { app, request } = family();
+    const transaction = request.createScope();
+    for (const scope of [app, request, transaction]) scope.defer(() => Promise.resolve());
+    void app.dispose();
+    for (const scope of [app, request, transaction]) {
+      expect(scope.disposed).toBe(true);
+      expect(() => scope.resolve('IUsers')).toThrow('AMBIT_DISPOSED');
+    }
+  });
+
+  it('refuses in every scope below before the first end runs', async () => {
+    const app = new Container();
+    const older = app.createScope().createScope();
+    const seen: boolean[] = [];
+    app.createScope().defer(() => seen.push(older.disposed));
+    await app.dispose();
+    expect(seen).toEqual([true]);
+  });
+
+  it('leaves the scope around it and its siblings at work', async () => {
+    const { app, request } = family();
+    const sibling = app.createScope().register('IUsers', () => 1);
+    await request.dispose();
+    expect([app.disposed, request.disposed, sibling.disposed]).toEqual([false, true, false]);
+    expect(sibling.resolve('IUsers')).toBe(1);
+  });
+
+  it('tells how long ago it was opened', async () => {
+    const { request } = family();
+    await request.dispose();
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now + 65_000);
+    expect((await errorOf(() => request.resolve('IUsers'))).message).toMatch(/opened 65\.\d s ago/);
+  });
+});

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import type { ContainerError, DisposeError, ErrorCode } from '../src/index.js';
+import { declaring } from './support/situations/declaring.js';
+import { ending } from './support/situations/ending.js';
+import { resolving } from './support/situations/resolving.js';
+
+type Situations = Record<string, () => unknown>;
+
+// The compiler holds these to be all codes: one too few or too many does not fit the type.
+const situations = { ...resolving, ...declaring, ...ending } satisfies Record<ErrorCode, Situations>;
+const everyCode: ErrorCode[] = codesIn(Object.keys(situations).join(' '));
+const every = Object.entries<Situations>(situations).flatMap(([code, of]) =>
+  Object.entries(of).map(([title, happen]) => ({ code, title, happen })),
+);
+
+const table = new URL('../../../docs/errors.md', import.meta.url);
+
+function codesIn(text: string): ErrorCode[] {
+  return (text.match(/\bAMBIT_\w+/g) ?? []) as ErrorCode[];
+}
+
+async function errorOf(happen: () => unknown): Promise<ContainerError | DisposeError> {
+  try {
+    await happen();
+  } catch (error) {
+    return error as ContainerError | DisposeError;
+  }
+  return { code: undefined, message: 'nothing was thrown' } as never;
+}
+
+/** Ages and stack traces differ from run to run. */
+const timeless = (message: string): string =>
+  message.replaceAll(/\d+\.\d s ago/g, '(age) ago').replaceAll(/^ +at .*$(\n +at .*$)*/gm, '    at (stack)');
+
+const section = async ({ code, title, happen }: (typeof every)[number], previous: string | undefined) =>
+  [
+    ...(code === previous ? [] : [`## ${code}`, '']),
+    `### ${title}`,
+    '',
+    '```text',
+    timeless((await errorOf(happen)).message),
+    '```',
+    '',
+  ].join('\n');
+
+async function page(): Promise<string> {
+  const sections = await Promise.all(every.map((one, i) => section(one, every[i - 1]?.code)));
+  const how =
+    'Each message in full, by its code and by what happened. `npx vitest run error-messages -u` writes this file.';
+  return ['# Every error message', '', how, '', ...sections].join('\n');
+}
+
+describe('every error message', () => {
+  it('stands in golden/errors.md, word for word', async () => {
+    await expect(await page()).toMatchFileSnapshot('./golden/errors.md');
+  });
+
+  it.each(every)('begins with its code and tells all that the error knows: $code, $title', async ({ code, happen }) => {
+    const error = await errorOf(happen);
+    const { path = [], tags = [], failures = [] } = error as Partial<ContainerError & DisposeError>;
+    const keys = [...path, ...failures.map(({ key }) => key)].map(nameOf);
+
+    expect(error.code).toBe(code);
+    expect(error.message).toMatch(new RegExp(`^${code}: \\S`));
+    for (const words of [...keys, ...tags.flat()]) expect(error.message).toContain(words);
+    if (path.length > 1) expect(error.message).toContain(path.map(nameOf).join(' -> '));
+  });
+
+  it.each(every.filter(({ code }) => code !== 'AMBIT_DISPOSE_FAILED'))(
+    'says what to do: $code, $title',
+    async ({ happen }) => {
+      const { message, hint, problems } = (await errorOf(happen)) as ContainerError;
+      // A list of problems has a hint for each.
+      const hints = problems?.length > 0 ? problems.map((problem) => problem.hint) : [hint];
+
+      for (const words of hints) expect(message).toContain(words ?? 'a hint');
+    },
+  );
+});
+
+describe('every code', () => {
+  it('has its messages in golden/errors.md, and no other code has', async () => {
+    expect(codesIn((await page()).match(/^## .*$/gm)?.join(' ') ?? '')).toEqual(everyCode);
+  });
+
+  it('has one row in docs/errors.md, with its meaning and what to do, and no other code has', async () => {
+    const rows = (await readFile(table, 'utf8')).match(/^\| `AMBIT_.*\|$/gm) ?? [];
+    const cells = rows.map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+
+    expect(codesIn(cells.map(([code]) => code).join(' ')).toSorted()).toEqual(everyCode.toSorted());
+    expect(cells).toEqual(
+      rows.map(() => [expect.anything(), expect.stringMatching(/.{20}/), expect.stringMatching(/.{20}/)]),
+    );
+  });
+});
+
+function nameOf(key: unknown): string {
+  return typeof key === 'function' ? key.name : String(key);
+}

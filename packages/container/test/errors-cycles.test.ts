@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { all, decorate, Registration, singleton, type Binding, type ContainerError } from '../src/index.js';
+import { asking, resolving } from './support/asking.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+const once = singleton();
+
+/** The keys that go in a circle, and a check that the message draws just them. */
+function ringIn({ code, key = '', path, message, hint }: ContainerError): string {
+  const ring = path.slice(path.indexOf(key), -1);
+
+  expect(code).toBe('AMBIT_CYCLE');
+  expect(path.at(-1)).toBe(key);
+  expect(message).toContain(`${ring.join(' -> ')} -+`);
+  expect(message).toMatch(/\^ +\|\n +\+-+\+\n/);
+  expect(message).toContain(path.join(' -> '));
+  expect(hint).toContain('lazy(');
+  return ring.map(String).toSorted().join('');
+}
+
+const three = (one: (key: string) => Registration<unknown>, two = one, last = one): Binding[] => [
+  one('B').to('A'),
+  two('C').to('B'),
+  last('A').to('C'),
+];
+
+describe('a circle of three', () => {
+  const single = (key: string) => asking(key).pipe(once);
+  const singleFactory = (key: string) => resolving(key).pipe(once);
+  it.each([
+    ['classes', three(asking)],
+    ['singletons', three(single)],
+    ['requests’ singletons', three((key) => single(key).pipe(perRequest))],
+    ['factories', three(resolving)],
+    ['singleton factories', three(singleFactory)],
+    ['factories that list their needs', three((key) => Registration.fromFactory((need) => need, [key]))],
+    ['a class, a factory and a class', three(asking, resolving, asking)],
+    ['a singleton, a factory and a class', three(single, resolving, asking)],
+    ['a class, a singleton factory and a factory', three(asking, singleFactory, resolving)],
+    ['a factory, an alias and a singleton', three(resolving, Registration.alias, single)],
+    ['classes that ask for all of a key', three((key) => asking(all(key)))],
+    ['decorators', three((key) => asking().pipe(decorate((_, scope) => scope.resolve(key))))],
+    [
+      'decorators of singletons',
+      three((key) =>
+        asking().pipe(
+          once,
+          decorate((_, scope) => scope.resolve(key)),
+        ),
+      ),
+    ],
+  ])('is drawn when it runs through %s', (_, registrations) => {
+    const request = openRequest(openApplication(...registrations, asking('A').to('IOutside')));
+
+    for (const start of ['A', 'B', 'C', 'IOutside']) expect(ringIn(refusal(() => request.resolve(start)))).toBe('ABC');
+  });
+
+  it('is drawn when it runs through keys registered by hand', () => {
+    const request = openRequest(openApplication());
+    const byHand = (from: string, to: string) => request.register(from, (scope) => scope.resolve(to));
+    byHand('A', 'B');
+    byHand('B', 'C');
+    byHand('C', 'A');
+
+    expect(ringIn(refusal(() => openTransaction(request).resolve('A')))).toBe('ABC');
+  });
+});
+
+describe('a circle', () => {
+  it.each([
+    ['a class', asking('A')],
+    ['a factory', resolving('A')],
+    ['a singleton factory', resolving('A').pipe(once)],
+    ['an alias', Registration.alias('A')],
+    ['a decorator', asking().pipe(decorate((_, scope) => scope.resolve('A')))],
+    [
+      'a decorator of a singleton',
+      asking().pipe(
+        once,
+        decorate((_, scope) => scope.resolve('A')),
+      ),
+    ],
+  ])('of %s alone is drawn', (_, registration) => {
+    const app = openApplication(registration.to('A'), asking('A').to('IOutside'), resolving('A').to('IFactory'));
+
+    for (const start of ['A', 'IOutside', 'IFactory']) expect(ringIn(refusal(() => app.resolve(start)))).toBe('A');
+  });
+
+  it('through factories with many classes between is drawn before the stack is full', () => {
+    const classes = Array.from({ length: 40 }, (_, i) => asking(`K${i + 1}`).to(`K${i}`));
+    const app = openApplication(...classes, resolving('K0').to('K40'));
+
+    expect(refusal(() => app.resolve('K0')).code).toBe('AMBIT_CYCLE');
+  });
+
+  it('leaves nothing behind: when it is broken, the keys resolve', () => {
+    const app = openApplication(...three((key) => resolving(key).pipe(once)));
+    refusal(() => app.resolve('A'));
+    app.addRegistration(Registration.fromValue('end').to('C'));
+
+    expect(app.resolve('A')).toBe('end');
+  });
+
+  it('that a factory catches leaves nothing behind either', () => {
+    const careful = Registration.fromFactory((scope) => {
+      try {
+        return scope.resolve('A');
+      } catch {
+        return 'alone';
+      }
+    });
+    const app = openApplication(careful.pipe(once).to('A'));
+
+    expect(app.resolve('A')).toBe('alone');
+    expect(app.resolve('A')).toBe('alone');
+  });
+});
+
+describe('no circle', () => {
+  it('is seen in a long chain of factories', () => {
+    const chain = Array.from({ length: 600 }, (_, i) => resolving(`K${i + 1}`).to(`K${i}`));
+
+    expect(openApplication(...chain, Registration.fromValue('end').to('K600')).resolve('K0')).toBe('end');
+  });
+
+  it('is seen where a factory resolves its own key from the scope above', () => {
+    const app = openApplication(Registration.fromValue('plain').to('ILogger'));
+    const request = openRequest(app).register('ILogger', () => `[request] ${app.resolve<string>('ILogger')}`);
+
+    expect(openTransaction(request).resolve('ILogger')).toBe('[request] plain');
+  });
+
+  it('is seen where a factory opens a scope and resolves its own key there', () => {
+    const tree = (depth: number): Registration<unknown> =>
+      Registration.fromFactory((scope) => {
+        const inner = openRequest(scope as ReturnType<typeof openRequest>);
+        if (depth > 0) inner.addRegistration(tree(depth - 1).to('INode'));
+        return depth > 0 ? [inner.resolve('INode')] : [];
+      });
+    const app = openApplication(tree(3).pipe(once).to('INode'));
+
+    expect(app.resolve('INode')).toEqual([[[[]]]]);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { hasTag, scope } from '../src/index.js';
+import { asking } from './support/asking.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
+
+describe('the hint', () => {
+  it.each([
+    ['IUserRepositry', 'a letter is missing'],
+    ['IUserReposittory', 'a letter is too much'],
+    ['IUserRepositary', 'a letter is another'],
+    ['IUserReopsitory', 'two letters changed places'],
+    ['UserRepository', 'the first letter is missing'],
+    ['IUserRepositoryy', 'the last letter is double'],
+    ['iuserrepository', 'capital letters are small'],
+  ])('for %s suggests the key that is meant: %s', (key) => {
+    const app = openApplication(asking().to('IUserRepository'), asking().to('IOther'));
+
+    expect(refusal(() => openRequest(app).resolve(key))).toMatchObject({
+      code: 'AMBIT_NOT_REGISTERED',
+      key,
+      hint: expect.stringContaining("'IUserRepository'") as string,
+    });
+  });
+
+  it('suggests nothing far-fetched', () => {
+    const app = openApplication(asking().to('IUserRepository'), asking().to(Symbol('ILogger')), asking().to('A'));
+
+    expect(refusal(() => app.resolve('IUserRepos')).hint).not.toContain('IUserRepository');
+    expect(refusal(() => app.resolve('B')).hint).not.toContain("'A'");
+  });
+
+  it.each([
+    ['one tag', asking().pipe(perRequest), ['request']],
+    [
+      'one of two',
+      asking().pipe(scope((tagged) => tagged.hasTag('request') || tagged.hasTag('job'))),
+      ['request', 'job'],
+    ],
+    ['the first of two', asking().pipe(perRequest, scope(hasTag('admin'))), ['request']],
+    ['the second of two', asking().pipe(scope(hasTag('application')), scope(hasTag('admin'))), ['admin']],
+  ])('says which tag a predicate asked for in vain: %s', (_, registration, tags) => {
+    const app = openApplication(registration.to('IUsers'));
+    const error = refusal(() => app.resolve('IUsers'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_OUT_OF_SCOPE', key: 'IUsers', tags: [['application']] });
+    for (const tag of tags) expect(error.hint).toContain(`'${tag}'`);
+    expect(error.hint).not.toContain("'application'");
+  });
+
+  it('speaks of the predicate, too, where it asked for no tag', () => {
+    const app = openApplication(
+      asking()
+        .pipe(scope(() => false))
+        .to('IUsers'),
+    );
+
+    expect(refusal(() => app.resolve('IUsers')).hint).toContain('predicate');
+  });
+});

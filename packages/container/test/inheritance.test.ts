@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { Container, inject, Registration } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication } from './support/scopes.js';
+
+const letters = ['a', 'b', 'c', 'd'].map((letter) => Registration.fromValue(letter).to(letter));
+
+describe('a subclass', () => {
+  class Base {
+    constructor(
+      @inject('a') readonly one: unknown,
+      @inject('b') readonly two: unknown,
+    ) {}
+  }
+  const app = openApplication(...letters);
+
+  it('without a constructor gets what its parent asks for, or its grandparent', () => {
+    class Sub extends Base {}
+    class SubSub extends Sub {}
+
+    expect(app.resolve(Sub)).toEqual(Object.assign(Object.create(Sub.prototype), { one: 'a', two: 'b' }));
+    expect(app.resolve(SubSub)).toMatchObject({ one: 'a', two: 'b' });
+    expect(app.resolve(SubSub)).toBeInstanceOf(SubSub);
+  });
+
+  it('with a decorated constructor of its own gets what that asks for, and leaves its parent as it is', () => {
+    class Sub extends Base {
+      constructor(@inject('c') readonly own: unknown) {
+        super('fixed', own);
+      }
+    }
+    expect(app.resolve(Sub)).toMatchObject({ own: 'c', one: 'fixed', two: 'c' });
+    expect(app.resolve(Base)).toMatchObject({ one: 'a', two: 'b' });
+  });
+
+  it('with a constructor of its own does not fill a parameter with its parent’s service', () => {
+    class Sub extends Base {
+      constructor(readonly own: unknown) {
+        super('fixed', 'fixed');
+      }
+    }
+    const error = refusal(() => app.resolve(Sub));
+
+    expect(error.code).toBe('AMBIT_NO_KEY_FOR_PARAMETER');
+    expect(error.message).toContain('parameter 0 of class Sub');
+  });
+
+  it('with a longer constructor that decorates some parameters does not inherit the rest', () => {
+    class Sub extends Base {
+      constructor(
+        one: unknown,
+        @inject('c') readonly own: unknown,
+      ) {
+        super(one, own);
+      }
+    }
+    expect(refusal(() => app.resolve(Sub)).message).toContain('parameter 0 of class Sub');
+  });
+
+  it('with an empty list asks for nothing, so that a fake needs none of the real services', () => {
+    class Fake extends Base {
+      constructor() {
+        super('fake', 'fake');
+      }
+    }
+    const fake = Registration.fromClass(Fake, []).to('IBase');
+    expect(openApplication(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
+  });
+
+  it('may be told by an empty list to ask for nothing', () => {
+    class Fake extends Base {
+      constructor() {
+        super('fake', 'fake');
+      }
+    }
+    const fake = Registration.fromClass(Fake, []).to('IBase');
+    expect(new Container().addRegistration(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
+  });
+
+  it('with a constructor that only passes on its arguments, as compilers write it, gets what its parent asks for', () => {
+    class Sub extends Base {
+      readonly extra: number;
+      constructor() {
+        // oxlint-disable-next-line prefer-rest-params -- this is what a field with a value becomes
+        super(...(arguments as unknown as [unknown, unknown]));
+        this.extra = 1;
+      }
+    }
+    expect(app.resolve(Sub)).toMatchObject({ one: 'a', two: 'b', extra: 1 });
+  });
+
+  it('may be given its keys by list', () => {
+    class Sub extends Base {}
+    const listed = Registration.fromClass(Sub, ['c', 'd']).to('ISub');
+    expect(openApplication(...letters, listed).resolve('ISub')).toMatchObject({ one: 'c', two: 'd' });
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { Container, inject, lazy, Registration, singleton } from '../src/index.js';
+import { verify } from '../src/tools.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+class Reports {
+  constructor(@inject(lazy('IPrinter')) readonly printer: () => object) {}
+}
+const reports = Registration.fromClass(Reports);
+
+/** Counts the printers it makes and the ends of each. */
+function printers() {
+  const counts = { made: 0, ended: 0 };
+  const make = () => {
+    counts.made++;
+    return { dispose: () => counts.ended++ };
+  };
+  return { counts, printer: Registration.fromFactory(make) };
+}
+
+describe('lazy', () => {
+  it('makes nothing before the first use, and a singleton once', () => {
+    const { counts, printer } = printers();
+    const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.to('IReports'));
+    const made = app.resolve<Reports>('IReports');
+    expect(counts.made).toBe(0);
+
+    expect(made.printer()).toBe(made.printer());
+    expect(made.printer()).toBe(app.resolve('IPrinter'));
+    expect(counts.made).toBe(1);
+  });
+
+  it('gives what is there already', () => {
+    const { counts, printer } = printers();
+    const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.to('IReports'));
+    const early = app.resolve('IPrinter');
+
+    expect(app.resolve<Reports>('IReports').printer()).toBe(early);
+    expect(counts.made).toBe(1);
+  });
+
+  it('gives a new one at each use of a registration without singleton', () => {
+    const app = openApplication(printers().printer.to('IPrinter'), reports.pipe(singleton()).to('IReports'));
+    const { printer } = app.resolve<Reports>('IReports');
+    expect(printer()).not.toBe(printer());
+  });
+
+  it('works in a list of dependencies, for factories and classes', () => {
+    class Plain {
+      constructor(readonly printer: () => unknown) {}
+    }
+    const app = openApplication(
+      Registration.fromValue('printed').to('IPrinter'),
+      Registration.fromClass(Plain, [lazy('IPrinter')]).to('IPlain'),
+      Registration.fromFactory((printer) => printer(), [lazy('IPrinter')]).to('ICalled'),
+    );
+    expect(app.resolve<Plain>('IPlain').printer()).toBe('printed');
+    expect(app.resolve('ICalled')).toBe('printed');
+  });
+
+  it('breaks a cycle: both ends reach each other, and verify agrees', () => {
+    class Parent {
+      constructor(@inject(lazy('IChild')) readonly child: () => Child) {}
+    }
+    class Child {
+      constructor(@inject('IParent') readonly parent: Parent) {}
+    }
+    for (const first of ['IParent', 'IChild']) {
+      const app = openApplication(
+        Registration.fromClass(Parent).pipe(singleton()).to('IParent'),
+        Registration.fromClass(Child).pipe(singleton()).to('IChild'),
+      );
+      expect(() => verify(app)).not.toThrow();
+      app.resolve(first);
+
+      expect(app.resolve<Parent>('IParent').child()).toBe(app.resolve('IChild'));
+      expect(app.resolve<Child>('IChild').parent).toBe(app.resolve('IParent'));
+    }
+  });
+
+  it('does not break a cycle when it is used before both ends are made', () => {
+    class Hasty {
+      readonly child: unknown;
+      constructor(@inject(lazy('IChild')) child: () => unknown) {
+        this.child = child();
+      }
+    }
+    const app = openApplication(
+      Registration.fromClass(Hasty).pipe(singleton()).to('IHasty'),
+      Registration.fromFactory((parent) => ({ parent }), ['IHasty'])
+        .pipe(singleton())
+        .to('IChild'),
+    );
+    expect(refusal(() => app.resolve('IHasty')).code).toBe('AMBIT_CYCLE');
+    expect(refusal(() => app.resolve('IChild')).code).toBe('AMBIT_CYCLE');
+  });
+
+  it('looks where its holder lives: a singleton’s in the owner, a transient’s in the scope that asked', () => {
+    const app = openApplication(
+      Registration.fromValue({ of: 'application' }).to('IPrinter'),
+      reports.pipe(singleton()).to('IKept'),
+      reports.to('INew'),
+    );
+    const request = openRequest(app).addRegistration(Registration.fromValue({ of: 'request' }).to('IPrinter'));
+
+    expect(request.resolve<Reports>('IKept').printer()).toEqual({ of: 'application' });
+    expect(openTransaction(request).resolve<Reports>('INew').printer()).toEqual({ of: 'request' });
+  });
+
+  it('finds what was registered by hand after its holder was made', () => {
+    const transaction = openTransaction(openRequest(openApplication(reports.to('IReports'))));
+    const { printer } = transaction.resolve<Reports>('IReports');
+    expect(refusal(printer).code).toBe('AMBIT_NOT_REGISTERED');
+    transaction.register('IPrinter', () => 'printed');
+
+    expect(printer()).toBe('printed');
+  });
+
+  it('does not let a longer life reach a shorter one', () => {
+    const app = openApplication(
+      printers().printer.pipe(singleton(), perRequest).to('IPrinter'),
+      reports.pipe(singleton()).to('IReports'),
+    );
+    const { printer } = openRequest(app).resolve<Reports>('IReports');
+
+    expect(refusal(printer)).toMatchObject({ key: 'IPrinter', tags: [['application']] });
+    expect(['AMBIT_OUT_OF_SCOPE', 'AMBIT_SHORTER_LIFE']).toContain(refusal(printer).code);
+    const { problems } = refusal(() => verify(app, { tags: ['request'] }));
+    expect(problems).toMatchObject([{ code: 'AMBIT_SHORTER_LIFE', path: ['IReports', 'IPrinter'] }]);
+    expect(problems[0]?.message).toContain("'IReports'");
+  });
+});
+
+describe('the end of a scope', () => {
+  it('does not make what a lazy never asked for', async () => {
+    const { counts, printer } = printers();
+    const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.pipe(singleton()).to('IReports'));
+    app.resolve('IReports');
+    await app.dispose();
+
+    expect(counts).toEqual({ made: 0, ended: 0 });
+  });
+
+  it('ends what a lazy made, once, and before its holder when it was made after it', async () => {
+    const ended: string[] = [];
+    class Holder {
+      constructor(@inject(lazy('IPrinter')) readonly printer: () => unknown) {}
+      dispose() {
+        ended.push('holder');
+      }
+    }
+    const printer = Registration.fromFactory(() => ({ dispose: () => ended.push('printer') })).pipe(singleton());
+    const app = new Container().addRegistration(
+      printer.to('IPrinter'),
+      Registration.fromClass(Holder).pipe(singleton()).to('IHolder'),
+    );
+    const holder = app.resolve<Holder>('IHolder');
+    holder.printer();
+    holder.printer();
+    await app.dispose();
+
+    expect(ended).toEqual(['printer', 'holder']);
+  });
+
+  it('makes the first use of a lazy the "disposed" error', async () => {
+    const { counts, printer } = printers();
+    const app = openApplication(printer.pipe(singleton(), perRequest).to('IPrinter'), reports.to('IReports'));
+    const request = openRequest(app);
+    const made = request.resolve<Reports>('IReports');
+    const ending = request.dispose();
+
+    expect(refusal(made.printer).code).toBe('AMBIT_DISPOSED');
+    await ending;
+    expect(refusal(made.printer).code).toBe('AMBIT_DISPOSED');
+    expect(counts.made).toBe(0);
+  });
+});

@@ -1,0 +1,135 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Container, ContainerError } from '../src/index.js';
+import { expectNoOpenScopes, openScopes, trackScopes } from '../src/tools.js';
+import { gate } from './support/ending.js';
+
+const application = () => new Container({ tags: ['application'] });
+
+function handleRequest(app: Container): Container {
+  return app.createScope({ tags: ['request'] });
+}
+
+function complaint(app: Container): ContainerError {
+  try {
+    expectNoOpenScopes(app);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ContainerError);
+    return error as ContainerError;
+  }
+  return expect.fail('it found nothing');
+}
+
+afterEach(() => {
+  trackScopes(false);
+  vi.restoreAllMocks();
+});
+
+describe('openScopes', () => {
+  it('lists the scopes below, the newest first, each followed by those below it', () => {
+    const app = application();
+    const [first, second] = [handleRequest(app), handleRequest(app)];
+    const [inFirst, inSecond] = [first.createScope(), second.createScope()];
+    const deep = inSecond.createScope();
+    expect(openScopes(app)).toEqual([second, inSecond, deep, first, inFirst]);
+    expect(openScopes(first)).toEqual([inFirst]);
+  });
+
+  it('leaves out what has ended, whichever it was', async () => {
+    const app = application();
+    const [first, second, third, fourth] = [1, 2, 3, 4].map(() => handleRequest(app)) as [Container, ...Container[]];
+    await second?.dispose();
+    expect(openScopes(app)).toEqual([fourth, third, first]);
+    await fourth?.dispose();
+    expect(openScopes(app)).toEqual([third, first]);
+    await first.dispose();
+    expect(openScopes(app)).toEqual([third]);
+    await third?.dispose();
+    expect(openScopes(app)).toEqual([]);
+  });
+
+  it('counts a scope as open until its last end is done', async () => {
+    const app = application();
+    const { opened, open } = gate();
+    const request = handleRequest(app);
+    request.defer(() => opened);
+    const ended = request.dispose();
+    expect(openScopes(app)).toEqual([request]);
+    open();
+    await ended;
+    expect(openScopes(app)).toEqual([]);
+  });
+});
+
+describe('expectNoOpenScopes', () => {
+  it('is content when no scope was opened, and when all have ended, failed ends included', async () => {
+    const app = application();
+    expectNoOpenScopes(app);
+    const request = handleRequest(app);
+    request.defer(() => expect.fail('not now'));
+    await request.dispose().catch(() => undefined);
+    expectNoOpenScopes(app);
+  });
+
+  it('names the tags and the age of what is open, and says how to learn where it was opened', () => {
+    const app = application();
+    handleRequest(app).createScope({ tags: ['transaction', 'audited'] });
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now + 65_000);
+    const { code, message, hint } = complaint(app);
+    expect(code).toBe('AMBIT_OPEN_SCOPES');
+    expect(message).toContain('2 scopes');
+    expect(message).toMatch(/\[application\] > \[request\] opened 65\.\d s ago/);
+    expect(message).toMatch(/\[application\] > \[request\] > \[transaction, audited\] opened 65\.\d s ago/);
+    expect(hint).toContain('trackScopes()');
+  });
+
+  it('says where each was opened, from the caller on, after trackScopes', () => {
+    const app = application();
+    trackScopes();
+    handleRequest(app);
+    const { message, hint } = complaint(app);
+    const [, where] = message.split(/opened .* ago\n/);
+    expect(where?.split('\n')[0]).toContain('handleRequest');
+    expect(where?.split('\n')[0]).toContain('leaks.test.ts');
+    expect(hint).not.toContain('trackScopes');
+  });
+
+  it('knows only the place of those that were opened while it tracked', () => {
+    const app = application();
+    const before = app.createScope({ tags: ['before'] });
+    trackScopes();
+    const during = app.createScope({ tags: ['during'] });
+    trackScopes(false);
+    trackScopes();
+    const [, later = '', earlier = ''] = complaint(app).message.split('[application] > ');
+    expect(openScopes(app)).toEqual([during, before]);
+    expect(later).toContain('[during]');
+    expect(earlier).toContain('[before]');
+    expect(earlier).not.toContain('leaks.test.ts');
+  });
+
+  it('forgets the places when told to stop', () => {
+    const app = application();
+    trackScopes();
+    handleRequest(app);
+    trackScopes(false);
+    handleRequest(app);
+    expect(complaint(app).message).not.toContain('leaks.test.ts');
+  });
+
+  it('keeps the places when told to track twice', () => {
+    const app = application();
+    trackScopes();
+    handleRequest(app);
+    trackScopes();
+    expect(complaint(app).message).toContain('leaks.test.ts');
+  });
+
+  it('counts thousands without listing them all', () => {
+    const app = application();
+    for (let i = 0; i < 5_000; i++) handleRequest(app);
+    const { message } = complaint(app);
+    expect(message).toContain('5000 scopes');
+    expect(message.split('\n').length).toBeLessThan(100);
+  });
+});

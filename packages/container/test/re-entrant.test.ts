@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { inject, Registration, singleton, type Container, type IContainer } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+/** A registration through which a constructor is handed the scope. */
+const itself = Registration.fromFactory((scope: IContainer) => scope as Container);
+
+const made = (key: string) => Registration.fromFactory(() => ({ key }));
+
+describe('a constructor that resolves', () => {
+  it('gets what its scope has, and the singletons it made are kept', () => {
+    class Users {
+      readonly pool: unknown;
+      readonly again: unknown;
+      constructor(@inject('IScope') scope: Container) {
+        this.pool = scope.resolve('IPool');
+        this.again = openRequest(scope).resolve('IPool');
+      }
+    }
+    const app = openApplication(
+      itself.to('IScope'),
+      made('pool').pipe(singleton()).to('IPool'),
+      Registration.fromClass(Users).pipe(singleton()).to('IUsers'),
+    );
+    const users = openRequest(app).resolve<Users>('IUsers');
+
+    expect(users.pool).toBe(app.resolve('IPool'));
+    expect(users.again).toBe(app.resolve('IPool'));
+    expect(app.resolve('IUsers')).toBe(users);
+  });
+
+  it.each([
+    ['a singleton', true],
+    ['a transient', false],
+  ])('its own key is refused as a cycle: %s', (_, kept) => {
+    const recursive = Registration.fromFactory((scope): unknown => ({ inner: scope.resolve('IUsers') }));
+    const app = openApplication((kept ? recursive.pipe(singleton()) : recursive).to('IUsers'));
+    const error = refusal(() => app.resolve('IUsers'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_CYCLE', key: 'IUsers', path: ['IUsers', 'IUsers'] });
+  });
+
+  it('what needs it is refused as a cycle, with the whole way round', () => {
+    const app = openApplication(
+      Registration.fromFactory((scope): unknown => ({ inner: scope.resolve('IPage') }))
+        .pipe(singleton())
+        .to('IUsers'),
+      Registration.fromFactory((users) => ({ users }), ['IUsers']).to('IMenu'),
+      Registration.fromFactory((menu) => ({ menu }), ['IMenu'])
+        .pipe(singleton())
+        .to('IPage'),
+    );
+
+    expect(refusal(() => app.resolve('IUsers'))).toMatchObject({
+      code: 'AMBIT_CYCLE',
+      path: ['IUsers', 'IPage', 'IMenu', 'IUsers'],
+    });
+    expect(refusal(() => app.resolve('IPage'))).toMatchObject({
+      code: 'AMBIT_CYCLE',
+      path: ['IPage', 'IMenu', 'IUsers', 'IPage'],
+    });
+  });
+
+  it('and catches the refusal is made, and nothing looks like a cycle afterwards', () => {
+    const hopeful = Registration.fromFactory((scope) => {
+      const refused = ['IUsers', 'IMissing'].map((key) => refusal(() => scope.resolve(key)).code);
+      return { refused };
+    });
+    const app = openApplication(hopeful.pipe(singleton()).to('IUsers'), made('pool').pipe(singleton()).to('IPool'));
+
+    expect(app.resolve('IUsers')).toEqual({ refused: ['AMBIT_CYCLE', 'AMBIT_NOT_REGISTERED'] });
+    expect(app.resolve('IUsers')).toBe(app.resolve('IUsers'));
+    expect(app.resolve('IPool')).toEqual({ key: 'pool' });
+  });
+
+  it('a request’s own singleton a second time, through an inner request, makes one for that request', () => {
+    let depth = 0;
+    const nested = Registration.fromFactory((scope): { inner: unknown } => {
+      const inner = ++depth < 3 ? openRequest(scope as Container).resolve('IAudit') : undefined;
+      return { inner };
+    });
+    const request = openRequest(openApplication(nested.pipe(singleton(), perRequest).to('IAudit')));
+
+    expect(request.resolve('IAudit')).toEqual({ inner: { inner: { inner: undefined } } });
+    expect(request.resolve('IAudit')).toBe(request.resolve('IAudit'));
+    expect(depth).toBe(3);
+  });
+
+  it('a long chain of factories is no cycle', () => {
+    const app = openApplication(Registration.fromValue('the end').to('link 100'));
+    for (let i = 0; i < 100; i++) {
+      const next = Registration.fromFactory((scope) => scope.resolve(`link ${i + 1}`));
+      app.addRegistration((i % 2 ? next : next.pipe(singleton())).to(`link ${i}`));
+    }
+    expect(openTransaction(openRequest(app)).resolve('link 0')).toBe('the end');
+  });
+});
+
+describe('a constructor that changes its scope', () => {
+  it('by registering is kept, and so is what it registered', () => {
+    class Users {
+      readonly pool: unknown;
+      constructor(@inject('IScope') scope: Container) {
+        scope.addRegistration(made('late').pipe(singleton()).to('ILate'));
+        scope.register('IByHand', () => 'by hand');
+        this.pool = scope.resolve('ILate');
+      }
+    }
+    const app = openApplication(
+      itself.to('IScope'),
+      made('early').pipe(singleton()).to('IEarly'),
+      Registration.fromClass(Users).pipe(singleton()).to('IUsers'),
+    );
+    const request = openRequest(app);
+    const users = request.resolve<Users>('IUsers');
+
+    expect(users.pool).toEqual({ key: 'late' });
+    expect(request.resolve('IUsers')).toBe(users);
+    expect(request.resolve('ILate')).toBe(users.pool);
+    expect(app.resolve('IByHand')).toBe('by hand');
+    expect(app.resolve('IEarly')).toEqual({ key: 'early' });
+  });
+
+  it('by registering its own key anew is made once, and the new registration answers next', () => {
+    const first = Registration.fromFactory((scope) => {
+      (scope as Container).addRegistration(made('second').pipe(singleton()).to('IUsers'));
+      return { key: 'first', next: scope.resolve('IUsers') };
+    });
+    const app = openApplication(first.pipe(singleton()).to('IUsers'));
+
+    expect(app.resolve('IUsers')).toEqual({ key: 'first', next: { key: 'second' } });
+    expect(app.resolve('IUsers')).toEqual({ key: 'second' });
+  });
+
+  it('between two of its dependencies leaves each where it belongs', () => {
+    const changing = Registration.fromFactory((scope) => {
+      (scope as Container).addRegistration(made('extra').pipe(singleton()).to('IExtra'));
+      return scope.resolve('IExtra');
+    });
+    const app = openApplication(
+      made('before').pipe(singleton()).to('IBefore'),
+      changing.pipe(singleton()).to('IChanging'),
+      made('after').pipe(singleton()).to('IAfter'),
+      Registration.fromFactory((...all: unknown[]) => all, ['IBefore', 'IChanging', 'IAfter']).to('IAll'),
+    );
+    const keys = ['IBefore', 'IExtra', 'IAfter'];
+
+    expect(app.resolve('IAll')).toEqual(['before', 'extra', 'after'].map((key) => ({ key })));
+    expect(app.resolve('IAll')).toEqual(keys.map((key) => app.resolve(key)));
+    expect(new Set(keys.map((key) => openRequest(app).resolve(key))).size).toBe(3);
+  });
+});

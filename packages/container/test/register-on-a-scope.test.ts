@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { Registration, singleton, type IContainer } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IOrders');
+
+/** Something that counts how often it was ended, in each way there is. */
+function openConnection() {
+  const ended: string[] = [];
+  return {
+    ended,
+    dispose: () => ended.push('dispose'),
+    [Symbol.dispose]: () => ended.push('Symbol.dispose'),
+    [Symbol.asyncDispose]: () => ended.push('Symbol.asyncDispose'),
+  };
+}
+
+describe('a connection registered on one transaction', () => {
+  it('is missing on the next one of the same shape', async () => {
+    const request = openRequest(openApplication(orders));
+    const first = openTransaction(request).register('IConnection', () => 'first');
+    expect(first.resolve('IOrders')).toEqual({ connection: 'first' });
+    await first.dispose();
+    const second = openTransaction(request);
+
+    expect(refusal(() => second.resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+    expect(refusal(() => second.resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
+    expect(second.register('IConnection', () => 'second').resolve('IOrders')).toEqual({ connection: 'second' });
+  });
+
+  it('is missing on the next one after 1,000 transactions that had one', () => {
+    const request = openRequest(openApplication(orders));
+    for (let i = 0; i < 1000; i++) {
+      const transaction = openTransaction(request).register('IConnection', () => i);
+      expect(transaction.resolve('IOrders')).toEqual({ connection: i });
+    }
+
+    expect(refusal(() => openTransaction(request).resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
+  });
+
+  it('is kept apart from that of another transaction, open at the same time', () => {
+    const request = openRequest(openApplication(orders));
+    const [one, other] = [openTransaction(request), openTransaction(request)];
+    one.register('IConnection', () => 'one');
+    other.register('IConnection', () => 'other');
+
+    const answers = [one, other, one, other].map((transaction) => transaction.resolve('IOrders'));
+    expect(answers.map((answer) => (answer as { connection: string }).connection)).toEqual([
+      'one',
+      'other',
+      'one',
+      'other',
+    ]);
+  });
+
+  it('is seen by what is opened below, not by its parent and its siblings', () => {
+    const app = openApplication();
+    const request = openRequest(app);
+    const transaction = openTransaction(request);
+    const below = openTransaction(transaction);
+    transaction.register('IConnection', () => 'open');
+
+    expect(below.resolve('IConnection')).toBe('open');
+    expect(openTransaction(below).resolve('IConnection')).toBe('open');
+    for (const scope of [app, request, openTransaction(request)]) {
+      expect(refusal(() => scope.resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+    }
+  });
+
+  it('is never ended by the scope, nor by one below that asked for it', async () => {
+    const request = openRequest(openApplication());
+    const open = openConnection();
+    const transaction = openTransaction(request).register('IConnection', () => open);
+    openTransaction(transaction).resolve('IConnection');
+    transaction.resolve('IConnection');
+    await request.dispose();
+
+    expect(open.ended).toEqual([]);
+  });
+});
+
+describe('register', () => {
+  it('runs the factory at each resolve and keeps nothing', () => {
+    let made = 0;
+    const request = openRequest(openApplication()).register('INumber', () => ++made);
+
+    expect([1, 2, 3].map(() => request.resolve('INumber'))).toEqual([1, 2, 3]);
+    expect(openTransaction(request).resolve('INumber')).toBe(4);
+  });
+
+  it('hands the factory the scope it was registered on, also when a scope below asks', () => {
+    const request = openRequest(openApplication());
+    const seen: IContainer[] = [];
+    request.register('IScope', (scope) => seen.push(scope));
+    request.resolve('IScope');
+    openTransaction(request).resolve('IScope');
+
+    expect(seen).toEqual([request, request]);
+  });
+
+  it('replaces what was registered before, for later resolves; what is cached keeps what it got', () => {
+    const request = openRequest(openApplication()).addRegistration(
+      Registration.fromFactory((user) => ({ user }), ['IUser'])
+        .pipe(singleton())
+        .to('IKept'),
+      Registration.fromFactory((user) => ({ user }), ['IUser']).to('INew'),
+    );
+    request.register('IUser', () => 'Ada');
+    const kept = request.resolve('IKept');
+    request.register('IUser', () => 'Bob');
+
+    expect(request.resolve('IUser')).toBe('Bob');
+    expect(request.resolve('INew')).toEqual({ user: 'Bob' });
+    expect(request.resolve('IKept')).toBe(kept);
+    expect(kept).toEqual({ user: 'Ada' });
+  });
+
+  it('beats what was added to the scope before, and loses to what is added after', () => {
+    const request = openRequest(openApplication()).addRegistration(Registration.fromValue('added').to('IThing'));
+    request.register('IThing', () => 'by hand');
+    expect(request.resolve('IThing')).toBe('by hand');
+
+    request.addRegistration(Registration.fromValue('added later').to('IThing'));
+    expect(request.resolve('IThing')).toBe('added later');
+
+    request.register('IThing', () => 'by hand again');
+    expect(request.resolve('IThing')).toBe('by hand again');
+  });
+
+  it('beats a registration from above that the scope would own, also one added later', () => {
+    const inherited = Registration.fromValue('from above').pipe(perRequest).to('IThing');
+    const app = openApplication(inherited);
+    const request = openRequest(app).register('IThing', () => 'by hand');
+    app.addRegistration(inherited);
+
+    expect(request.resolve('IThing')).toBe('by hand');
+    expect(openRequest(app).resolve('IThing')).toBe('from above');
+  });
+
+  it('on the application binds for every scope, those open already included', () => {
+    const app = openApplication();
+    const request = openRequest(app);
+    app.register('IClock', () => 'noon');
+
+    expect([app, request, openTransaction(request), openRequest(app)].map((scope) => scope.resolve('IClock'))).toEqual(
+      Array(4).fill('noon'),
+    );
+  });
+
+  it('of several keys, in any order, gives each its own', () => {
+    const request = openRequest(openApplication());
+    const [one, other] = [openTransaction(request), openTransaction(request)];
+    one.register('A', () => 'A of one').register('B', () => 'B of one');
+    other.register('B', () => 'B of other').register('A', () => 'A of other');
+
+    expect(['A', 'B'].map((key) => one.resolve(key))).toEqual(['A of one', 'B of one']);
+    expect(['A', 'B'].map((key) => other.resolve(key))).toEqual(['A of other', 'B of other']);
+  });
+
+  it('of a new key leaves a warm scope’s other keys as they were', () => {
+    const app = openApplication(
+      Registration.fromFactory(() => ({}))
+        .pipe(singleton())
+        .to('IPool'),
+      Registration.fromFactory(() => ({}))
+        .pipe(singleton(), perRequest)
+        .to('IAudit'),
+    );
+    const request = openRequest(app).register('IUser', () => 'Ada');
+    const keys = ['IPool', 'IAudit', 'IUser'];
+    const before = keys.map((key) => request.resolve(key));
+    for (let i = 0; i < 100; i++) request.register(`IThing${i}`, () => i);
+
+    expect(keys.map((key) => request.resolve(key))).toEqual(before);
+    expect(request.resolve('IAudit')).toBe(before[1]);
+    expect(request.resolve('IThing99')).toBe(99);
+  });
+
+  it('returns the scope, as addRegistration does, so that they chain', () => {
+    const request = openRequest(openApplication());
+    expect(request.register('IUser', () => 'Ada')).toBe(request);
+    expect(request.addRegistration(orders)).toBe(request);
+    expect(request.addRegistration()).toBe(request);
+  });
+
+  it('refuses what is not a function', () => {
+    const error = refusal(() => openApplication().register('IConnection', {} as () => unknown));
+    expect(error).toMatchObject({ code: 'AMBIT_BAD_REGISTRATION', key: 'IConnection' });
+  });
+});

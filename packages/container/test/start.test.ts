@@ -1,0 +1,132 @@
+import { describe, expect, it, vi } from 'vitest';
+import { all, Container, hasTag, onStart, Registration, scope, singleton, type IContainer } from '../src/index.js';
+import { started, turn } from './support/ending.js';
+
+describe('start', () => {
+  it('starts dependencies first, whatever the order of registration', async () => {
+    const log: string[] = [];
+    const service = (key: string, ...needs: string[]) =>
+      Registration.fromFactory(() => ({}), needs)
+        .pipe(
+          singleton(),
+          onStart(() => log.push(key)),
+        )
+        .to(key);
+    const app = new Container();
+    app.addRegistration(service('IServer', 'IUsers', 'ICache'), service('ICache', 'IPool'));
+    app.addRegistration(service('IUsers', 'ICache', 'IPool'), service('IPool'));
+    await app.start();
+    expect(log).toEqual(['IPool', 'ICache', 'IUsers', 'IServer']);
+  });
+
+  it.each<[string, (from: IContainer) => unknown]>([
+    ['in a factory', (from) => from.resolve('IPool')],
+    ['behind a transient', (from) => from.resolve('ITransient')],
+    ['behind an alias', (from) => from.resolve('IAlias')],
+  ])('starts dependencies first, where they are hidden %s', async (_, ask) => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(
+      started(log, 'ICache', ask).to('ICache'),
+      Registration.fromFactory((from) => ({ pool: from.resolve('IPool') })).to('ITransient'),
+      Registration.alias('IPool').to('IAlias'),
+      started(log, 'IPool').to('IPool'),
+    );
+    await app.start();
+    expect(log).toEqual(['IPool', 'ICache']);
+  });
+
+  it('starts one after another', async () => {
+    const log: string[] = [];
+    const app = new Container();
+    const slowly = (key: string) =>
+      onStart(async () => {
+        log.push(`${key} starts`);
+        await turn();
+        log.push(`${key} started`);
+      });
+    const service = Registration.fromFactory(() => ({})).pipe(singleton());
+    app.addRegistration(service.pipe(slowly('A')).to('A'), service.pipe(slowly('B')).to('B'));
+    await app.start();
+    expect(log).toEqual(['A starts', 'A started', 'B starts', 'B started']);
+  });
+
+  it('gives onStart the instance that everybody gets, made before or by it', async () => {
+    const seen: unknown[] = [];
+    const service = Registration.fromFactory(() => ({})).pipe(
+      singleton(),
+      onStart((instance) => seen.push(instance)),
+    );
+    const app = new Container().addRegistration(service.to('IEarly'), service.to('ILate'));
+    const early = app.resolve('IEarly');
+    await app.start();
+    expect(seen).toHaveLength(2);
+    expect(seen[0]).toBe(early);
+    expect(seen[1]).toBe(app.resolve('ILate'));
+  });
+
+  it('makes nothing that has no onStart and is needed by nothing that has', async () => {
+    const make = vi.fn<() => object>(() => ({}));
+    const app = new Container().addRegistration(Registration.fromFactory(make).pipe(singleton()).to('IPool'));
+    await app.start();
+    expect(make).not.toHaveBeenCalled();
+  });
+
+  it('does not make what was replaced by a later registration', async () => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(started(log, 'real').to('IMailer'), started(log, 'fake').to('IMailer'));
+    await app.start();
+    expect(log).toEqual(['fake']);
+  });
+
+  it('starts the members of a collection before what takes it', async () => {
+    const log: string[] = [];
+    const app = new Container();
+    const server = Registration.fromFactory((hooks: unknown[]) => hooks, [all('IHook')]).pipe(
+      singleton(),
+      onStart(() => log.push('server')),
+    );
+    app.addRegistration(server.to('IServer'), started(log, 'first').to('IHook'), started(log, 'second').to('IHook'));
+    await app.start();
+    expect(log).toEqual(['first', 'second', 'server']);
+  });
+
+  it('is for the singletons of the application: what belongs to requests is left alone, now and later', async () => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(
+      started(log, 'IPool').to('IPool'),
+      started(log, 'IUsers')
+        .pipe(scope(hasTag('request')))
+        .to('IUsers'),
+    );
+    await app.start();
+    const request = app.createScope({ tags: ['request'] });
+    request.resolve('IUsers');
+    await turn();
+    expect(log).toEqual(['IPool']);
+  });
+
+  it('starts nothing twice, at once or later, but what came later', async () => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(started(log, 'IPool').to('IPool'));
+    await Promise.all([app.start(), app.start()]);
+    await app.start();
+    expect(log).toEqual(['IPool']);
+    app.addRegistration(started(log, 'ILate').to('ILate'));
+    await app.start();
+    expect(log).toEqual(['IPool', 'ILate']);
+  });
+
+  it('lets an onStart open a scope, use it and end it', async () => {
+    const log: string[] = [];
+    const app = new Container({ tags: ['application'] });
+    const migrate = async () => {
+      await using job = app.createScope({ tags: ['job'] });
+      job.defer(() => log.push('job ended'));
+      log.push(job.resolve<string>('IDialect'));
+    };
+    const migrations = Registration.fromFactory(() => ({})).pipe(singleton(), onStart(migrate));
+    app.addRegistration(migrations.to('IMigrations'), Registration.fromValue('sqlite').to('IDialect'));
+    await app.start();
+    expect(log).toEqual(['sqlite', 'job ended']);
+  });
+});

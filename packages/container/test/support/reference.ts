@@ -1,0 +1,128 @@
+/** What a registration asks for: a service, all of a key, or a way to get it later. */
+export interface Need {
+  readonly key: string;
+  readonly how: 'one' | 'all' | 'later';
+}
+
+/** A registration, as the reference reads it. */
+export interface Entry {
+  readonly key: string;
+  readonly needs: readonly Need[];
+  readonly single?: boolean;
+  readonly rank?: 'by hand' | 'override';
+  accepts(scope: Reference, addedTo: Reference): boolean;
+  make(needs: readonly unknown[], scope: Reference): unknown;
+  /** How the container ends what it keeps of this, if at all. */
+  endOf?(instance: unknown): (() => unknown) | undefined;
+}
+
+type Place = readonly [entry: Entry, owner: Reference];
+
+/** What the container promises, in its plainest form: every question is a walk, and nothing is remembered but instances. */
+export class Reference {
+  /** This scope, the one around it, and so on. */
+  readonly #line: readonly Reference[];
+  readonly #children: Reference[] = [];
+  readonly #instances = new Map<Entry, unknown>();
+  readonly #ends: { instance: unknown; end: () => unknown }[] = [];
+  #entries: Entry[] = [];
+  #failures: unknown[] | undefined;
+
+  constructor(
+    readonly tags: readonly string[],
+    above: readonly Reference[] = [],
+  ) {
+    this.#line = [this, ...above];
+  }
+  get disposed(): boolean {
+    return this.#line.some((scope) => scope.#failures !== undefined);
+  }
+  #alive(): this {
+    if (this.disposed) throw refusal('AMBIT_DISPOSED');
+    return this;
+  }
+  addRegistration(...entries: readonly Entry[]): void {
+    this.#alive().#entries.push(...entries);
+  }
+  remove(...entries: readonly Entry[]): void {
+    this.#entries = this.#entries.filter((entry) => !entries.includes(entry));
+  }
+  register(key: string, factory: (scope: Reference) => unknown): void {
+    const [last] = this.#alive().#entries.filter((entry) => entry.key === key).slice(-1);
+    if (last?.rank === 'by hand') this.remove(last);
+    this.#entries.push({ key, rank: 'by hand', needs: [], accepts: Object.is, make: () => factory(this) });
+  }
+  createScope({ tags }: { tags: readonly string[] }): Reference {
+    this.#children.unshift(new Reference(tags, this.#alive().#line));
+    return this.#children[0]!;
+  }
+  resolve(key: string, how: Need['how'] = 'one'): unknown {
+    return this.#alive().#way({ key, how }, this, [])();
+  }
+  resolveAll(key: string): unknown {
+    return this.resolve(key, 'all');
+  }
+  /** Returns what failed. */
+  dispose(): unknown[] {
+    if (this.#failures) return this.#failures;
+    const failures: unknown[] = (this.#failures = []);
+    for (const child of this.#children) if (!child.#failures) failures.push(...child.dispose());
+    for (const { end } of this.#ends) {
+      try {
+        end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    return failures;
+  }
+
+  /** Everything under the key in reach, as it was added; the nearest scope that accepts it owns it. */
+  #places(key: string): Place[] {
+    const all: Place[] = [];
+    this.#line.forEach((at, i) => {
+      const own = at.#entries.filter((entry) => entry.key === key);
+      const owner = (entry: Entry) => this.#line.slice(0, i + 1).find((scope) => entry.accepts(scope, at));
+      all.unshift(...own.map((entry) => [entry, owner(entry)] as Place).filter(([, found]) => found));
+    });
+    const overrides = all.filter(([entry]) => entry.rank === 'override');
+    return overrides.length > 0 ? overrides : all;
+  }
+  /** How to get what is needed; throws before anything is made if it is not to be had. */
+  #way({ key, how }: Need, asker: Reference, path: readonly Place[]): () => unknown {
+    if (how === 'later') return () => () => this.resolve(key);
+    const places = this.#places(key);
+    const nearest = this.#line.find((scope) => places.some(([, owner]) => owner === scope));
+    const chosen = how === 'all' ? places : places.filter(([, owner]) => owner === nearest).slice(-1);
+    if (how === 'one' && !nearest) throw this.#missing(key, asker, path);
+    const ways = chosen.map(([entry, owner]) => (entry.single ? owner : this).#making(entry, asker, path));
+    return () => (how === 'all' ? ways.map((way) => way()) : ways[0]?.());
+  }
+  #making(entry: Entry, asker: Reference, path: readonly Place[]): () => unknown {
+    if (path.some((step) => step[0] === entry && step[1] === this)) throw refusal('AMBIT_CYCLE');
+    const ways = entry.needs.map((need) => this.#way(need, asker, [...path, [entry, this]]));
+    return () => {
+      if (this.#instances.has(entry)) return this.#instances.get(entry);
+      const instance = entry.make(
+        ways.map((way) => way()),
+        this,
+      );
+      if (entry.single) this.#keep(entry, instance);
+      return instance;
+    };
+  }
+  #keep(entry: Entry, instance: unknown): void {
+    this.#instances.set(entry, instance);
+    const end = entry.endOf?.(instance);
+    const isKept = this.#line.some((scope) => scope.#ends.some((kept) => kept.instance === instance));
+    if (end && !isKept) this.#ends.unshift({ instance, end });
+  }
+  #missing(key: string, asker: Reference, path: readonly Place[]): Error {
+    const isKnown = this.#line.some((scope) => scope.#entries.some((entry) => entry.key === key));
+    const isHeld = path.some(([entry, home]) => entry.single && home === this);
+    if (isHeld && (isKnown || asker.#places(key).length > 0)) return refusal('AMBIT_SHORTER_LIFE');
+    return refusal(isKnown ? 'AMBIT_OUT_OF_SCOPE' : 'AMBIT_NOT_REGISTERED');
+  }
+}
+
+const refusal = (code: string) => Object.assign(new Error(code), { code });

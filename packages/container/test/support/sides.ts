@@ -1,0 +1,167 @@
+import { LAST, type Command, type Definition } from './graphs.js';
+
+interface Asked {
+  resolve(key: string): unknown;
+}
+
+/** What the container and the reference have in common; `B` is what each takes for a registration. */
+interface Scope<B> extends Asked {
+  readonly disposed: boolean;
+  addRegistration(...registrations: readonly B[]): unknown;
+  register(key: string, factory: (scope: Asked) => unknown): unknown;
+  createScope(options: { tags: string[] }): this;
+  resolveAll(key: string): unknown;
+  dispose(): Promise<void> | unknown[];
+}
+
+/** Where one side makes its instances, numbered as they are made: equal logs mean equal graphs, made and ended in the same order. */
+export class Workshop {
+  readonly log: string[] = [];
+  readonly laters: (() => unknown)[] = [];
+  private readonly broken = new Set<Definition>();
+  private made = 0;
+
+  begin(definition: Definition, needs: readonly unknown[]): string {
+    if (definition.breaks && !this.broken.has(definition)) {
+      this.broken.add(definition);
+      throw Object.assign(new Error('broke'), { code: `${definition.key} broke` });
+    }
+    const name = `${definition.key}${++this.made}`;
+    this.log.push(`made ${name}(${needs.map(draw).join(', ')})`);
+    for (const need of needs) if (typeof need === 'function') this.laters.push(need as () => unknown);
+    return name;
+  }
+}
+
+/** What a factory does with the scope it gets. Why it is refused is for the path to tell, of which the reference knows nothing here. */
+export function ask(scope: Asked, key: string): unknown {
+  try {
+    return scope.resolve(key);
+  } catch (error) {
+    if (!UNAVAILABLE.includes((error as { code?: string }).code ?? '')) throw error;
+    throw Object.assign(new Error(key, { cause: error }), { code: `${key} is not to be had` });
+  }
+}
+
+const UNAVAILABLE = ['AMBIT_NOT_REGISTERED', 'AMBIT_OUT_OF_SCOPE', 'AMBIT_SHORTER_LIFE'];
+
+export class Thing {
+  readonly name: string;
+  dispose?: () => void;
+  [Symbol.dispose]?: () => void;
+
+  constructor(
+    private readonly workshop: Workshop,
+    private readonly definition: Definition,
+    ...needs: readonly unknown[]
+  ) {
+    this.name = workshop.begin(definition, needs);
+    const end = () => this.end();
+    if (definition.end === 'dispose' || definition.end === 'fails') this.dispose = end;
+    if (definition.end === 'Symbol.dispose') this[Symbol.dispose] = end;
+  }
+
+  end(): void {
+    this.workshop.log.push(`ended ${this.name}`);
+    if (this.definition.end === 'fails') throw new Error(`${this.name} failed`);
+  }
+}
+
+const draw = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(draw).join(', ')}]`;
+  if (value instanceof Thing) return value.name;
+  return typeof value === 'function' ? 'later' : String(value);
+};
+
+/** One of the two, the container or the reference, and all that was done to it. */
+export class Side<B, S extends Scope<B>> {
+  readonly workshop = new Workshop();
+  private readonly failures: Promise<unknown[]>[] = [];
+  private readonly scopes: S[];
+  private readonly overrides: Disposable[] = [];
+
+  constructor(
+    app: S,
+    private readonly bind: (definition: Definition, workshop: Workshop) => B,
+    private readonly override: (scope: S, ...registrations: readonly B[]) => Disposable,
+  ) {
+    this.scopes = [app];
+  }
+
+  /** Does it, and tells all there is to see: what was made and ended, what came of it, and which scopes are disposed. */
+  perform(command: Command): string {
+    const { log } = this.workshop;
+    log.length = 0;
+    try {
+      this.attempt(command);
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code === undefined) throw error;
+      log.push(`refused: ${code}`);
+    }
+    return [...log, `disposed: ${this.scopes.map(({ disposed }) => Number(disposed)).join('')}`].join('\n');
+  }
+
+  /** What failed to end, for each disposal. */
+  async reasons(): Promise<string[]> {
+    return (await Promise.all(this.failures)).map((errors) => errors.map(String).join('; '));
+  }
+
+  private attempt(command: Command): void {
+    const at = this.scopes[command.at % this.scopes.length]!;
+    const make = (definition: Definition) => this.bind(definition, this.workshop);
+    switch (command.do) {
+      case 'add':
+        at.addRegistration(...command.definitions.map(make));
+        break;
+      case 'override':
+        this.overrides.push(this.override(at, ...command.definitions.map(make)));
+        break;
+      case 'undo':
+        this.overrides[command.at]?.[Symbol.dispose]();
+        break;
+      case 'register':
+        at.register(command.key, this.factory(command));
+        break;
+      case 'open':
+        this.scopes.push(at.createScope({ tags: command.tags }));
+        break;
+      case 'resolve':
+      case 'resolveAll':
+        this.show(at[command.do](command.key));
+        break;
+      case 'call':
+        this.show(this.workshop.laters.at(-1 - command.at)?.());
+        break;
+      case 'dispose':
+        // The end of the application ends the story: it is to come seldom.
+        if (command.at === 0 || at !== this.scopes[0]) this.dispose(at);
+    }
+  }
+
+  private show(got: unknown): void {
+    this.workshop.log.push(`got ${draw(got)}`);
+  }
+
+  private factory({ key, kind }: Extract<Command, { do: 'register' }>): (scope: Asked) => unknown {
+    const definition: Definition = {
+      key,
+      kind: 'factory',
+      needs: [],
+      single: false,
+      when: undefined,
+      end: 'dispose',
+      breaks: false,
+    };
+    const make = (...needs: unknown[]) => new Thing(this.workshop, definition, ...needs);
+    if (kind === 'asking' && !LAST.includes(key)) return (scope) => make(...LAST.map((last) => ask(scope, last)));
+    const thing = make();
+    return kind === 'same' ? () => thing : () => make();
+  }
+
+  private dispose(scope: S): void {
+    const ending = scope.dispose();
+    const failed = (error: unknown) => (error as AggregateError).errors;
+    this.failures.push(ending instanceof Promise ? ending.then(() => [], failed) : Promise.resolve(ending));
+  }
+}

@@ -1,0 +1,87 @@
+import {
+  Container,
+  hasTag,
+  lazy,
+  onDispose,
+  onStart,
+  Registration,
+  scope,
+  singleton,
+  type Binding,
+  type Key,
+} from '../../../src/index.js';
+import { verify } from '../../../src/tools.js';
+import { asking, request } from '../asking.js';
+import { openApplication, perRequest } from '../scopes.js';
+
+const single = singleton();
+const nothing = undefined as unknown as Key;
+const doNothing = () => undefined;
+
+/** What is refused before anything is resolved. */
+export const declaring = {
+  AMBIT_BAD_REGISTRATION: {
+    'a registration without .to(key)': () => openApplication(asking() as never),
+    'nothing in place of a registration': () => openApplication(undefined as never),
+    'nothing as a key': () => asking().to(nothing),
+    'nothing as a key in register': () => openApplication().register(nothing, doNothing),
+    'an instance in place of a class': () => Registration.fromClass(new (class Users {})() as never),
+    'a value in place of a factory': () => Registration.fromFactory(8080 as never),
+    'a value in place of a factory in register': () => openApplication().register('IPort', 8080 as never),
+    'onDispose on what is not kept': () => asking().pipe(onDispose(doNothing)).to('IUsers'),
+    'onStart on a value': () => Registration.fromValue(8080).pipe(single, onStart(doNothing)).to('IPort'),
+    'onDispose on an alias': () => Registration.alias('IPool').pipe(single, onDispose(doNothing)).to('IDatabasePool'),
+  },
+  AMBIT_BAD_TAGS: {
+    'a tag in place of a list': () => openApplication().createScope({ tags: 'request' as never }),
+    'a tag that is no string': () => new Container({ tags: ['application', 7] as never }),
+  },
+  AMBIT_UNREACHABLE: {
+    'a tag that no declared scope has': () =>
+      verifyOne(
+        asking()
+          .pipe(scope(hasTag('requst')))
+          .to('IUserRepository'),
+      ),
+    'a predicate that asks for no tag': () =>
+      verifyOne(
+        asking()
+          .pipe(scope(() => false))
+          .to('IUserRepository'),
+      ),
+  },
+  AMBIT_INVALID: {
+    'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),
+    'problems of every kind': () =>
+      verify(
+        openApplication(
+          asking('IRequestContext').pipe(single).to('ICache'),
+          asking('ICache').pipe(single).to('IPrices'),
+          asking().pipe(single, perRequest).to('IRequestContext'),
+          asking('IConnection', lazy('IClock')).pipe(single, perRequest).to('IAuditLogger'),
+          asking('IDatabasePol').to('IUserRepository'),
+          asking().to('IDatabasePool'),
+          Registration.alias('IRight').to('ILeft'),
+          asking('ILeft').to('IRight'),
+          Registration.fromClass(Keyless as never).to('IKeyless'),
+          asking()
+            .pipe(scope(hasTag('transacton')))
+            .to('IUnitOfWork'),
+        ),
+        request,
+      ),
+  },
+};
+
+class Keyless {
+  constructor(readonly pageSize: number) {}
+}
+
+/** The one problem that verify finds in it. */
+function verifyOne(registration: Binding): void {
+  try {
+    verify(openApplication(registration), request);
+  } catch (error) {
+    throw (error as { problems: unknown[] }).problems[0];
+  }
+}

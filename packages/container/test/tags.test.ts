@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+class Audit {}
+const audit = Registration.fromClass(Audit).pipe(singleton());
+
+describe('the tags of a scope', () => {
+  it('are its own: a child carries only those it was opened with', () => {
+    const request = openRequest(openApplication());
+
+    expect(request.tags).toEqual(['request']);
+    expect(request.hasTag('application')).toBe(false);
+    expect(openTransaction(request).tags).toEqual(['transaction']);
+    expect(request.createScope().tags).toEqual([]);
+  });
+
+  it.each([
+    ['options alone', new Container({ tags: ['application'] })],
+    ['an injector and options', new Container(new MetadataInjector(), { tags: ['application'] })],
+    ['no injector and options', new Container(undefined, { tags: ['application'] })],
+  ])('are given to a new container with %s', (_, app) => {
+    expect(app.tags).toEqual(['application']);
+    expect(app.hasTag('application')).toBe(true);
+  });
+
+  it.each([
+    ['nothing', new Container()],
+    ['an injector', new Container(new MetadataInjector())],
+    ['empty options', new Container({})],
+  ])('are none for a new container with %s', (_, app) => {
+    expect(app.tags).toEqual([]);
+  });
+
+  it('do not change with the list they were given in', () => {
+    const app = openApplication(audit.pipe(perRequest).to('IAudit'));
+    const tags = ['request'];
+    const request = app.createScope({ tags });
+    tags[0] = 'job';
+    tags.push('admin');
+
+    expect([request.hasTag('request'), request.hasTag('job'), request.hasTag('admin')]).toEqual([true, false, false]);
+    expect(request.resolve('IAudit')).toBeInstanceOf(Audit);
+    expect(refusal(() => app.createScope({ tags }).resolve('IAudit')).code).toBe('AMBIT_OUT_OF_SCOPE');
+  });
+
+  it('may be given in any order and repeated', () => {
+    const both = audit.pipe(perRequest, scope(hasTag('admin'))).to('IAudit');
+    const app = openApplication(both);
+    for (const tags of [
+      ['request', 'admin'],
+      ['admin', 'request', 'request'],
+      ['admin', 'admin', 'request'],
+    ]) {
+      expect(app.createScope({ tags }).resolve('IAudit')).toBeInstanceOf(Audit);
+    }
+  });
+
+  it('are compared whole: no joining of tags makes another tag', () => {
+    const app = openApplication(audit.pipe(scope(hasTag('a,b'))).to('IAudit'));
+    expect(app.createScope({ tags: ['a,b'] }).resolve('IAudit')).toBeInstanceOf(Audit);
+    for (const tags of [['a', 'b'], ['a","b'], ['["a,b"]'], ['a,b ']]) {
+      expect(refusal(() => app.createScope({ tags }).resolve('IAudit')).code).toBe('AMBIT_OUT_OF_SCOPE');
+    }
+  });
+
+  it.each([['__proto__'], ['constructor'], ['toString'], [''], ['tag with spaces']])('may be odd: %j', (tag) => {
+    const app = openApplication(audit.pipe(scope(hasTag(tag))).to('IAudit'));
+
+    expect(app.createScope({ tags: [tag] }).resolve('IAudit')).toBeInstanceOf(Audit);
+    expect(app.hasTag(tag)).toBe(false);
+    expect(refusal(() => openRequest(app).resolve('IAudit')).code).toBe('AMBIT_OUT_OF_SCOPE');
+  });
+
+  it.each<[string, unknown]>([
+    ['a string', 'request'],
+    ['a list with a number', [1]],
+    ['a list with undefined', [undefined]],
+    ['a list with a list', [['request']]],
+    ['null', null],
+    ['an object', { request: true }],
+  ])('are refused when they are %s', (_, tags) => {
+    const app = openApplication();
+    expect(refusal(() => app.createScope({ tags: tags as string[] })).code).toBe('AMBIT_BAD_TAGS');
+    expect(refusal(() => new Container({ tags: tags as string[] })).code).toBe('AMBIT_BAD_TAGS');
+  });
+});
+
+describe('two applications with equal tags', () => {
+  it('share neither registrations nor instances', () => {
+    const one = openApplication(audit.pipe(perRequest).to('IAudit'), audit.to('IOne'));
+    const other = openApplication(audit.pipe(perRequest).to('IAudit'));
+    const [ofOne, ofOther] = [openRequest(one), openRequest(other)];
+
+    expect(ofOne.resolve('IAudit')).not.toBe(ofOther.resolve('IAudit'));
+    expect(ofOne.resolve('IOne')).toBeInstanceOf(Audit);
+    expect(refusal(() => ofOther.resolve('IOne')).code).toBe('AMBIT_NOT_REGISTERED');
+  });
+});

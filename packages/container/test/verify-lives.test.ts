@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { all, hasTag, Registration, scope, singleton, type Binding, type Container } from '../src/index.js';
+import { verify, type ScopeDeclaration } from '../src/tools.js';
+import { asking, request } from './support/asking.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+const problemsIn = (app: Container, ...scopes: ScopeDeclaration[]) => refusal(() => verify(app, ...scopes)).problems;
+const perTransaction = scope(hasTag('transaction'));
+const context = asking().pipe(singleton(), perRequest).to('IContext');
+
+/** Both keys and both lives stand in the message, each once at least. */
+function expectCapture(message: string, holder: string, held: string, ...lives: string[]): void {
+  for (const words of [`'${holder}'`, `'${held}'`, ...lives]) expect(message).toContain(words);
+}
+
+describe('a captured shorter life', () => {
+  it.each([
+    ['directly', asking('IContext').pipe(singleton()).to('ICache'), ['ICache', 'IContext']],
+    ['through a transient', asking('IUser').pipe(singleton()).to('ICache'), ['ICache', 'IUser', 'IContext']],
+    ['through an alias', asking('ISame').pipe(singleton()).to('ICache'), ['ICache', 'ISame', 'IContext']],
+    ['through all of a key', asking(all('IUser')).pipe(singleton()).to('ICache'), ['ICache', 'IUser', 'IContext']],
+  ])('names both keys, both lives and the path when it is captured %s', (_, cache, path) => {
+    const alias = Registration.alias('IContext').to('ISame');
+    const app = openApplication(cache, asking('IContext').to('IUser'), alias, context);
+    const [problem, ...rest] = problemsIn(app, request);
+
+    expect(rest).toEqual([]);
+    expect(problem).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IContext', path, tags: [['application']] });
+    expectCapture(problem?.message ?? '', 'ICache', 'IContext', '[application]', '[application] > [request]');
+  });
+
+  it('blames the nearest singleton, once, though others hold that one', () => {
+    const app = openApplication(
+      asking('IUser').pipe(singleton()).to('ICache'),
+      asking('IContext').pipe(singleton()).to('IUser'),
+      context,
+    );
+    const [problem, ...rest] = problemsIn(app, request);
+
+    expect(rest).toEqual([]);
+    expectCapture(problem?.message ?? '', 'IUser', 'IContext', '[application]', '[application] > [request]');
+    expect(problem?.hint).not.toContain('ICache');
+  });
+
+  it('may be a key that transactions get by hand', () => {
+    const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
+    const [problem] = problemsIn(app, request);
+
+    expect(problem).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', path: ['IRepo', 'IConnection'] });
+    expectCapture(problem?.message ?? '', 'IRepo', 'IConnection', '[request]', '[transaction]');
+  });
+
+  it('may belong to transactions while requests capture it', () => {
+    const app = openApplication(
+      asking('IUnitOfWork').pipe(singleton(), perRequest).to('IAudit'),
+      asking().pipe(singleton(), perTransaction).to('IUnitOfWork'),
+    );
+
+    expect(problemsIn(app, request)).toMatchObject([
+      { code: 'AMBIT_SHORTER_LIFE', path: ['IAudit', 'IUnitOfWork'], tags: [['application'], ['request']] },
+    ]);
+  });
+
+  it.each([
+    ['the application', openApplication],
+    ['a request', (...registrations: Binding[]) => openRequest(openApplication(...registrations))],
+  ])('is refused by resolve with the same code, when %s asks', (_, open) => {
+    const asker = open(asking('IContext').pipe(singleton()).to('ICache'), context);
+    const error = refusal(() => asker.resolve('ICache'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IContext', path: ['ICache', 'IContext'] });
+    expectCapture(error.message, 'ICache', 'IContext', 'application', 'request');
+  });
+
+  it('is refused by resolve where the key was registered by hand below', () => {
+    const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
+    const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
+    const error = refusal(() => transaction.resolve('IRepo'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IConnection', path: ['IRepo', 'IConnection'] });
+    expectCapture(error.message, 'IRepo', 'IConnection', '[request]', '[transaction]');
+  });
+});
+
+describe('a service that needs itself', () => {
+  const single = singleton();
+  it.each([
+    ['at once', [asking('A').to('A')], 'A'],
+    ['through another', [asking('B').to('A'), asking('A').to('B')], 'AB'],
+    ['through two others', [asking('B').to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
+    ['through mixed lives', [asking('B').pipe(single).to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
+    ['through aliases', [Registration.alias('B').to('A'), Registration.alias('A').to('B')], 'AB'],
+    ['through an alias', [asking('B').to('A'), Registration.alias('A').to('B')], 'AB'],
+    ['through all of a key', [asking(all('B')).to('A'), asking('A').pipe(single).to('B')], 'AB'],
+  ])('%s is drawn once, with its path', (_, registrations, keys) => {
+    const [problem, ...rest] = problemsIn(openApplication(...registrations), request);
+    const { code, key = '', path = [], message, hint } = problem ?? {};
+    const ring = path.slice(path.indexOf(key));
+
+    expect(rest).toEqual([]);
+    expect(code).toBe('AMBIT_CYCLE');
+    expect(ring.slice(1).map(String).toSorted().join('')).toBe(keys);
+    expect(ring[0]).toBe(ring.at(-1));
+    expect(message).toContain(path.join(' -> '));
+    expect(hint).toContain('lazy(');
+  });
+});

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { hasTag, Registration, scope, singleton, type Container } from '../src/index.js';
+import { explain, override, verify, type ScopeDeclaration } from '../src/tools.js';
+import { asking, request } from './support/asking.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+const problemsIn = (app: Container, ...scopes: ScopeDeclaration[]) => refusal(() => verify(app, ...scopes)).problems;
+const perTransaction = scope(hasTag('transaction'));
+
+describe('a key that is promised by hand', () => {
+  it('is there for the scopes that promise it and for those below', () => {
+    const app = openApplication(
+      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
+      asking('IConnection', 'IOrders')
+        .pipe(singleton(), scope(hasTag('savepoint')))
+        .to('IPart'),
+    );
+    const savepoint = { tags: ['savepoint'] };
+    const transaction = { tags: ['transaction'], registers: ['IConnection'], scopes: [savepoint] };
+
+    expect(() => verify(app, { tags: ['request'], scopes: [transaction] })).not.toThrow();
+  });
+
+  it('is missing everywhere else', () => {
+    const app = openApplication(
+      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
+      asking('IConnection')
+        .pipe(singleton(), scope(hasTag('job')))
+        .to('IReport'),
+    );
+
+    expect(problemsIn(app, request, { tags: ['job'] })).toMatchObject([
+      { code: 'AMBIT_NOT_REGISTERED', path: ['IReport', 'IConnection'], tags: [['application'], ['job']] },
+    ]);
+  });
+
+  it('wins over a registration that cannot be made', () => {
+    const app = openApplication(
+      asking('IMissing').pipe(perTransaction).to('IConnection'),
+      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
+    );
+
+    expect(problemsIn(app, request).map(({ path }) => path[0])).not.toContain('IOrders');
+  });
+
+  it('may be a symbol or a class', () => {
+    class Connection {
+      constructor(readonly socket: number) {}
+    }
+    const key = Symbol('connection');
+    const app = openApplication(asking(key, Connection).pipe(singleton(), perTransaction).to('IOrders'));
+
+    expect(() => verify(app, { tags: ['transaction'], registers: [key, Connection] })).not.toThrow();
+  });
+});
+
+describe('what is made anew for whoever asks', () => {
+  it('is no fault where one declared scope can make it', () => {
+    const app = openApplication(asking('IConnection').to('IOrders'));
+
+    expect(() => verify(app, request)).not.toThrow();
+  });
+
+  it('is one fault where no declared scope can make it', () => {
+    const app = openApplication(asking('IConnection').to('IOrders'));
+
+    expect(problemsIn(app, { tags: ['request'] }, { tags: ['job'] })).toMatchObject([
+      { code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'IConnection'] },
+    ]);
+  });
+});
+
+describe('a registration that no declared scope accepts', () => {
+  const app = openApplication(
+    asking()
+      .pipe(scope(hasTag('requst')))
+      .to('IUsers'),
+  );
+
+  it('is reported with the tag it asks for and the tags there are', () => {
+    const [problem, ...rest] = problemsIn(app, request);
+
+    expect(rest).toEqual([]);
+    expect(problem).toMatchObject({ code: 'AMBIT_UNREACHABLE', key: 'IUsers' });
+    for (const tag of ['requst', 'application', 'request', 'transaction']) expect(problem?.hint).toContain(tag);
+  });
+
+  it('tells where it was added', () => {
+    expect(problemsIn(app, request)).toMatchObject([{ tags: [['application']] }]);
+  });
+
+  it('is no fault once a scope with the tag is declared, however deep', () => {
+    const deep = { tags: ['request'], scopes: [{ tags: ['job'], scopes: [{ tags: ['requst'] }] }] };
+
+    expect(() => verify(app, deep)).not.toThrow();
+  });
+
+  it('has a readable hint, too, where its predicate asks for no tag', () => {
+    const never = openApplication(
+      asking()
+        .pipe(scope(() => false))
+        .to('IUsers'),
+    );
+
+    expect(problemsIn(never, request)[0]?.hint).not.toMatch(/asks for\s*[;:,.]/);
+  });
+});
+
+describe('verify', () => {
+  it('leaves the container as it was', () => {
+    const app = openApplication(
+      asking('IConnection').to('IOrders'),
+      asking().pipe(singleton(), perRequest).to('IUsers'),
+    );
+    const live = openTransaction(openRequest(app)).register('IConnection', () => 'first');
+    const users = live.resolve('IUsers');
+    const before = String(explain(live, 'IConnection'));
+    verify(app, request, { tags: ['job'], registers: ['IUsers'] });
+
+    expect(live.resolve('IUsers')).toBe(users);
+    expect(live.resolve('IOrders')).toMatchObject({ got: ['first'] });
+    expect(String(explain(live, 'IConnection'))).toBe(before);
+    expect(refusal(() => openTransaction(openRequest(app)).resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+    expect(app.addRegistration(asking().to('ILate')).resolve('ILate')).toBeDefined();
+    expect(live.resolve('ILate')).toBeDefined();
+  });
+
+  it('says the same when asked again, and nothing any more when the fault is mended', () => {
+    const app = openApplication(asking('IClock').to('ITimer'));
+    const first = refusal(() => verify(app, request)).message;
+
+    expect(refusal(() => verify(app, request)).message).toBe(first);
+
+    app.addRegistration(Registration.fromValue(Date).to('IClock'));
+
+    expect(() => verify(app, request)).not.toThrow();
+  });
+
+  it('counts an override while it lasts', () => {
+    const app = openApplication(asking('IMissing').pipe(singleton()).to('IUsers'));
+    const fake = override(app, Registration.fromValue('fake').to('IUsers'));
+
+    expect(() => verify(app, request)).not.toThrow();
+
+    fake[Symbol.dispose]();
+
+    expect(problemsIn(app, request)).toMatchObject([{ path: ['IUsers', 'IMissing'] }]);
+  });
+
+  it('starts anywhere: a request knows what was registered on it', () => {
+    const app = openApplication(asking('IUser').pipe(singleton(), perTransaction).to('IOrders'));
+    const live = openRequest(app).register('IUser', () => 'Ada');
+    const transaction = { tags: ['transaction'] };
+
+    expect(() => verify(live, transaction)).not.toThrow();
+    expect(problemsIn(openRequest(app), transaction)).toMatchObject([{ path: ['IOrders', 'IUser'] }]);
+  });
+
+  it('refuses tags that createScope would refuse', () => {
+    const wrong = { tags: 'request' } as unknown as ScopeDeclaration;
+
+    expect(refusal(() => verify(openApplication(), wrong)).code).toBe('AMBIT_BAD_TAGS');
+  });
+});
