@@ -1,5 +1,4 @@
 import type { Container } from './container.js';
-import { show } from './errors.js';
 import { constructing, fromParent, keeping, type Resolver } from './fast.js';
 import { All, Lazy, type Dependency, type Key } from './keys.js';
 import { given, keep } from './keeping.js';
@@ -28,6 +27,10 @@ export function resolverFor(shape: Shape, key: Key, dependency: Dependency, know
 export const dependencies = ({ source, needs }: Binding, { injector }: Shape): readonly (Dependency | undefined)[] =>
   needs ?? (source.kind === 'class' ? injector.dependencies(source.target) : []);
 
+/** The key that is asked for, be it later or with all others of it. */
+export const keyOf = (dependency: Dependency | undefined): Key | undefined =>
+  dependency instanceof Lazy || dependency instanceof All ? dependency.key : dependency;
+
 /** How scopes of the shape get what the binding makes; undefined where it has problems, which are reported. */
 export function compile(
   shape: Shape,
@@ -55,13 +58,11 @@ function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk):
   const { source, singleton } = binding;
   const asked = dependencies(binding, home);
   // A parameter with a default is not counted by `length`, and may go without a key.
-  const required = source.kind === 'class' ? source.target.length : 0;
+  const required = Math.max(binding.needs?.length ?? 0, source.kind === 'class' ? source.target.length : 0);
   const needs = Array.from({ length: Math.max(required, asked.length) }, (_, i) => {
     const dependency = asked[i];
-    if (dependency !== undefined) return deliver(dependency, home, path, walk);
-    return i < required
-      ? walk.report(keyless(`parameter ${i} of ${show((source as { target: unknown }).target)}`, home, path))
-      : NOTHING;
+    if (keyOf(dependency) !== undefined) return deliver(dependency as Dependency, home, path, walk);
+    return dependency || i < required ? walk.report(keyless(i, binding, home, path)) : NOTHING;
   });
   if (needs.includes(undefined)) return undefined;
   if (walk.dry) return NOTHING;
@@ -85,7 +86,8 @@ function deliver(dependency: Dependency, home: Shape, path: readonly Step[], wal
     // Nobody else looks at a class without a registration. What is not there yet may be registered later.
     const unseen = walk.dry && !home.places(key)[0] && !path.some(({ binding }) => binding === place?.binding);
     if (unseen) compile(home, place as Place, path, walk);
-    return (scope) => () => scope.resolve(key as string);
+    const holder = path.at(-1)?.binding.key ?? key;
+    return (scope) => () => traced(scope, holder, () => scope.resolve(key as string));
   }
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
 }

@@ -1,4 +1,5 @@
 import { tenths } from './age.js';
+import { checkedTags, checkFunction, checkKey, refuse, refuseEnded } from './checks.js';
 import { resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
 import { show, showTags } from './errors.js';
@@ -6,9 +7,9 @@ import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
 import { All, type AbstractClass, type Key, type KnownKey, type ServiceMap } from './keys.js';
 import { end, leave, NOTHING_TO_END, type Ending } from './ending.js';
-import { keep, refuseEnded, start, type Kept } from './keeping.js';
-import { checkFunction, checkKey, refuse, type Binding } from './registration.js';
-import { checkedTags, Shape } from './shape.js';
+import { keep, start, type Kept } from './keeping.js';
+import type { Binding } from './registration.js';
+import { Shape } from './shape.js';
 import { traced, trail } from './trail.js';
 
 export interface ScopeOptions {

@@ -6,7 +6,11 @@ export type Lineage = readonly (readonly string[])[];
 
 /** A key in a sentence: `'IUsers'`, `class Users`, `Symbol(users)`; other things as they are. */
 export const show = (key: unknown): string =>
-  typeof key === 'string' ? `'${key}'` : typeof key === 'function' ? `class ${label(key as never)}` : inspect(key);
+  typeof key === 'string'
+    ? `'${key}'`
+    : typeof key === 'function'
+      ? `class ${label(key as never)}`
+      : inspect(key, { depth: -1 });
 
 /** A key in a drawing, without quotes. */
 export const label = (key: Key): string =>
@@ -30,7 +34,7 @@ const sentences = {
   AMBIT_BAD_REGISTRATION: '%',
   AMBIT_BAD_TAGS: 'tags are a list of strings, not %',
   AMBIT_DISPOSED: '% came after the end of this scope',
-  AMBIT_DISPOSE_FAILED: 'not everything ended, the rest did:%',
+  AMBIT_DISPOSE_FAILED: 'not everything ended; the rest did. Each error is in .failures:%',
   AMBIT_START_FAILED: '% did not start',
   AMBIT_INVALID: '%',
   AMBIT_NO_CURRENT_SCOPE: 'no scope is current here',

@@ -1,4 +1,5 @@
 import type { Container } from './container.js';
+import { refuseEnded } from './checks.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import type { Binding } from './registration.js';
@@ -21,7 +22,9 @@ export interface Explanation {
   toString(): string;
 }
 
-export function explain({ shape }: Container, key: Key): Explanation {
+export function explain(scope: Container, key: Key): Explanation {
+  refuseEnded(scope, 'explain', key);
+  const { shape } = scope;
   const places = shape.places(key);
   const first = shape.place(key);
   const others = shape.reachable(key);

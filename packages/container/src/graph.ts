@@ -1,7 +1,8 @@
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { All, Lazy, type Key } from './keys.js';
-import { dependencies } from './compile.js';
+import { refuseEnded } from './checks.js';
+import { dependencies, keyOf } from './compile.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
@@ -30,6 +31,7 @@ export interface Graph {
 }
 
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
+  refuseEnded(container, 'graph');
   const shapes = declaredShapes(container.shape, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
@@ -59,9 +61,9 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
       for (const dependency of dependencies(binding, home)) {
-        if (dependency === undefined) continue;
         const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
-        const key = typeof dependency === 'object' ? dependency.key : dependency;
+        const key = keyOf(dependency);
+        if (key === undefined) continue;
         const found = home.place(key);
         keys.add(key);
         const targets = dependency instanceof All ? home.places(key) : found ? [found] : [];

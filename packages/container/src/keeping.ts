@@ -1,8 +1,7 @@
-import { ago } from './age.js';
+import { refuseEnded } from './checks.js';
 import type { Container } from './container.js';
-import { ContainerError, show } from './errors.js';
+import { ContainerError } from './errors.js';
 import { instanceCreated } from './events.js';
-import type { Key } from './keys.js';
 import { cycle } from './problems.js';
 import type { Binding } from './registration.js';
 
@@ -15,17 +14,6 @@ export interface Kept {
   /** Kept by another scope, which will end it. */
   readonly borrowed: boolean;
   started: boolean;
-}
-
-/** Throws if the scope has ended. */
-export function refuseEnded(scope: Container, doing: string, key?: Key): void {
-  if (!scope.closed) return;
-  throw new ContainerError('AMBIT_DISPOSED', {
-    key,
-    about: `${doing}(${key === undefined ? '' : show(key)})`,
-    tags: scope.shape.lineage,
-    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope that lives on`,
-  });
 }
 
 /** Tells who listens that an instance was made. */
@@ -82,7 +70,7 @@ export async function start(app: Container, before: Promise<void> | undefined): 
           key,
           tags: app.shape.lineage,
           cause,
-          hint: 'mend the cause; dispose() ends what has started',
+          hint: 'mend the cause; dispose() ends what has been made',
         });
       }
   }

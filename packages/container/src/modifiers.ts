@@ -1,3 +1,4 @@
+import { checkFunction } from './checks.js';
 import type { IContainer } from './contract.js';
 import type { Modifier, Recipe, ScopePredicate } from './registration.js';
 
@@ -8,6 +9,7 @@ export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) =
 export const scope =
   (predicate: ScopePredicate): (<T>(recipe: Recipe<T>) => Recipe<T>) =>
   (recipe) => {
+    checkFunction(predicate, 'scope', "a predicate: scope(hasTag('request'))");
     const { when } = recipe;
     return { ...recipe, when: when ? (tagged) => when(tagged) && predicate(tagged) : predicate };
   };

@@ -1,8 +1,9 @@
+import { dependencies, keyOf } from './compile.js';
 import { ContainerError, show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
-import { trail, wholeTrail } from './trail.js';
+import { trail } from './trail.js';
 
 /** One binding on the way from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -21,14 +22,33 @@ export interface Walk {
 
 const keys = (path: readonly Step[]) => path.map((step) => step.binding.key);
 
-export const keyless = (about: string, home: Shape, path: readonly Step[]): ContainerError =>
+export const keyless = (i: number, { key, source }: Binding, home: Shape, path: readonly Step[]): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
-    key: path.at(-1)?.binding.key,
-    about,
+    key,
+    about: `parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
     path: keys(path),
     tags: home.lineage,
-    hint: 'decorate it with @inject(key), or list all keys: Registration.fromClass(C, [...])',
+    hint: 'name it with @inject(key) or in the list of keys; a key is undefined, too, where two modules import each other',
   });
+
+/** The whole way to the key that is asked for now, with the dependencies between one entry of the trail and the next. */
+const wholeTrail = (shape: Shape, last: Key): Key[] =>
+  [...trail.keys.slice(0, trail.depth), last].flatMap((key, i, keys) => {
+    const next = keys[i + 1];
+    return next === undefined || key === next ? [] : [key, ...(between(shape, key, next, new Set()) ?? [])];
+  });
+
+function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | undefined {
+  const place = seen.has(from) ? undefined : shape.place(from);
+  seen.add(from);
+  for (const dependency of place ? dependencies(place.binding, shape) : []) {
+    const key = keyOf(dependency);
+    if (key === to) return [];
+    const rest = key !== undefined && between(shape, key, to, seen);
+    if (rest) return [key, ...rest];
+  }
+  return undefined;
+}
 
 /** Who asked whom, from the first `resolve` to the one who asks for the key. */
 const trailTo = (key: Key, home: Shape, path: readonly Step[]): Key[] => [
@@ -57,24 +77,24 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
   const below = [...walk.shapes, ...trail.shapes.slice(0, trail.depth)].find(
     (shape) => shape.isBelow(home) && shape.places(key)[0],
   );
-  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : asked && `scopes tagged ${asked}`;
+  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : asked && `scopes with ${asked}`;
   if (holder !== undefined && lives)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
-      about: `${show(holder)} outlives ${shown}`,
-      hint: `${shown} lives in ${lives}: give ${show(holder)} that life too, or pass ${shown} to its methods`,
+      about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lives}`,
+      hint: `give ${show(holder)} that life too, or pass ${shown} to its methods, or open a scope where it is needed`,
     });
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its predicate asks for ${asked}: resolve it from a scope with that tag`,
+      hint: `its predicate asked for ${asked}, which neither this scope nor one around it has`,
     });
   const near = home.keys().find((known) => alike(known, key));
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or resolve it from the scope that has it`
+        ? `add a registration .to(${shown}), or register it by hand on the scope that asks: register(${shown}, () => value)`
         : `did you mean ${show(near)}?`,
   });
 }
@@ -88,7 +108,7 @@ export function tagsAsked(key: Key, shape: Shape): string | undefined {
   const asked = new Set<string>();
   const bindings = shape.reachable(key);
   for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });
-  return bindings[0] && ([...asked].map(show).join(', ') || 'something else');
+  return bindings[0] && ([...asked].map(show).join(' or ') || 'something else');
 }
 
 /** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */

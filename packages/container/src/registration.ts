@@ -1,5 +1,6 @@
 import type { Factory, IContainer } from './contract.js';
-import { ContainerError, show } from './errors.js';
+import { checkFunction, checkKey, refuse } from './checks.js';
+import { show } from './errors.js';
 import {
   Lazy,
   type AbstractClass,
@@ -83,19 +84,6 @@ type KeyFor<K, T> = K extends KnownKey
   : K;
 
 type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };
-
-export function refuse(about: string, hint: string, key?: Key): never {
-  throw new ContainerError('AMBIT_BAD_REGISTRATION', { about, hint, key });
-}
-
-export function checkFunction(value: unknown, where: string, wanted: string, key?: Key): void {
-  if (typeof value !== 'function') refuse(`${where} got ${show(value)}`, `pass ${wanted}`, key);
-}
-
-export function checkKey(key: unknown, where: string): void {
-  if (!['string', 'symbol', 'function'].includes(typeof key))
-    refuse(`${where} got ${show(key)}`, 'a key is a string, a symbol or a class');
-}
 
 /**
  * How a service is made and how long it lives. Immutable: every step returns a new one.

@@ -1,4 +1,5 @@
-import { ContainerError, show, type Lineage } from './errors.js';
+import { checkedTags } from './checks.js';
+import type { Lineage } from './errors.js';
 import type { Resolver } from './fast.js';
 import type { Injector } from './inject.js';
 import type { AbstractClass, Class, Key } from './keys.js';
@@ -29,11 +30,6 @@ function entry<K, V>(
 function recent<K>(cache: Map<K, Shape>, key: K, make: () => Shape): Shape {
   if (cache.size > 255) cache.clear();
   return entry(cache, key, make);
-}
-
-export function checkedTags(tags: readonly string[]): readonly string[] {
-  if (Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')) return Object.freeze([...tags]);
-  throw new ContainerError('AMBIT_BAD_TAGS', { about: show(tags), hint: "write { tags: ['request'] }" });
 }
 
 /**

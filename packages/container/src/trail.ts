@@ -1,4 +1,3 @@
-import { dependencies } from './compile.js';
 import type { Container } from './container.js';
 import type { Resolver } from './fast.js';
 import type { Key } from './keys.js';
@@ -11,11 +10,13 @@ export const trail = { keys: [] as Key[], shapes: [] as Shape[], depth: 0 };
 // Factories on their way for the first time are not in a circle, nor are the first few rounds of a recursion that ends.
 const MOST_ROUNDS = 20;
 
+const rounds = (key: Key, shape: Shape): number =>
+  trail.keys.filter((one, i) => one === key && i < trail.depth && trail.shapes[i] === shape).length;
+
 /** Calls what may resolve more, so that errors can tell the way. */
 export function traced(scope: Container, key: Key, get: Resolver): unknown {
   const { depth } = trail;
-  if (depth > MOST_ROUNDS && trail.keys.slice(0, depth).filter((one) => one === key).length > MOST_ROUNDS)
-    throw cycle(key, scope.shape, []);
+  if (depth > MOST_ROUNDS && rounds(key, scope.shape) > MOST_ROUNDS) throw cycle(key, scope.shape, []);
   trail.keys[depth] = key;
   trail.shapes[depth] = scope.shape;
   trail.depth = depth + 1;
@@ -24,23 +25,4 @@ export function traced(scope: Container, key: Key, get: Resolver): unknown {
   } finally {
     trail.depth = depth;
   }
-}
-
-/** The whole way to the key that is asked for now, with the dependencies between one entry of the trail and the next. */
-export const wholeTrail = (shape: Shape, last: Key): Key[] =>
-  [...trail.keys.slice(0, trail.depth), last].flatMap((key, i, keys) => {
-    const next = keys[i + 1];
-    return next === undefined || key === next ? [] : [key, ...(between(shape, key, next, new Set()) ?? [])];
-  });
-
-function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | undefined {
-  const place = seen.has(from) ? undefined : shape.place(from);
-  seen.add(from);
-  for (const dependency of place ? dependencies(place.binding, shape) : []) {
-    const key = typeof dependency === 'object' ? dependency.key : dependency;
-    if (key === to) return [];
-    const rest = key !== undefined && between(shape, key, to, seen);
-    if (rest) return [key, ...rest];
-  }
-  return undefined;
 }

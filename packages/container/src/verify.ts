@@ -1,5 +1,6 @@
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
+import { refuseEnded } from './checks.js';
 import { compile } from './compile.js';
 import type { Key } from './keys.js';
 import { tagsAsked } from './problems.js';
@@ -17,7 +18,7 @@ export interface ScopeDeclaration {
 
 /** The shape of the container and of every declared scope, the outermost first. Copies, so that looking changes nothing. */
 export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]): Shape[] {
-  const root = shape.moved(shape.parent);
+  const root = copied(shape);
   const within = (parent: Shape, declared: readonly ScopeDeclaration[]): Shape[] =>
     declared.flatMap(({ tags, registers = [], scopes: inner = [] }) => {
       const child = registers.reduce((learning, key) => learning.learn(key), parent.child(tags));
@@ -26,8 +27,11 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
   return [root, ...within(root, scopes)];
 }
 
+const copied = (shape: Shape): Shape => shape.moved(shape.parent && copied(shape.parent));
+
 /** Plans every binding in every shape, and throws all problems as one error. */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
+  refuseEnded(container, 'verify');
   const shapes = declaredShapes(container.shape, scopes);
   const problems = new Map<string, ContainerError>();
   const identity = identities();
@@ -44,8 +48,8 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
         compile(shape, place, [], { shapes, dry: true, report });
         // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
         if (place.binding.singleton) note(found);
-        else if (found.length > 0) impossible.set(place.binding, found);
-        else possible.add(place.binding);
+        else if (found.length === 0) possible.add(place.binding);
+        else impossible.set(place.binding, found);
       }
   }
   for (const [binding, found] of impossible) if (!possible.has(binding)) note(found);
@@ -53,7 +57,7 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
-      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${shapes.length} kinds of scope`,
+      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lives(shapes)}`,
       problems: [...problems.values()],
     });
 }
@@ -79,6 +83,8 @@ function identities(): (problem: ContainerError) => string {
   };
 }
 
+const lives = (shapes: readonly Shape[]) => shapes.map(({ lineage }) => showTags(lineage)).join(', ');
+
 /** Registrations whose predicate says no to every declared shape: a tag was misspelt, or a scope was not declared. */
 function unreachable(shapes: readonly Shape[]): ContainerError[] {
   return shapes.flatMap((shape) =>
@@ -90,7 +96,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
           new ContainerError('AMBIT_UNREACHABLE', {
             key,
             tags: shape.lineage,
-            hint: `its predicate asks for ${tagsAsked(key, shape)}; declared are ${shapes.map(({ lineage }) => showTags(lineage)).join('; ')}`,
+            hint: `its predicate asks for ${tagsAsked(key, shape)}; declared are ${lives(shapes)}`,
           }),
       ),
   );

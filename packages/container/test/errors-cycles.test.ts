@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { all, decorate, Registration, singleton, type Binding, type ContainerError } from '../src/index.js';
+import {
+  all,
+  decorate,
+  Registration,
+  singleton,
+  type Binding,
+  type Container,
+  type ContainerError,
+} from '../src/index.js';
 import { asking, resolving } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
@@ -131,15 +139,14 @@ describe('no circle', () => {
     expect(openTransaction(request).resolve('ILogger')).toBe('[request] plain');
   });
 
-  it('is seen where a factory opens a scope and resolves its own key there', () => {
-    const tree = (depth: number): Registration<unknown> =>
+  it('is seen where factories open scopes and resolve their own key there, level by level', () => {
+    const levels = (left: number): Registration<unknown> =>
       Registration.fromFactory((scope) => {
-        const inner = openRequest(scope as ReturnType<typeof openRequest>);
-        if (depth > 0) inner.addRegistration(tree(depth - 1).to('INode'));
-        return depth > 0 ? [inner.resolve('INode')] : [];
+        if (left === 0) return 'leaf';
+        const inner = scope.createScope({ tags: ['level'] }) as Container;
+        return inner.addRegistration(levels(left - 1).to('INode')).resolve('INode');
       });
-    const app = openApplication(tree(3).pipe(once).to('INode'));
 
-    expect(app.resolve('INode')).toEqual([[[[]]]]);
+    expect(openApplication(levels(30).to('INode')).resolve('INode')).toBe('leaf');
   });
 });

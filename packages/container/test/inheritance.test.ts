@@ -81,7 +81,7 @@ describe('a subclass', () => {
     class Sub extends Base {
       readonly extra: number;
       constructor() {
-        // oxlint-disable-next-line prefer-rest-params -- this is what a field with a value becomes
+        // This is what a field with a value becomes.
         super(...(arguments as unknown as [unknown, unknown]));
         this.extra = 1;
       }

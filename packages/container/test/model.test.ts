@@ -84,7 +84,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
       return kind === 'handing' || kind === 'alias' ? got[0] : new Thing(workshop, definition, ...got);
     },
     endOf(instance) {
-      if (!(instance instanceof Thing) || kind === 'value' || kind === 'alias') return undefined;
+      if (!(instance instanceof Thing) || instance.isGiven || kind === 'alias') return undefined;
       if (end === 'onDispose' && MAKING.includes(kind)) return () => instance.end();
       return instance[Symbol.dispose] ?? instance.dispose;
     },

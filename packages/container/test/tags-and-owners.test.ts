@@ -90,7 +90,7 @@ describe('a key for requests', () => {
     const error = refusal(() => openApplication(perRequestAudit).resolve('IAudit'));
 
     expect(error).toMatchObject({ code: 'AMBIT_OUT_OF_SCOPE', key: 'IAudit', tags: [['application']] });
-    expect(error.hint).toContain("predicate asks for 'request'");
+    expect(error.hint).toContain("predicate asked for 'request'");
     expect(error.message).toContain('[application]');
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasTag, Registration, scope, singleton, type Container } from '../src/index.js';
-import { explain, override, verify, type ScopeDeclaration } from '../src/tools.js';
+import { explain, graph, override, verify, type ScopeDeclaration } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
@@ -96,7 +96,7 @@ describe('a registration that no declared scope accepts', () => {
     expect(() => verify(app, deep)).not.toThrow();
   });
 
-  it('has a readable hint, too, where its predicate asks for no tag', () => {
+  it('has a readable hint, too, where its predicate asked for no tag', () => {
     const never = openApplication(
       asking()
         .pipe(scope(() => false))
@@ -155,6 +155,20 @@ describe('verify', () => {
 
     expect(() => verify(live, transaction)).not.toThrow();
     expect(problemsIn(openRequest(app), transaction)).toMatchObject([{ path: ['IOrders', 'IUser'] }]);
+  });
+
+  it('of a request leaves the application and its other requests as they were', () => {
+    const app = openApplication(asking().pipe(singleton()).to('IPool'), asking('IPool').to('IUsers'));
+    const [live, other] = [openRequest(app), openRequest(app)];
+    verify(live, { tags: ['transaction'] });
+    graph(live, { tags: ['transaction'] });
+    const pool = app.resolve('IPool');
+
+    expect(pool).toBeDefined();
+    for (const one of [app, live, other, openTransaction(live)]) {
+      expect(one.resolve('IPool')).toBe(pool);
+      expect(one.resolve('IUsers')).toMatchObject({ got: [pool] });
+    }
   });
 
   it('refuses tags that createScope would refuse', () => {

@@ -29,22 +29,33 @@ export const LAST = ['E', 'F'];
 const one = fc.constantFrom;
 const seldom = fc.nat(30).map((n) => n === 30);
 
-/** What one story is about: those of a few things go deeper than those of everything. */
-interface Subject {
-  readonly keys: readonly string[];
-  readonly tags: readonly string[][];
-  readonly scopes: number;
-  readonly doing: readonly Command['do'][];
-}
+const KINDS: Definition['kind'][] = ['class', 'factory', 'asking', 'handing', 'value', 'nothing', 'alias'];
 
-const subject: fc.Arbitrary<Subject> = fc.record({
+/** What one story is about. Stories of a few things go deeper than those of everything, and there is a story for every few. */
+const subject = fc.record({
   keys: fc.integer({ min: 2, max: KEYS.length }).map((count) => KEYS.slice(-count)),
-  tags: one([['a']], [['a'], []], [['a'], ['b'], ['a', 'b'], []]),
-  scopes: fc.integer({ min: 1, max: 8 }),
-  doing: fc
-    .subarray<Command['do']>(['resolveAll', 'add', 'override', 'undo', 'call', 'register', 'dispose'])
-    .map((some) => ['open', 'resolve', ...some] as const),
+  kinds: fc.subarray(KINDS, { minLength: 1 }).map((some): Definition['kind'][] => ['class', ...some]),
+  single: one([true], [true, false], [false]),
+  when: fc.subarray<Definition['when']>([undefined, 'always', 'a', 'b', 'not a'], { minLength: 1 }),
+  needs: fc.nat(3),
+  tags: one<string[][]>([['a']], [['a'], []], [['a'], ['b'], ['a', 'b'], []]),
+  scopes: fc.integer({ min: 1, max: 6 }),
+  /** So many scopes of one kind are there from the beginning. */
+  twins: fc.nat(3),
+  often: fc.record({
+    resolve: fc.integer({ min: 2, max: 8 }),
+    resolveAll: fc.nat(3),
+    open: fc.integer({ min: 1, max: 4 }),
+    add: fc.nat(3),
+    override: fc.nat(1),
+    undo: fc.nat(1),
+    call: fc.nat(1),
+    register: fc.nat(5),
+    dispose: fc.nat(3),
+  }),
 });
+
+type Subject = typeof subject extends fc.Arbitrary<infer T> ? T : never;
 
 const need = fc.record({
   nth: fc.nat(4),
@@ -53,24 +64,14 @@ const need = fc.record({
   how: one<Need['how'][]>('one', 'one', 'one', 'one', 'all', 'later'),
 });
 
-const definition = ({ keys }: Subject): fc.Arbitrary<Definition> =>
+const definition = (about: Subject): fc.Arbitrary<Definition> =>
   fc
     .record({
-      key: one(...keys),
-      kind: one<Definition['kind'][]>(
-        'class',
-        'class',
-        'class',
-        'factory',
-        'asking',
-        'handing',
-        'value',
-        'nothing',
-        'alias',
-      ),
-      needs: fc.array(need, { maxLength: 3 }),
-      single: fc.boolean(),
-      when: one<Definition['when'][]>(undefined, undefined, undefined, 'always', 'a', 'a', 'b', 'not a'),
+      key: one(...about.keys),
+      kind: one(...about.kinds),
+      needs: fc.array(need, { maxLength: about.needs }),
+      single: one(...about.single),
+      when: one(...about.when),
       end: one<Definition['end'][]>('none', 'dispose', 'dispose', 'Symbol.dispose', 'fails', 'onDispose'),
       breaks: seldom,
     })
@@ -91,32 +92,30 @@ const definition = ({ keys }: Subject): fc.Arbitrary<Definition> =>
     });
 
 function command(about: Subject): fc.Arbitrary<Command> {
-  const at = fc.oneof(fc.nat(about.scopes), one(0));
+  const at = fc.nat(about.scopes);
   const key = one(...about.keys);
   const definitions = fc.array(definition(about), { minLength: 1, maxLength: 2 });
-  const commands: Record<Command['do'], { weight: number; arbitrary: fc.Arbitrary<Command> }> = {
-    resolve: { weight: 8, arbitrary: fc.record({ do: one('resolve'), at, key }) },
-    resolveAll: { weight: 3, arbitrary: fc.record({ do: one('resolveAll'), at, key }) },
-    open: { weight: 5, arbitrary: fc.record({ do: one('open'), at, tags: one(...about.tags) }) },
-    add: { weight: 3, arbitrary: fc.record({ do: one('add'), at, definitions }) },
-    override: { weight: 1, arbitrary: fc.record({ do: one('override'), at, definitions }) },
-    undo: { weight: 1, arbitrary: fc.record({ do: one('undo'), at }) },
-    call: { weight: 1, arbitrary: fc.record({ do: one('call'), at }) },
-    register: {
-      weight: 3,
-      arbitrary: fc.record({ do: one('register'), at, key, kind: one('fresh', 'same', 'asking') }),
-    },
-    dispose: { weight: 2, arbitrary: fc.record({ do: one('dispose'), at: fc.nat(19) }) },
+  const commands: { [D in Command['do']]: fc.Arbitrary<Command> } = {
+    resolve: fc.record({ do: one('resolve'), at, key }),
+    resolveAll: fc.record({ do: one('resolveAll'), at, key }),
+    open: fc.record({ do: one('open'), at: fc.oneof(at, one(0)), tags: one(...about.tags) }),
+    add: fc.record({ do: one('add'), at, definitions }),
+    override: fc.record({ do: one('override'), at, definitions }),
+    undo: fc.record({ do: one('undo'), at }),
+    call: fc.record({ do: one('call'), at }),
+    register: fc.record({ do: one('register'), at, key, kind: one('fresh', 'same', 'asking') }),
+    dispose: fc.record({ do: one('dispose'), at: fc.nat(19) }),
   };
-  return fc.oneof(...about.doing.map((doing) => commands[doing]));
+  const names = Object.keys(commands) as Command['do'][];
+  return fc.oneof(...names.map((name) => ({ arbitrary: commands[name], weight: about.often[name] })));
 }
 
 /** From the first registrations to the end of the application. */
-export const story: fc.Arbitrary<Command[]> = subject
-  .chain((about) =>
-    fc.tuple(
-      fc.array(definition(about), { maxLength: 15, size: 'max' }),
-      fc.array(command(about), { maxLength: 30, size: 'max' }),
-    ),
-  )
-  .map(([definitions, commands]) => [{ do: 'add', at: 0, definitions }, ...commands, { do: 'dispose', at: 0 }]);
+export const story: fc.Arbitrary<Command[]> = subject.chain((about) => {
+  const definitions = fc.array(definition(about), { maxLength: 15, size: 'max' });
+  const commands = fc.array(command(about), { maxLength: 40, size: 'max' });
+  const twins = Array.from({ length: about.twins }, (): Command => ({ do: 'open', at: 0, tags: about.tags[0]! }));
+  return fc
+    .tuple(definitions, commands)
+    .map(([first, then]) => [{ do: 'add', at: 0, definitions: first }, ...twins, ...then, { do: 'dispose', at: 0 }]);
+});

@@ -61,6 +61,11 @@ export class Thing {
     if (definition.end === 'Symbol.dispose') this[Symbol.dispose] = end;
   }
 
+  /** Made outside of the container, which leaves its end to others. */
+  get isGiven(): boolean {
+    return this.definition.kind === 'value';
+  }
+
   end(): void {
     this.workshop.log.push(`ended ${this.name}`);
     if (this.definition.end === 'fails') throw new Error(`${this.name} failed`);
@@ -146,7 +151,7 @@ export class Side<B, S extends Scope<B>> {
   private factory({ key, kind }: Extract<Command, { do: 'register' }>): (scope: Asked) => unknown {
     const definition: Definition = {
       key,
-      kind: 'factory',
+      kind: 'value',
       needs: [],
       single: false,
       when: undefined,
