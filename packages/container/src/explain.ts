@@ -22,6 +22,15 @@ export interface Explanation {
   toString(): string;
 }
 
+/**
+ * Tells which registration of the key wins in this scope and why, who owns the instance, and what was passed over.
+ *
+ * @example
+ * ```ts
+ * import { explain } from '@ambit/container/tools';
+ * String(explain(new Container(), 'ILogger')); // 'ILogger' in [no tags]: nothing wins
+ * ```
+ */
 export function explain(scope: Container, key: Key): Explanation {
   refuseEnded(scope, 'explain', key);
   const { shape } = scope;

@@ -30,6 +30,7 @@ export interface Graph {
   readonly edges: readonly GraphEdge[];
 }
 
+/** The services of the container, and of scopes like the declared ones, with what each asks for. */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
   refuseEnded(container, 'graph');
   const shapes = declaredShapes(container.shape, scopes);
@@ -91,6 +92,7 @@ function* placesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Place> {
  *
  * @example
  * ```ts
+ * import { graph, toMermaid } from '@ambit/container/tools';
  * const app = new Container({ tags: ['application'] });
  * toMermaid(graph(app, { tags: ['request'] }));
  * ```

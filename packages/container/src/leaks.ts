@@ -31,6 +31,7 @@ export function openScopes(container: Container): Container[] {
  *
  * @example
  * ```ts
+ * import { expectNoOpenScopes } from '@ambit/container/tools';
  * const app = new Container();
  * await app.createScope({ tags: ['request'] }).dispose();
  * expectNoOpenScopes(app);

@@ -7,6 +7,7 @@ import type { Binding } from './registration.js';
  *
  * @example
  * ```ts
+ * import { override } from '@ambit/container/tools';
  * const app = new Container().addRegistration(Registration.fromValue('real').to('IName'));
  * {
  *   using _ = override(app, Registration.fromValue('fake').to('IName'));

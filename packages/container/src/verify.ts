@@ -29,7 +29,16 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
 
 const copied = (shape: Shape): Shape => shape.moved(shape.parent && copied(shape.parent));
 
-/** Plans every binding in every shape, and throws all problems as one error. */
+/**
+ * Throws one error with everything that would fail later, in the container and in scopes like the declared ones. Makes no instance.
+ *
+ * @example
+ * ```ts
+ * import { verify } from '@ambit/container/tools';
+ * const app = new Container({ tags: ['application'] });
+ * verify(app, { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] });
+ * ```
+ */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
   refuseEnded(container, 'verify');
   const shapes = declaredShapes(container.shape, scopes);

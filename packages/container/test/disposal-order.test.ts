@@ -33,6 +33,15 @@ describe('the order of ending', () => {
     expect(log).toEqual(['C is ending', 'C ended', 'B is ending', 'B ended', 'A is ending', 'A ended']);
   });
 
+  it('ends that are done at once keep their turn among those that take a while', async () => {
+    const log: string[] = [];
+    const app = new Container();
+    const ends = [logged(log, 'A'), slow(log, 'B'), logged(log, 'C'), slow(log, 'D')];
+    for (const end of ends) holding(app, end);
+    await app.dispose();
+    expect(log).toEqual(['D is ending', 'D ended', 'C', 'B is ending', 'B ended', 'A']);
+  });
+
   it('children end before their parent, the newest first', async () => {
     const log: string[] = [];
     const app = holding(new Container(), logged(log, 'application'));

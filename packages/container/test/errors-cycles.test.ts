@@ -78,6 +78,7 @@ describe('a circle of three', () => {
 describe('a circle', () => {
   it.each([
     ['a class', asking('A')],
+    ['a class that asks for all of its own key', asking(all('A'))],
     ['a factory', resolving('A')],
     ['a singleton factory', resolving('A').pipe(once)],
     ['an alias', Registration.alias('A')],

@@ -96,6 +96,13 @@ describe('parameters', () => {
   });
 });
 
+describe('a class given as a value', () => {
+  it('is handed out as it is, not made', () => {
+    const app = openApplication(Registration.fromValue(Date).to('IClock'));
+    expect(openRequest(app).resolve('IClock')).toBe(Date);
+  });
+});
+
 describe('a class that was never registered', () => {
   let ended = 0;
   class Handler {

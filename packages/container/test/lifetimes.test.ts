@@ -66,6 +66,11 @@ describe('a singleton', () => {
     expect(made).toBe(1);
   });
 
+  it('stays one when the modifier is piped twice', () => {
+    const app = openApplication(Registration.fromClass(Pool).pipe(singleton()).pipe(singleton()).to('IPool'));
+    expect(openRequest(app).resolve('IPool')).toBe(app.resolve('IPool'));
+  });
+
   it('is one for two requests whose work interleaves', async () => {
     const app = openApplication(Registration.fromClass(Pool).pipe(singleton()).to('IPool'));
     const handle = async () => {

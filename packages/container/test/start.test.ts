@@ -1,5 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
-import { all, Container, hasTag, onStart, Registration, scope, singleton, type IContainer } from '../src/index.js';
+import {
+  all,
+  Container,
+  decorate,
+  hasTag,
+  onStart,
+  Registration,
+  scope,
+  singleton,
+  type IContainer,
+} from '../src/index.js';
 import { started, turn } from './support/ending.js';
 
 describe('start', () => {
@@ -62,6 +72,20 @@ describe('start', () => {
     expect(seen).toHaveLength(2);
     expect(seen[0]).toBe(early);
     expect(seen[1]).toBe(app.resolve('ILate'));
+  });
+
+  it('gives onStart what was made up to its place in the pipe: the plain instance before a decorator, the wrapper after', async () => {
+    const seen: unknown[] = [];
+    const service = Registration.fromFactory(() => 'server').pipe(
+      singleton(),
+      onStart((plain) => seen.push(plain)),
+      decorate((inner) => ({ inner })),
+      onStart((wrapper) => seen.push(wrapper)),
+    );
+    const app = new Container().addRegistration(service.to('IServer'));
+    await app.start();
+    expect(seen).toEqual(['server', { inner: 'server' }]);
+    expect(seen[1]).toBe(app.resolve('IServer'));
   });
 
   it('makes nothing that has no onStart and is needed by nothing that has', async () => {

@@ -49,6 +49,24 @@ describe('the owner of an instance', () => {
     expect(request.createScope({}).createScope({ tags: [] }).resolve('IAudit')).toBe(request.resolve('IAudit'));
   });
 
+  it('is every scope, with tags or without, for a predicate that accepts all', async () => {
+    const ended: string[] = [];
+    const noted = Registration.fromFactory(({ tags }) => ({ dispose: () => void ended.push(tags.join()) }));
+    const everywhere = noted.pipe(
+      singleton(),
+      scope(() => true),
+    );
+    const app = openApplication(everywhere.to('IAudit'));
+    const request = openRequest(app);
+    const scopes = [app, request, request.createScope(), openRequest(app)];
+
+    expect(new Set([...scopes, ...scopes].map((each) => each.resolve('IAudit'))).size).toBe(4);
+    await request.dispose();
+    expect(ended).toEqual(['', 'request']);
+    await app.dispose();
+    expect(ended).toEqual(['', 'request', 'request', 'application']);
+  });
+
   it('is every scope with any of the tags a predicate accepts', () => {
     const app = openApplication(audit.pipe(scope(scopes('request', 'job'))).to('IAudit'));
     const [request, job] = [openRequest(app), app.createScope({ tags: ['job'] })];

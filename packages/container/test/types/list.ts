@@ -1,0 +1,117 @@
+import { all, lazy, Registration } from '@ambit/container';
+import { CLOCK, ConsoleLogger, exactly, Pool, Store, SystemClock, type Clock, type Logger, type Repository, type User } from './services.js';
+
+class Two {
+  constructor(
+    readonly logger: Logger,
+    readonly clock: Clock,
+  ) {}
+}
+
+class Trailing {
+  constructor(
+    readonly logger: Logger,
+    readonly clock?: Clock,
+    readonly port: string | number = 80,
+  ) {}
+}
+
+class Rest {
+  readonly clocks: Clock[];
+  constructor(
+    readonly logger: Logger,
+    ...clocks: Clock[]
+  ) {
+    this.clocks = clocks;
+  }
+}
+
+class None {}
+
+class Inherited extends Two {}
+
+class Generic<T> {
+  constructor(
+    readonly users: Repository<T>,
+    readonly logger: Logger,
+  ) {}
+}
+
+class Hidden {
+  constructor(
+    private readonly pool: Pool,
+    protected readonly store: Store,
+  ) {
+    void this.pool;
+  }
+}
+
+Registration.fromClass(Two, ['ILogger', 'IClock']);
+Registration.fromClass(Two, ['ILogger', CLOCK]);
+Registration.fromClass(Two, [ConsoleLogger, SystemClock]);
+Registration.fromClass(Two, ['IAnything', Symbol('anything')]);
+Registration.fromClass(Trailing, ['ILogger']);
+Registration.fromClass(Trailing, ['ILogger', 'IClock']);
+Registration.fromClass(Trailing, ['ILogger', 'IClock', 'IPort']);
+Registration.fromClass(Rest, ['ILogger']);
+Registration.fromClass(Rest, ['ILogger', 'IClock', CLOCK, 'IAnything']);
+Registration.fromClass(None, []);
+Registration.fromClass(Inherited, ['ILogger', 'IClock']);
+Registration.fromClass(Generic<User>, ['IUsers', 'ILogger']);
+Registration.fromClass(Hidden, ['IPool', 'IStore']);
+Registration.fromClass(class { constructor(readonly make: () => Logger, readonly every: readonly Clock[]) {} }, [lazy('ILogger'), all('IClock')]);
+Registration.fromClass(Date, []).to('IStart');
+Registration.fromClass(URL, ['IAddress', 'IBase']);
+
+const names = ['ILogger', 'IClock'] as const;
+Registration.fromClass(Two, names);
+
+exactly<Registration<Two>>()(Registration.fromClass(Two, ['ILogger', 'IClock']))(true);
+exactly<Registration<Two>>()(Registration.fromClass(Two))(true);
+exactly<Registration<Generic<User>>>()(Registration.fromClass(Generic<User>, ['IUsers', 'ILogger']))(true);
+
+// A wrong service at a position.
+// error: 'IClock' does not fit parameter 0
+Registration.fromClass(Two, ['IClock', 'IClock']);
+// error: 'ILogger' does not fit parameter 1
+Registration.fromClass(Two, ['ILogger', 'ILogger']);
+// error: Logger, Clock
+Registration.fromClass(Two, ['ILogger', 'ILogger']);
+// error: 'ILogger' does not fit parameter 1
+Registration.fromClass(Trailing, ['ILogger', 'ILogger']);
+// error: 'ILogger' does not fit parameter 2
+Registration.fromClass(Rest, ['ILogger', 'IClock', 'ILogger']);
+// error: a class key does not fit parameter 1
+Registration.fromClass(Two, ['ILogger', ConsoleLogger]);
+// error: lazy('ILogger') does not fit parameter 0
+Registration.fromClass(Two, [lazy('ILogger'), 'IClock']);
+// error: all('IClock') does not fit parameter 1
+Registration.fromClass(Two, ['ILogger', all('IClock')]);
+// error: 'IUsers' does not fit parameter 0
+Registration.fromClass(Generic<Logger>, ['IUsers', 'ILogger']);
+// error: 'IPool' does not fit parameter 1
+Registration.fromClass(Hidden, ['IPool', 'IPool']);
+
+// The wrong order is wrong at both.
+// error: 'IClock' does not fit parameter 0
+// error: 'ILogger' does not fit parameter 1
+Registration.fromClass(Two, ['IClock', 'ILogger']);
+
+// As many keys as parameters.
+// error: 1 key for 2 parameters
+Registration.fromClass(Two, ['ILogger']);
+// error: 0 keys for 2 parameters
+Registration.fromClass(Two, []);
+// error: 3 keys for 2 parameters
+Registration.fromClass(Two, ['ILogger', 'IClock', 'IPort']);
+// error: 1 key for 0 parameters
+Registration.fromClass(None, ['ILogger']);
+// error: 0 keys
+Registration.fromClass(Trailing, []);
+// error: 4 keys
+Registration.fromClass(Trailing, ['ILogger', 'IClock', 'IPort', 'IPool']);
+// error: 0 keys
+Registration.fromClass(Rest, []);
+
+// error: undefined
+Registration.fromClass(Two, ['ILogger', undefined]);

@@ -1,0 +1,31 @@
+import { Container, Registration, type IContainer } from '@ambit/container';
+import { CLOCK, ConsoleLogger, exactly, Pool, SystemClock, type Logger } from './services.js';
+
+const scope = new Container({ tags: ['transaction'] });
+
+scope.register('ILogger', () => new ConsoleLogger());
+scope.register(CLOCK, () => new SystemClock());
+scope.register(Pool, () => new Pool());
+scope.register('IConnection', () => ({ commit: () => {} })).register(Symbol('other'), () => 1);
+scope.register('IConnection' as string, () => undefined);
+scope.register('ILogger', (own) => {
+  exactly<IContainer>()(own)(true);
+  return own.resolve<Logger>('IOtherLogger');
+});
+
+// error: 'SystemClock' is not assignable to type 'Logger'
+scope.register('ILogger', () => new SystemClock());
+// error: 'ConsoleLogger' is not assignable to type 'Clock'
+scope.register(CLOCK, () => new ConsoleLogger());
+// error: 'SystemClock' is not assignable to type 'Pool'
+scope.register(Pool, () => new SystemClock());
+// error: is not assignable to parameter of type
+scope.register('IConnection', 'not a factory');
+
+// Only what has a key can be added.
+scope.addRegistration(Registration.fromValue(1).to('IAnything'), Registration.fromClass(Pool).to(Pool));
+// error: Property 'key' is missing
+scope.addRegistration(Registration.fromValue(1));
+
+// error: is not assignable to type 'string[]'
+new Container().createScope({ tags: 'request' });

@@ -1,0 +1,34 @@
+import { Container } from '@ambit/container';
+import { CLOCK, exactly, Pool, Store, type Clock, type Logger, type Repository, type User } from './services.js';
+
+const scope = new Container().createScope({ tags: ['request'] });
+
+// A key of the map has its type, without being told.
+exactly<Logger>()(scope.resolve('ILogger'))(true);
+exactly<Repository<User>>()(scope.resolve('IUsers'))(true);
+exactly<string | number>()(scope.resolve('IPort'))(true);
+exactly<Clock>()(scope.resolve(CLOCK))(true);
+exactly<Logger[]>()(scope.resolveAll('ILogger'))(true);
+exactly<Logger | Clock>()(scope.resolve('ILogger' as 'ILogger' | 'IClock'))(true);
+
+// error: 'Logger' is not assignable to type 'Clock'
+const clock: Clock = scope.resolve('ILogger');
+
+// A key outside the map is what the caller says, and unknown otherwise.
+exactly<Date>()(scope.resolve<Date>('IStart'))(true);
+exactly<Date>()(scope.resolve<Date>(Symbol('start')))(true);
+exactly<Date[]>()(scope.resolveAll<Date>('IStart'))(true);
+exactly<unknown>()(scope.resolve('IStart'))(true);
+exactly<unknown>()(scope.resolve(Symbol('start')))(true);
+exactly<unknown[]>()(scope.resolveAll('IStart'))(true);
+
+// A class is its own key, abstract or not.
+exactly<Pool>()(scope.resolve(Pool))(true);
+exactly<Store>()(scope.resolve(Store))(true);
+exactly<Pool[]>()(scope.resolveAll(Pool))(true);
+
+// Nothing else is a key.
+// error: No overload matches this call
+scope.resolve(1);
+// error: No overload matches this call
+scope.resolve(undefined);

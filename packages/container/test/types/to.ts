@@ -1,0 +1,65 @@
+import { Registration } from '@ambit/container';
+import { CLOCK, ConsoleLogger, LookAlike, Pool, Store, SystemClock, type Clock, type Logger } from './services.js';
+
+class MemoryStore extends Store {
+  load(id: string): unknown {
+    return this.rows.get(id);
+  }
+}
+
+Registration.fromClass(ConsoleLogger).to('ILogger');
+Registration.fromClass(MemoryStore).to('IStore');
+Registration.fromClass(class extends Pool {}).to('IPool');
+Registration.fromClass(SystemClock).to(CLOCK);
+Registration.fromClass(SystemClock).to(SystemClock);
+Registration.fromValue(80).to('IPort');
+Registration.fromValue(undefined).to('ICache');
+Registration.fromFactory((): Logger => new ConsoleLogger()).to('ILogger');
+Registration.fromFactory((): never => {
+  throw new Error('no logger here');
+}).to('ILogger');
+
+// A key outside the map takes anything.
+Registration.fromClass(ConsoleLogger).to('IAnything');
+Registration.fromClass(ConsoleLogger).to(Symbol('anything'));
+Registration.fromValue(undefined).to('IAnything' as string);
+
+// A key of the map takes what fits, and the compiler names the key and both types.
+// error: "'IClock'
+Registration.fromClass(ConsoleLogger).to('IClock');
+// error: ConsoleLogger, Clock
+Registration.fromClass(ConsoleLogger).to('IClock');
+// error: ConsoleLogger, Clock
+Registration.fromClass(ConsoleLogger).to(CLOCK);
+// error: LookAlike, Pool
+Registration.fromClass(LookAlike).to('IPool');
+// error: "'IPort'
+Registration.fromValue(true).to('IPort');
+// error: "'ILogger'
+Registration.fromValue({ info: (line: number) => line.toFixed() }).to('ILogger');
+// error: "'ILogger'
+Registration.fromValue({}).to('ILogger');
+
+// Fitting in part is not fitting.
+// error: "'ILogger'
+Registration.fromFactory((): Logger | Clock => new SystemClock()).to('ILogger');
+// error: "'ILogger'
+Registration.fromFactory((): Logger | undefined => undefined).to('ILogger');
+// error: "'IClock'
+Registration.fromClass(ConsoleLogger).to('ILogger' as 'ILogger' | 'IClock');
+
+// A class as a key takes what fits the class.
+// error: a class key
+Registration.fromClass(SystemClock).to(ConsoleLogger);
+
+// error: is not assignable to parameter of type
+Registration.fromClass(ConsoleLogger).to(1);
+
+// error: abstract
+Registration.fromClass(Store);
+
+// An alias is what it stands for.
+Registration.alias('ILogger').to('ILogger');
+Registration.alias('IAnything').to('IOther');
+// error: "'ILogger'
+Registration.alias('IClock').to('ILogger');
