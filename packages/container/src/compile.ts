@@ -1,11 +1,11 @@
 import type { Container } from './container.js';
 import { constructing, fromParent, keeping, type Resolver } from './fast.js';
-import { All, Lazy, type Dependency, type Key } from './keys.js';
+import { All, keyOf, Lazy, type Dependency, type Key } from './keys.js';
 import { given, keep } from './keeping.js';
 import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
-import { traced } from './trail.js';
+import { traced } from './tracing.js';
 
 const NOTHING: Resolver = () => undefined;
 
@@ -23,14 +23,6 @@ export function resolverFor(shape: Shape, key: Key, dependency: Dependency, know
   return resolver;
 }
 
-/** What the binding asks for, one entry per parameter; there is none for a parameter without a key. */
-export const dependencies = ({ source, needs }: Binding, { injector }: Shape): readonly (Dependency | undefined)[] =>
-  needs ?? (source.kind === 'class' ? injector.dependencies(source.target) : []);
-
-/** The key that is asked for, be it later or with all others of it. */
-export const keyOf = (dependency: Dependency | undefined): Key | undefined =>
-  dependency instanceof Lazy || dependency instanceof All ? dependency.key : dependency;
-
 /** How scopes of the shape get what the binding makes; undefined where it has problems, which are reported. */
 export function compile(
   shape: Shape,
@@ -45,7 +37,7 @@ export function compile(
   // Failed before on this very walk, and was reported.
   if (known === walk) return undefined;
   if (typeof known === 'function') return known as Resolver;
-  const above = hops > 0 && (singleton || source.kind === 'register');
+  const above = hops > 0 && (singleton === true || source.kind === 'register');
   const get = above
     ? compile(shape.parent as Shape, { binding, owner, hops: hops - 1 }, path, walk)
     : make(binding, home, [...path, { binding, home }], walk);
@@ -56,13 +48,13 @@ export function compile(
 
 function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
   const { source, singleton } = binding;
-  const asked = dependencies(binding, home);
+  const asked = home.dependencies(binding);
   // A parameter with a default is not counted by `length`, and may go without a key.
   const required = Math.max(binding.needs?.length ?? 0, source.kind === 'class' ? source.target.length : 0);
   const needs = Array.from({ length: Math.max(required, asked.length) }, (_, i) => {
     const dependency = asked[i];
     if (keyOf(dependency) !== undefined) return deliver(dependency as Dependency, home, path, walk);
-    return dependency || i < required ? walk.report(keyless(i, binding, home, path)) : NOTHING;
+    return i < required || dependency !== undefined ? walk.report(keyless(i, binding, home, path)) : NOTHING;
   });
   if (needs.includes(undefined)) return undefined;
   if (walk.dry) return NOTHING;
@@ -72,10 +64,10 @@ function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk):
 
 function deliver(dependency: Dependency, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
   if (dependency instanceof All) {
-    const places = home.places(dependency.key);
-    const added = home.reachable(dependency.key).reverse();
-    const each = places
-      .sort((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
+    const added = home.reachable(dependency.key).toReversed();
+    const each = home
+      .places(dependency.key)
+      .toSorted((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
       .map((place) => compile(home, place, path, walk));
     return each.includes(undefined) ? undefined : (scope) => (each as Resolver[]).map((get) => get(scope));
   }

@@ -10,7 +10,8 @@ import { end, leave, NOTHING_TO_END, type Ending } from './ending.js';
 import { keep, start, type Kept } from './keeping.js';
 import type { Binding } from './registration.js';
 import { Shape } from './shape.js';
-import { traced, trail } from './trail.js';
+import { traced } from './tracing.js';
+import { trail } from './trail.js';
 
 export interface ScopeOptions {
   /** What the scope is for, such as `request`; predicates of registrations look at these. */
@@ -49,6 +50,7 @@ export class Container implements IContainer, AsyncDisposable {
   constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
     this.parent = parent;
     this.shape = shape ?? rootShape(first, second);
+    // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
     this.slots = new Array<unknown>(Math.min(this.shape.slots.size, MOST_SLOTS_AHEAD));
   }
 
@@ -102,6 +104,11 @@ export class Container implements IContainer, AsyncDisposable {
     return scope;
   }
 
+  /** Whether the key is bound here or above, so that `resolve` finds it. Says nothing about what it needs. */
+  has(key: Key): boolean {
+    return this.shape.resolvers.has(key) || this.shape.place(key) !== undefined;
+  }
+
   /** The instance bound to the key, as seen from this scope. */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<T>(key: AbstractClass<T>): T;
@@ -135,10 +142,10 @@ export class Container implements IContainer, AsyncDisposable {
   start(): Promise<void> {
     refuseEnded(this, 'start');
     const starting = start(this, this.starting);
-    const done = () => {
+    const forget = () => {
       if (this.starting === starting) this.starting = undefined;
     };
-    starting.then(done, done);
+    starting.then(forget, forget);
     return (this.starting = starting);
   }
 

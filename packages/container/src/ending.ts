@@ -45,7 +45,7 @@ function close(scope: Container): void {
 async function endAll(scope: Container, ending: Ending): Promise<void> {
   const { failures } = ending;
   // Who disposes a scope from inside a constructor of its own gets that instance ended as well.
-  if (scope.slots.includes(BUSY)) await undefined;
+  if (scope.slots.includes(BUSY)) await Promise.resolve();
   const below = endBelow(scope);
   if (below.some(({ done }) => !done)) await Promise.allSettled(below.map(({ promise }) => promise));
   failures.push(...below.flatMap((child) => child.failures));

@@ -94,8 +94,8 @@ export class ContainerError extends Error {
     details: ErrorDetails,
   ) {
     super(message(code, details), details);
-    const { about, cause, ...rest } = details;
-    Object.assign(this, { path: [], tags: [], problems: [] }, rest);
+    const { key, path = [], tags = [], hint, problems = [] } = details;
+    Object.assign(this, { key, path, tags, hint, problems });
   }
 }
 

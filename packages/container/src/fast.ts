@@ -33,22 +33,29 @@ const parents = (get: Resolver) => (scope: Container) => get(scope.parent as Con
 // In a slot: being made now; made, and the value is `undefined`, which means an empty slot otherwise.
 export const BUSY = Symbol('busy');
 const UNDEFINED = Symbol('undefined');
-const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose;
-const dispose: typeof Symbol.dispose = Symbol.dispose;
-const constants = { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announce, keep, reentered };
+const constants = {
+  busy: BUSY,
+  nothing: UNDEFINED,
+  created: instanceCreated,
+  asyncEnd: Symbol.asyncDispose,
+  end: Symbol.dispose,
+  announce,
+  keep,
+  reentered,
+};
 
-const one = (slot: number, make: Resolver, binding: Binding, c: typeof constants) => {
+const one = (slot: number, make: Resolver, binding: Binding, known: typeof constants) => {
   // Read once: a copy finds variables of its own faster than properties.
-  const { BUSY, UNDEFINED, asyncDispose, dispose, instanceCreated, announce, keep, reentered } = c;
+  const { busy, nothing, created, asyncEnd, end, announce: tell, keep: note, reentered: refuse } = known;
   const always = (binding.onDispose ?? binding.onStart) !== undefined;
   return (scope: Container) => {
     const held = scope.slots[slot];
     if (held !== undefined) {
-      if (held === BUSY) reentered(scope, binding);
-      return held === UNDEFINED ? undefined : held;
+      if (held === busy) refuse(scope, binding);
+      return held === nothing ? undefined : held;
     }
-    scope.slots[slot] = BUSY;
-    const since = instanceCreated.hasSubscribers ? performance.now() : undefined;
+    scope.slots[slot] = busy;
+    const since = created.hasSubscribers ? performance.now() : undefined;
     let made;
     try {
       made = make(scope);
@@ -56,17 +63,17 @@ const one = (slot: number, make: Resolver, binding: Binding, c: typeof constants
       scope.slots[slot] = undefined;
       throw error;
     }
-    scope.slots[slot] = made === undefined ? UNDEFINED : made;
+    scope.slots[slot] = made === undefined ? nothing : made;
     const endable = made as Endable | null | undefined;
     if (
       always ||
       scope.closed ||
       (endable !== undefined &&
         endable !== null &&
-        (endable[asyncDispose] ?? endable[dispose] ?? endable.dispose) !== undefined)
+        (endable[asyncEnd] ?? endable[end] ?? endable.dispose) !== undefined)
     )
-      keep(scope, binding, made);
-    if (since !== undefined) announce(scope, binding, since);
+      note(scope, binding, made);
+    if (since !== undefined) tell(scope, binding, since);
     return made;
   };
 };
@@ -75,6 +82,7 @@ let copies = 0;
 
 // The number makes the text new: for a known text V8 hands out the known function, with what it has learnt.
 const copied = <F extends (...args: never[]) => unknown>(template: F): F =>
+  // oxlint-disable-next-line no-implied-eval, restrict-template-expressions -- the text is that of a function in this file
   new Function(`return ${template} /* ${copies++} */`)() as F;
 
 /** A copy of the template that learns on its own, or the template itself where copies do not work. */

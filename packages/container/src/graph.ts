@@ -1,8 +1,7 @@
 import type { Container } from './container.js';
 import { label } from './errors.js';
-import { All, Lazy, type Key } from './keys.js';
+import { All, keyOf, Lazy, type Key } from './keys.js';
 import { refuseEnded } from './checks.js';
-import { dependencies, keyOf } from './compile.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
@@ -61,7 +60,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       const { binding, owner } = place;
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
-      for (const dependency of dependencies(binding, home)) {
+      for (const dependency of home.dependencies(binding)) {
         const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
         const key = keyOf(dependency);
         if (key === undefined) continue;

@@ -29,9 +29,9 @@ export function inject<const D extends Dependency>(key: D) {
     _name: undefined,
     index: I,
   ): void => {
-    const own = (Reflect.getOwnMetadata(NAMES, target as object) as Dependency[] | undefined) ?? [];
+    const own = (Reflect.getOwnMetadata(NAMES, target) as Dependency[] | undefined) ?? [];
     own[index] = key;
-    Reflect.defineMetadata(NAMES, own, target as object);
+    Reflect.defineMetadata(NAMES, own, target);
   };
 }
 

@@ -64,17 +64,23 @@ export const lazy = <const K extends Key>(key: K): Lazy<K> => new Lazy(key);
  */
 export const all = <const K extends Key>(key: K): All<K> => new All(key);
 
+/** The key that is asked for, be it later or with all others of it. */
+export const keyOf = (dependency: Dependency | undefined): Key | undefined =>
+  dependency instanceof Lazy || dependency instanceof All ? dependency.key : dependency;
+
 /** What a dependency delivers; `unknown` for a key that `ServiceMap` does not list. */
-export type Delivered<D> =
+export type Delivered<D> = Given<D, unknown>;
+
+type Given<D, Unlisted> =
   D extends Lazy<infer K>
-    ? () => Delivered<K>
+    ? () => Given<K, Unlisted>
     : D extends All<infer K>
-      ? Delivered<K>[]
+      ? Given<K, Unlisted>[]
       : D extends KnownKey
         ? ServiceMap[D]
         : D extends AbstractClass<infer T>
           ? T
-          : unknown;
+          : Unlisted;
 
 /** What the compiler prints where a service and its place do not fit. */
 export interface Mismatch<Problem extends string, Delivers, Wanted> {
@@ -95,17 +101,7 @@ export type Shown<D> =
           ? 'a symbol key'
           : 'a class key';
 
-/** True when nothing is known of the key, so nothing can be checked. */
-type Unchecked<D> = D extends Lazy<infer K> | All<infer K>
-  ? Unchecked<K>
-  : D extends KnownKey | AbstractClass
-    ? false
-    : true;
-
-/** `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. */
-export type Fitting<D, Wanted, Place extends string, Good> =
-  Unchecked<D> extends true
-    ? Good
-    : [Delivered<D>] extends [Wanted]
-      ? Good
-      : Mismatch<`${Shown<D>} does not fit ${Place}`, Delivered<D>, Wanted>;
+/** `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. `never` fits everywhere: nothing is known of an unlisted key. */
+export type Fitting<D, Wanted, Place extends string, Good> = [Given<D, never>] extends [Wanted]
+  ? Good
+  : Mismatch<`${Shown<D>} does not fit ${Place}`, Delivered<D>, Wanted>;

@@ -1,4 +1,5 @@
 import { ago } from './age.js';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import { scopeOpened } from './events.js';
@@ -14,9 +15,9 @@ function note(message: unknown): void {
 
 /** For tests: from now on every scope remembers where it was opened, until called with `false`. It costs a stack trace a scope. */
 export function trackScopes(on = true): void {
-  scopeOpened.unsubscribe(note);
+  unsubscribe(scopeOpened.name, note);
   traces = on ? (traces ?? new WeakMap()) : undefined;
-  if (on) scopeOpened.subscribe(note);
+  if (on) subscribe(scopeOpened.name, note);
 }
 
 /** The scopes below this one that have not ended, the newest first, each followed by those below it. */

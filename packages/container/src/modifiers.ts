@@ -32,7 +32,8 @@ export const hasTag =
  */
 export const decorate =
   <A, B = A>(wrap: (inner: A, scope: IContainer) => B): Modifier<A, B> =>
-  ({ makes: _, decorators, ...recipe }) => ({ ...recipe, decorators: [...(decorators ?? []), wrap] });
+  (recipe) =>
+    ({ ...recipe, decorators: [...(recipe.decorators ?? []), wrap] }) as Recipe as Recipe<B>;
 
 /** Ends an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. */
 export const onDispose =

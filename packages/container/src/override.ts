@@ -17,17 +17,17 @@ import type { Binding } from './registration.js';
  * ```
  */
 export function override(container: Container, ...registrations: readonly Binding[]): Disposable {
-  const override = Symbol('override');
-  container.addRegistration(...registrations.map((binding) => ({ ...binding, override })));
-  return { [Symbol.dispose]: () => restore(container, override) };
+  const mark = Symbol('override');
+  container.addRegistration(...registrations.map((binding) => ({ ...binding, override: mark })));
+  return { [Symbol.dispose]: () => restore(container, mark) };
 }
 
-function restore(container: Container, override: symbol): void {
+function restore(container: Container, mark: symbol): void {
   const shape = container.shape.moved(container.shape.parent);
   for (const [key, bindings] of shape.bindings)
     shape.bindings.set(
       key,
-      bindings.filter((binding) => binding.override !== override),
+      bindings.filter((binding) => binding.override !== mark),
     );
   container.move(shape);
 }

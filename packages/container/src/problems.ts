@@ -1,6 +1,5 @@
-import { dependencies, keyOf } from './compile.js';
 import { ContainerError, show, showTags } from './errors.js';
-import type { Key } from './keys.js';
+import { keyOf, type Key } from './keys.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
 import { trail } from './trail.js';
@@ -20,13 +19,13 @@ export interface Walk {
   report(problem: ContainerError): undefined;
 }
 
-const keys = (path: readonly Step[]) => path.map((step) => step.binding.key);
+const keysOf = (path: readonly Step[]) => path.map((step) => step.binding.key);
 
 export const keyless = (i: number, { key, source }: Binding, home: Shape, path: readonly Step[]): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
     key,
     about: `parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
-    path: keys(path),
+    path: keysOf(path),
     tags: home.lineage,
     hint: 'name it with @inject(key) or in the list of keys; a key is undefined, too, where two modules import each other',
   });
@@ -41,7 +40,7 @@ const wholeTrail = (shape: Shape, last: Key): Key[] =>
 function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | undefined {
   const place = seen.has(from) ? undefined : shape.place(from);
   seen.add(from);
-  for (const dependency of place ? dependencies(place.binding, shape) : []) {
+  for (const dependency of place ? shape.dependencies(place.binding) : []) {
     const key = keyOf(dependency);
     if (key === to) return [];
     const rest = key !== undefined && between(shape, key, to, seen);
@@ -53,7 +52,7 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
 /** Who asked whom, from the first `resolve` to the one who asks for the key. */
 const trailTo = (key: Key, home: Shape, path: readonly Step[]): Key[] => [
   ...wholeTrail(home, path[0]?.binding.key ?? key),
-  ...keys(path),
+  ...keysOf(path),
 ];
 
 /** The path ends in a circle: with the key, the way round, and the key again. */
@@ -99,9 +98,11 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
   });
 }
 
-/** The factory that resolves right now, if it does so from a scope of this shape. */
-const factoryAt = (home: Shape): Key | undefined =>
-  trail.shapes[trail.depth - 1] === home ? trail.keys[trail.depth - 1] : undefined;
+/** The singleton whose factory resolves right now, if it does so from a scope of this shape. */
+function factoryAt(home: Shape): Key | undefined {
+  const key = trail.shapes[trail.depth - 1] === home ? trail.keys[trail.depth - 1] : undefined;
+  return key !== undefined && home.place(key)?.binding.singleton ? key : undefined;
+}
 
 /** The tags that the key's predicates asked this shape for in vain; undefined where the key is unknown. */
 export function tagsAsked(key: Key, shape: Shape): string | undefined {

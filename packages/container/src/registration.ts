@@ -1,19 +1,7 @@
 import type { Factory, IContainer } from './contract.js';
 import { checkFunction, checkKey, refuse } from './checks.js';
 import { show } from './errors.js';
-import {
-  Lazy,
-  type AbstractClass,
-  type Class,
-  type Delivered,
-  type Dependency,
-  type Fitting,
-  type Key,
-  type KnownKey,
-  type Mismatch,
-  type ServiceMap,
-  type Shown,
-} from './keys.js';
+import type { AbstractClass, Class, Delivered, Dependency, Fitting, Key, KnownKey, Mismatch, Shown } from './keys.js';
 
 /** What a scope predicate sees of a scope. */
 export interface Tagged {
@@ -59,28 +47,33 @@ export interface Binding extends Recipe {
 /** Turns one recipe into another; `A` is what it made before, `B` what it makes after. */
 export type Modifier<A, B = A> = (recipe: Recipe<A>) => Recipe<B>;
 
-/** The dependencies of a class or factory, each checked against the parameter at its position. */
+type At<P extends readonly unknown[], I> = I extends `${infer N extends number}` ? P[N] : P[number];
+
+/** The dependencies of a class, each checked against the parameter at its position. */
 type Checked<D extends readonly Dependency[], P extends readonly unknown[]> = {
-  readonly [I in keyof D]: Fitting<D[I], I extends keyof P ? P[I] : unknown, `parameter ${I & string}`, D[I]>;
+  readonly [I in keyof D]: Fitting<D[I], At<P, I>, `parameter ${I & string}`, D[I]>;
 };
 
 /** The parameters without those that may be left out. */
-type Required<P extends readonly unknown[]> = P extends readonly [unknown, ...infer Rest]
-  ? [unknown, ...Required<Rest>]
+type Needed<P extends readonly unknown[]> = P extends readonly [unknown, ...infer Rest]
+  ? [unknown, ...Needed<Rest>]
   : [];
 
-/** The list itself, or what is wrong with it: a wrong service at a position, or a parameter without one. */
+/** The list itself, or what is wrong with it: a parameter without a key, a key without a parameter, a wrong service at a position. */
 type CheckedList<D extends readonly Dependency[], P extends readonly unknown[]> = D extends readonly [
-  ...Required<P>,
-  ...Dependency[],
+  ...Needed<P>,
+  ...unknown[],
 ]
-  ? Checked<D, P>
-  : Mismatch<'a required parameter has no key', D, P>;
+  ? D['length'] extends Partial<P>['length']
+    ? Checked<D, P>
+    : Mismatch<`there is no parameter ${Required<P>['length']}`, D, P>
+  : Mismatch<`parameter ${D['length']} has no key`, D, P>;
 
-type KeyFor<K, T> = K extends KnownKey
-  ? T extends ServiceMap[K]
+/** The key, if what a registration makes fits it. */
+type KeyFor<K, T> = K extends KnownKey | AbstractClass
+  ? [T] extends [Delivered<K>]
     ? K
-    : Mismatch<`${Shown<K>} is bound to something else`, T, ServiceMap[K]>
+    : Mismatch<`it does not fit ${Shown<K>}`, T, Delivered<K>>
   : K;
 
 type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };
@@ -131,8 +124,10 @@ export class Registration<T> {
   }
 
   /** A second name for another key. */
-  static alias<const K extends Exclude<Key, Lazy>>(key: K): Registration<Delivered<K>> {
-    return new Registration<Delivered<K>>({ source: { kind: 'alias' }, needs: [key] });
+  static alias<const K extends KnownKey | AbstractClass>(key: K): Registration<Delivered<K>>;
+  static alias<T = unknown>(key: string | symbol): Registration<T>;
+  static alias<T>(key: Key): Registration<T> {
+    return new Registration<T>({ source: { kind: 'alias' }, needs: [key] });
   }
 
   /** Applies modifiers, in order. */

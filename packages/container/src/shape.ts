@@ -2,7 +2,7 @@ import { checkedTags } from './checks.js';
 import type { Lineage } from './errors.js';
 import type { Resolver } from './fast.js';
 import type { Injector } from './inject.js';
-import type { AbstractClass, Class, Key } from './keys.js';
+import type { AbstractClass, Class, Dependency, Key } from './keys.js';
 import { Registration, type Binding, type Tagged } from './registration.js';
 
 /** A binding, and the scope that owns what it makes, so many parents up. */
@@ -58,12 +58,17 @@ export class Shape implements Tagged {
     return this.tags.includes(tag);
   }
 
+  /** This shape and those above, the nearest first. */
+  get line(): readonly Shape[] {
+    return [this, ...(this.parent?.line ?? [])];
+  }
+
   get lineage(): Lineage {
-    return [...(this.parent?.lineage ?? []), this.tags];
+    return this.line.map(({ tags }) => tags).toReversed();
   }
 
   isBelow(other: Shape): boolean {
-    return this.parent === other || (this.parent?.isBelow(other) ?? false);
+    return this.parent?.line.includes(other) ?? false;
   }
 
   /** The shape of a child scope with these tags. */
@@ -116,20 +121,25 @@ export class Shape implements Tagged {
     return entry(this.slots, binding, () => this.slots.size);
   }
 
+  /** What the binding asks for, one entry per parameter; there is none for a parameter without a key. */
+  dependencies({ source, needs }: Binding): readonly (Dependency | undefined)[] {
+    return needs ?? (source.kind === 'class' ? this.injector.dependencies(source.target) : []);
+  }
+
   /** Every key with a binding here or above. */
-  keys(): Key[] {
-    return [...new Set([...this.bindings.keys(), ...(this.parent?.keys() ?? [])])];
+  keys(): readonly Key[] {
+    return [...new Set(this.line.flatMap(({ bindings }) => [...bindings.keys()]))];
   }
 
   /** Every binding of the key added here or above, whether it applies or not, the last added here first. */
   reachable(key: Key): Binding[] {
-    return [...[...(this.bindings.get(key) ?? [])].reverse(), ...(this.parent?.reachable(key) ?? [])];
+    return this.line.flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
   }
 
   /** Where the bindings of the key belong, as seen from here, the winner first: nearest owner, nearest container, last added. */
   places(key: Key): Place[] {
     const places = new Map<Binding, Place>();
-    for (let owner: Shape | undefined = this, hops = 0; owner; owner = owner.parent, hops++) {
+    for (const [hops, owner] of this.line.entries()) {
       const own = owner.bindings.get(key);
       for (const binding of owner.reachable(key))
         if (!places.has(binding) && (binding.when ? binding.when(owner) : own?.includes(binding)))

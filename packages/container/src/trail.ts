@@ -1,28 +1,8 @@
-import type { Container } from './container.js';
-import type { Resolver } from './fast.js';
 import type { Key } from './keys.js';
-import { cycle } from './problems.js';
 import type { Shape } from './shape.js';
 
-/** The keys being resolved right now, and the shapes of the scopes they are resolved from, the outermost first: what `resolve` was called with, and the factories that call it. */
+/**
+ * What is being resolved right now, the outermost first: the keys that `resolve` was called with, and those whose factories
+ * and decorators call it; and the shapes of the scopes they are resolved from.
+ */
 export const trail = { keys: [] as Key[], shapes: [] as Shape[], depth: 0 };
-
-// Factories on their way for the first time are not in a circle, nor are the first few rounds of a recursion that ends.
-const MOST_ROUNDS = 20;
-
-const rounds = (key: Key, shape: Shape): number =>
-  trail.keys.filter((one, i) => one === key && i < trail.depth && trail.shapes[i] === shape).length;
-
-/** Calls what may resolve more, so that errors can tell the way. */
-export function traced(scope: Container, key: Key, get: Resolver): unknown {
-  const { depth } = trail;
-  if (depth > MOST_ROUNDS && rounds(key, scope.shape) > MOST_ROUNDS) throw cycle(key, scope.shape, []);
-  trail.keys[depth] = key;
-  trail.shapes[depth] = scope.shape;
-  trail.depth = depth + 1;
-  try {
-    return get(scope);
-  } finally {
-    trail.depth = depth;
-  }
-}

@@ -79,13 +79,8 @@ function identities(): (problem: ContainerError) => string {
     return ids.get(key) as number;
   };
   return ({ code, key, path, message }) => {
-    if (code === 'AMBIT_CYCLE')
-      return JSON.stringify(
-        path
-          .slice(path.indexOf(key as Key) + 1)
-          .map(id)
-          .toSorted(),
-      );
+    const ring = path.slice(path.indexOf(key as Key) + 1).map(id);
+    if (code === 'AMBIT_CYCLE') return JSON.stringify(ring.toSorted((one, two) => one - two));
     // The path of a parameter without a key ends with the one who asks.
     const who = code === 'AMBIT_NO_KEY_FOR_PARAMETER' ? [key] : path.slice(-2);
     return JSON.stringify([...who.map(id), message.split('\n')[0]]);

@@ -124,4 +124,15 @@ describe('a decorated value', () => {
 
     expect(ended).toEqual([]);
   });
+
+  it('is not ended under a wrapper that is kept, whether or not that can be ended', async () => {
+    const ended: string[] = [];
+    const value = Registration.fromValue(new Ending('value', ended)).pipe(singleton());
+    const app = openApplication(value.pipe(bare).to('IBare'), value.pipe(wrapped('wrapper')).to('IWrapped'));
+    app.resolve('IBare');
+    app.resolve('IWrapped');
+    await app.dispose();
+
+    expect(ended).not.toContain('value');
+  });
 });

@@ -34,6 +34,7 @@ describe('what cannot be a registration', () => {
     ['an arrow function as a class', () => Registration.fromClass((() => 1) as never)],
     ['a value as a factory', () => Registration.fromFactory(1 as never)],
     ['a value in register', () => openApplication().register('A', 1 as never)],
+    ['onDispose on a value', () => Registration.fromValue(1).pipe(singleton(), onDispose(() => {})).to('A')],
   ])('is refused at once: %s', (_, register) => {
     expect(refusal(register).code).toBe('AMBIT_BAD_REGISTRATION');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { Container, hasTag, Registration, scope, singleton, type Tagged } from '../src/index.js';
+import { Container, hasTag, Registration, scope, singleton, type IContainer, type Tagged } from '../src/index.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
@@ -50,21 +50,21 @@ describe('the owner of an instance', () => {
   });
 
   it('is every scope, with tags or without, for a predicate that accepts all', async () => {
-    const ended: string[] = [];
-    const noted = Registration.fromFactory(({ tags }) => ({ dispose: () => void ended.push(tags.join()) }));
+    const [app, ended] = [openApplication(), [] as number[]];
+    const request = openRequest(app);
+    const owners: IContainer[] = [app, request, request.createScope(), openRequest(app)];
+    const noted = Registration.fromFactory((owner) => ({ dispose: () => void ended.push(owners.indexOf(owner)) }));
     const everywhere = noted.pipe(
       singleton(),
       scope(() => true),
     );
-    const app = openApplication(everywhere.to('IAudit'));
-    const request = openRequest(app);
-    const scopes = [app, request, request.createScope(), openRequest(app)];
+    app.addRegistration(everywhere.to('IAudit'));
 
-    expect(new Set([...scopes, ...scopes].map((each) => each.resolve('IAudit'))).size).toBe(4);
+    expect(new Set([...owners, ...owners].map((owner) => owner.resolve('IAudit'))).size).toBe(4);
     await request.dispose();
-    expect(ended).toEqual(['', 'request']);
+    expect(ended).toEqual([2, 1]);
     await app.dispose();
-    expect(ended).toEqual(['', 'request', 'request', 'application']);
+    expect(ended).toEqual([2, 1, 3, 0]);
   });
 
   it('is every scope with any of the tags a predicate accepts', () => {

@@ -40,16 +40,16 @@ Registration.fromFactory((scope) => {
 // What it makes is what it is registered as.
 Registration.fromFactory((logger) => logger, ['ILogger']).to('ILogger');
 Registration.fromFactory((scope) => scope.resolve('ILogger')).to('ILogger');
-// error: "'IClock'
+// error: it does not fit 'IClock'
 Registration.fromFactory((logger) => logger, ['ILogger']).to('IClock');
-// error: "'IClock'
+// error: it does not fit 'IClock'
 Registration.fromFactory((scope) => scope.resolve('ILogger')).to('IClock');
-// error: "'ILogger'
+// error: it does not fit 'ILogger'
 Registration.fromFactory(async () => new ConsoleLogger()).to('ILogger');
 
-// error: 'Logger' is not assignable to parameter of type 'Clock'
+// error: Property 'now' is missing in type 'Logger' but required in type 'Clock'
 Registration.fromFactory((logger) => new Greeter(logger, logger), ['ILogger']);
-// error: 'now' is missing in type 'Logger'
+// error: Property 'now' is missing in type 'Logger' but required in type 'Clock'
 Registration.fromFactory((clock: Clock) => clock, ['ILogger']);
 // error: Target signature provides too few arguments
 Registration.fromFactory((logger: Logger, clock: Clock) => new Greeter(logger, clock), ['ILogger']);

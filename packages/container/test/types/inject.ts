@@ -160,4 +160,17 @@ class NotOnMethods {
 // error: is not assignable to parameter of type 'Dependency'
 inject(1);
 
-export { Derived, Fits, Generic, Lists, Named, NotOnMethods, Unchecked, Wrong, WrongAbstract, WrongDerived, WrongGeneric, WrongLists };
+export {
+  Derived,
+  Fits,
+  Generic,
+  Lists,
+  Named,
+  NotOnMethods,
+  Unchecked,
+  Wrong,
+  WrongAbstract,
+  WrongDerived,
+  WrongGeneric,
+  WrongLists,
+};

@@ -1,5 +1,16 @@
 import { all, lazy, Registration } from '@ambit/container';
-import { CLOCK, ConsoleLogger, exactly, Pool, Store, SystemClock, type Clock, type Logger, type Repository, type User } from './services.js';
+import {
+  CLOCK,
+  ConsoleLogger,
+  exactly,
+  Pool,
+  Store,
+  SystemClock,
+  type Clock,
+  type Logger,
+  type Repository,
+  type User,
+} from './services.js';
 
 class Two {
   constructor(
@@ -59,8 +70,15 @@ Registration.fromClass(None, []);
 Registration.fromClass(Inherited, ['ILogger', 'IClock']);
 Registration.fromClass(Generic<User>, ['IUsers', 'ILogger']);
 Registration.fromClass(Hidden, ['IPool', 'IStore']);
-Registration.fromClass(class { constructor(readonly make: () => Logger, readonly every: readonly Clock[]) {} }, [lazy('ILogger'), all('IClock')]);
-Registration.fromClass(Date, []).to('IStart');
+Registration.fromClass(
+  class {
+    constructor(
+      readonly make: () => Logger,
+      readonly every: readonly Clock[],
+    ) {}
+  },
+  [lazy('ILogger'), all('IClock')],
+);
 Registration.fromClass(URL, ['IAddress', 'IBase']);
 
 const names = ['ILogger', 'IClock'] as const;
@@ -97,21 +115,37 @@ Registration.fromClass(Hidden, ['IPool', 'IPool']);
 // error: 'ILogger' does not fit parameter 1
 Registration.fromClass(Two, ['IClock', 'ILogger']);
 
-// As many keys as parameters.
-// error: 1 key for 2 parameters
+// A parameter without a key.
+// error: parameter 1 has no key
 Registration.fromClass(Two, ['ILogger']);
-// error: 0 keys for 2 parameters
+// error: parameter 0 has no key
 Registration.fromClass(Two, []);
-// error: 3 keys for 2 parameters
-Registration.fromClass(Two, ['ILogger', 'IClock', 'IPort']);
-// error: 1 key for 0 parameters
-Registration.fromClass(None, ['ILogger']);
-// error: 0 keys
+// error: parameter 0 has no key
 Registration.fromClass(Trailing, []);
-// error: 4 keys
-Registration.fromClass(Trailing, ['ILogger', 'IClock', 'IPort', 'IPool']);
-// error: 0 keys
+// error: parameter 0 has no key
 Registration.fromClass(Rest, []);
+
+// A key without a parameter.
+// error: there is no parameter 2
+Registration.fromClass(Two, ['ILogger', 'IClock', 'IPort']);
+// error: there is no parameter 0
+Registration.fromClass(None, ['ILogger']);
+// error: there is no parameter 3
+Registration.fromClass(Trailing, ['ILogger', 'IClock', 'IPort', 'IPool']);
 
 // error: undefined
 Registration.fromClass(Two, ['ILogger', undefined]);
+
+class Several {
+  constructor(logger: Logger);
+  constructor(logger: Logger, clock: Clock);
+  constructor(
+    readonly logger: Logger,
+    readonly clock?: Clock,
+  ) {}
+}
+
+// Of several constructors the last one counts.
+Registration.fromClass(Several, ['ILogger', 'IClock']);
+// error: parameter 1 has no key
+Registration.fromClass(Several, ['ILogger']);

@@ -1,4 +1,13 @@
-import { decorate, hasTag, onDispose, onStart, Registration, scope, singleton, type IContainer } from '@ambit/container';
+import {
+  decorate,
+  hasTag,
+  onDispose,
+  onStart,
+  Registration,
+  scope,
+  singleton,
+  type IContainer,
+} from '@ambit/container';
 import { ConsoleLogger, exactly, SystemClock, type Clock, type Logger } from './services.js';
 
 class Upper implements Logger {
@@ -13,19 +22,27 @@ const logger = Registration.fromClass(ConsoleLogger);
 // Hooks know what they get, without annotations, wherever they stand.
 logger.pipe(onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)));
 logger.pipe(onStart((instance) => exactly<ConsoleLogger>()(instance)(true)));
-logger.pipe(singleton(), onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)));
+logger.pipe(
+  singleton(),
+  onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)),
+);
 logger.pipe(
   singleton(),
   scope(hasTag('request')),
   onStart((instance) => exactly<ConsoleLogger>()(instance)(true)),
   onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)),
 );
-logger.pipe(onDispose((instance) => instance.close()), singleton()).to('ILogger');
+logger
+  .pipe(
+    onDispose((instance) => instance.close()),
+    singleton(),
+  )
+  .to('ILogger');
 logger.pipe(onDispose(async (instance) => instance.close()));
 logger.pipe(onDispose((instance: Logger) => instance.info('end')));
 logger.pipe(onDispose(() => {}));
 // error: Property 'open' does not exist on type 'ConsoleLogger'
-logger.pipe(singleton(), onDispose((instance) => instance.open()));
+logger.pipe(onDispose((instance) => instance.open()));
 // error: Clock
 logger.pipe(onDispose((instance: Clock) => instance.now()));
 
@@ -33,7 +50,13 @@ logger.pipe(onDispose((instance: Clock) => instance.now()));
 exactly<Registration<ConsoleLogger>>()(logger.pipe(singleton(), scope(hasTag('request'))))(true);
 exactly<Registration<ConsoleLogger>>()(logger.pipe(singleton()).pipe(scope((s) => s.hasTag('request'))))(true);
 exactly<Registration<ConsoleLogger>>()(
-  logger.pipe(singleton(), scope(hasTag('a')), scope(hasTag('b')), onStart(() => {}), onDispose(() => {})),
+  logger.pipe(
+    singleton(),
+    scope(hasTag('a')),
+    scope(hasTag('b')),
+    onStart(() => {}),
+    onDispose(() => {}),
+  ),
 )(true);
 exactly<Registration<ConsoleLogger>>()(logger.pipe())(true);
 
@@ -47,23 +70,36 @@ logger.pipe(
   }),
 );
 logger.pipe(decorate((inner) => new Upper(inner))).to('ILogger');
-logger.pipe(singleton(), decorate((inner) => new Upper(inner)), scope(hasTag('request'))).to('ILogger');
+logger
+  .pipe(
+    singleton(),
+    decorate((inner) => new Upper(inner)),
+    scope(hasTag('request')),
+  )
+  .to('ILogger');
 logger.pipe(
   decorate((inner) => new Upper(inner)),
   onDispose((instance) => exactly<Upper>()(instance)(true)),
 );
-logger.pipe(
-  onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)),
-  decorate((inner) => new Upper(inner)),
-  decorate((inner) => {
-    exactly<Upper>()(inner)(true);
-    return new SystemClock();
-  }),
-).to('IClock');
-// error: "'ILogger'
+logger
+  .pipe(
+    onDispose((instance) => exactly<ConsoleLogger>()(instance)(true)),
+    decorate((inner) => new Upper(inner)),
+    decorate((inner) => {
+      exactly<Upper>()(inner)(true);
+      return new SystemClock();
+    }),
+  )
+  .to('IClock');
+// error: it does not fit 'ILogger'
 logger.pipe(decorate(() => new SystemClock())).to('ILogger');
-// error: "'ILogger'
-logger.pipe(singleton(), decorate((inner) => inner.close), scope(hasTag('request'))).to('ILogger');
+const decorated = logger.pipe(
+  singleton(),
+  decorate((inner) => inner.close),
+  scope(hasTag('request')),
+);
+// error: it does not fit 'ILogger'
+decorated.to('ILogger');
 // error: Property 'now' does not exist on type 'ConsoleLogger'
 logger.pipe(decorate((inner) => inner.now()));
 

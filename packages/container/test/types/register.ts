@@ -13,19 +13,19 @@ scope.register('ILogger', (own) => {
   return own.resolve<Logger>('IOtherLogger');
 });
 
-// error: 'SystemClock' is not assignable to type 'Logger'
+// error: missing in type 'SystemClock' but required in type 'Logger'
 scope.register('ILogger', () => new SystemClock());
-// error: 'ConsoleLogger' is not assignable to type 'Clock'
+// error: missing in type 'ConsoleLogger' but required in type 'Clock'
 scope.register(CLOCK, () => new ConsoleLogger());
-// error: 'SystemClock' is not assignable to type 'Pool'
+// error: 'SystemClock' is missing the following properties from type 'Pool'
 scope.register(Pool, () => new SystemClock());
 // error: is not assignable to parameter of type
 scope.register('IConnection', 'not a factory');
 
 // Only what has a key can be added.
 scope.addRegistration(Registration.fromValue(1).to('IAnything'), Registration.fromClass(Pool).to(Pool));
-// error: Property 'key' is missing
+// error: missing the following properties from type 'Binding': key
 scope.addRegistration(Registration.fromValue(1));
 
-// error: is not assignable to type 'string[]'
+// error: is not assignable to type 'readonly string[]'
 new Container().createScope({ tags: 'request' });

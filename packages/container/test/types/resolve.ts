@@ -11,7 +11,7 @@ exactly<Clock>()(scope.resolve(CLOCK))(true);
 exactly<Logger[]>()(scope.resolveAll('ILogger'))(true);
 exactly<Logger | Clock>()(scope.resolve('ILogger' as 'ILogger' | 'IClock'))(true);
 
-// error: 'Logger' is not assignable to type 'Clock'
+// error: missing in type 'Logger' but required in type 'Clock'
 const clock: Clock = scope.resolve('ILogger');
 
 // A key outside the map is what the caller says, and unknown otherwise.

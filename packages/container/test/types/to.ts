@@ -25,31 +25,29 @@ Registration.fromClass(ConsoleLogger).to(Symbol('anything'));
 Registration.fromValue(undefined).to('IAnything' as string);
 
 // A key of the map takes what fits, and the compiler names the key and both types.
-// error: "'IClock'
+// error: "it does not fit 'IClock'", ConsoleLogger, Clock
 Registration.fromClass(ConsoleLogger).to('IClock');
-// error: ConsoleLogger, Clock
-Registration.fromClass(ConsoleLogger).to('IClock');
-// error: ConsoleLogger, Clock
+// error: "it does not fit a symbol key", ConsoleLogger, Clock
 Registration.fromClass(ConsoleLogger).to(CLOCK);
-// error: LookAlike, Pool
+// error: "it does not fit 'IPool'", LookAlike, Pool
 Registration.fromClass(LookAlike).to('IPool');
-// error: "'IPort'
+// error: it does not fit 'IPort'
 Registration.fromValue(true).to('IPort');
-// error: "'ILogger'
+// error: it does not fit 'ILogger'
 Registration.fromValue({ info: (line: number) => line.toFixed() }).to('ILogger');
-// error: "'ILogger'
+// error: it does not fit 'ILogger'
 Registration.fromValue({}).to('ILogger');
 
 // Fitting in part is not fitting.
-// error: "'ILogger'
+// error: it does not fit 'ILogger'
 Registration.fromFactory((): Logger | Clock => new SystemClock()).to('ILogger');
-// error: "'ILogger'
+// error: it does not fit 'ILogger'
 Registration.fromFactory((): Logger | undefined => undefined).to('ILogger');
-// error: "'IClock'
+// error: it does not fit 'IClock'
 Registration.fromClass(ConsoleLogger).to('ILogger' as 'ILogger' | 'IClock');
 
 // A class as a key takes what fits the class.
-// error: a class key
+// error: it does not fit a class key
 Registration.fromClass(SystemClock).to(ConsoleLogger);
 
 // error: is not assignable to parameter of type
@@ -60,6 +58,10 @@ Registration.fromClass(Store);
 
 // An alias is what it stands for.
 Registration.alias('ILogger').to('ILogger');
+Registration.alias(SystemClock).to(CLOCK);
 Registration.alias('IAnything').to('IOther');
-// error: "'ILogger'
+Registration.alias<Logger>('IAnything').to('ILogger');
+// error: it does not fit 'ILogger'
+Registration.alias('IAnything').to('ILogger');
+// error: it does not fit 'ILogger'
 Registration.alias('IClock').to('ILogger');
