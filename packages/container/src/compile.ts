@@ -58,7 +58,7 @@ function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk):
   });
   if (needs.includes(undefined)) return undefined;
   if (walk.dry) return NOTHING;
-  const maker = decorated(binding, undecorated(binding, home, needs as Resolver[]));
+  const maker = decorated(binding, undecorated(binding, needs as Resolver[]));
   return singleton ? keeping(home.slotOf(binding), maker, binding) : maker;
 }
 
@@ -84,7 +84,7 @@ function deliver(dependency: Dependency, home: Shape, path: readonly Step[], wal
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
 }
 
-function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]): Resolver {
+function undecorated(binding: Binding, needs: readonly Resolver[]): Resolver {
   const { key, source, needs: listed } = binding;
   if (source.kind === 'class') return constructing(source.target as new () => unknown, needs);
   if (source.kind === 'value') {
@@ -93,9 +93,8 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]):
   }
   if (source.kind === 'alias') return needs[0] as Resolver;
   if (source.kind === 'register') {
-    const slot = home.slotOf(binding);
     const give: Resolver = (scope) => {
-      const value = (scope.slots[slot] as Resolver)(scope);
+      const value = (scope.hands?.[source.at] as Resolver)(scope);
       if (value instanceof Object) given.add(value);
       return value;
     };

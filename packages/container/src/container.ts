@@ -33,6 +33,7 @@ export interface ScopeOptions {
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
   /** @internal */ slots: unknown[];
+  /** @internal What was registered by hand. */ hands: Factory[] | undefined = undefined;
   /** @internal */ closed = false;
   /** @internal */ ending: Ending | undefined = undefined;
   /** @internal */ starting: Promise<void> | undefined = undefined;
@@ -51,7 +52,7 @@ export class Container implements IContainer, AsyncDisposable {
     this.parent = parent;
     this.shape = shape ?? rootShape(first, second);
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
-    this.slots = new Array<unknown>(Math.min(this.shape.slots.size, MOST_SLOTS_AHEAD));
+    this.slots = new Array<unknown>(Math.min(this.shape.size, MOST_SLOTS_AHEAD));
   }
 
   /** The scope around this one. */
@@ -88,7 +89,8 @@ export class Container implements IContainer, AsyncDisposable {
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
     this.move(this.shape.learn(key));
-    this.slots[this.shape.slotOf(this.shape.learned(key) as Binding)] = factory;
+    this.hands ??= [];
+    this.hands[this.shape.learned(key) as number] = factory;
     return this;
   }
 

@@ -17,7 +17,7 @@ type Source =
   | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown }
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'alias' }
-  | { readonly kind: 'register' };
+  | { readonly kind: 'register'; readonly at: number };
 
 /** What to do with an instance, as it was after so many decorators. */
 interface Hook {

@@ -38,7 +38,6 @@ function recent<K>(cache: Map<K, Shape>, key: K, make: () => Shape): Shape {
  */
 export class Shape implements Tagged {
   readonly bindings = new Map<Key, Binding[]>();
-  readonly slots = new Map<Binding, number>();
   readonly compiled = new Map<Binding, Resolver | object>();
   readonly resolvers = new Map<Key, Resolver>();
   readonly collections = new Map<Key, Resolver>();
@@ -46,12 +45,14 @@ export class Shape implements Tagged {
   private readonly byLearned = new Map<Key, Shape>();
   private latestTag: string | undefined = undefined;
   private latest: Shape | undefined = undefined;
+  private byHand = 0;
   private inUse = false;
 
   constructor(
     readonly parent: Shape | undefined,
     readonly tags: readonly string[],
     readonly injector: Injector,
+    private readonly slots = new Map<Binding, number>(),
   ) {}
 
   hasTag(tag: string): boolean {
@@ -91,22 +92,32 @@ export class Shape implements Tagged {
 
   /** The shape with a key that is registered by hand on each scope; scopes that learn the same keys share it. */
   learn(key: Key): Shape {
-    if (this.learned(key)) return this;
-    return recent(this.byLearned, key, () => this.with([{ key, source: { kind: 'register' } }]).use());
+    if (this.learned(key) !== undefined) return this;
+    return recent(this.byLearned, key, () => {
+      // One list of slots for both shapes: scopes go from one to the other with what they have made.
+      const shape = this.moved(this.parent, this.slots).with([{ key, source: { kind: 'register', at: this.byHand } }]);
+      shape.byHand++;
+      return shape.use();
+    });
   }
 
-  /** The binding of the key if that is registered by hand. */
-  learned(key: Key): Binding | undefined {
-    const last = this.bindings.get(key)?.at(-1);
-    return last?.source.kind === 'register' ? last : undefined;
+  /** Which of the hand-registered keys of its scopes this is, if that is what wins among those added here. */
+  learned(key: Key): number | undefined {
+    const source = this.bindings.get(key)?.at(-1)?.source;
+    return source?.kind === 'register' ? source.at : undefined;
   }
 
   /** A copy below another parent, or one that may be added to. Slots stay: live scopes have filled them. */
-  moved(parent: Shape | undefined): Shape {
-    const shape = new Shape(parent, this.tags, this.injector);
+  moved(parent: Shape | undefined, slots = new Map(this.slots)): Shape {
+    const shape = new Shape(parent, this.tags, this.injector, slots);
     for (const [key, same] of this.bindings) shape.bindings.set(key, [...same]);
-    for (const [binding, slot] of this.slots) shape.slots.set(binding, slot);
+    shape.byHand = this.byHand;
     return shape;
+  }
+
+  /** How many slots have been given. */
+  get size(): number {
+    return this.slots.size;
   }
 
   /** From here on this shape and those above stay as they are. */

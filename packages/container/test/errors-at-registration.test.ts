@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Container, Registration } from '../src/index.js';
+import { Container, onDispose, Registration, singleton } from '../src/index.js';
 import { asking } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication } from './support/scopes.js';
@@ -34,7 +34,16 @@ describe('what cannot be a registration', () => {
     ['an arrow function as a class', () => Registration.fromClass((() => 1) as never)],
     ['a value as a factory', () => Registration.fromFactory(1 as never)],
     ['a value in register', () => openApplication().register('A', 1 as never)],
-    ['onDispose on a value', () => Registration.fromValue(1).pipe(singleton(), onDispose(() => {})).to('A')],
+    [
+      'onDispose on a value',
+      () =>
+        Registration.fromValue(1)
+          .pipe(
+            singleton(),
+            onDispose(() => {}),
+          )
+          .to('A'),
+    ],
   ])('is refused at once: %s', (_, register) => {
     expect(refusal(register).code).toBe('AMBIT_BAD_REGISTRATION');
   });

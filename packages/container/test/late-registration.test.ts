@@ -123,6 +123,27 @@ describe('instances of live scopes', () => {
     );
   });
 
+  it('stay theirs when a key is registered by hand that another scope registered before they were made', () => {
+    const app = openApplication(named('audit').pipe(perRequest).to('IAudit'));
+    const [request, other] = [openRequest(app), openRequest(app)];
+    other.register('IUser', () => 'other');
+    const audit = request.resolve('IAudit');
+    request.register('IUser', () => 'own');
+
+    expect(request.resolve('IAudit')).toBe(audit);
+  });
+
+  it('never answer for another key, whatever the scopes beside theirs made and registered by hand', () => {
+    const app = openApplication(...['A', 'B', 'C'].map((key) => named(key).pipe(perRequest).to(key)));
+    const [request, other] = [openRequest(app), openRequest(app)];
+    other.register('IUser', () => 'other');
+    request.resolve('A');
+    request.resolve('B');
+    request.register('IUser', () => 'own');
+
+    expect(['C', 'B', 'A'].map((key) => request.resolve(key))).toEqual([{ key: 'C' }, { key: 'B' }, { key: 'A' }]);
+  });
+
   it('are ended once, although the scope took on registrations after they were made', async () => {
     const ended: string[] = [];
     const ending = (key: string) =>

@@ -41,7 +41,7 @@ function binding(definition: Definition, workshop: Workshop): Binding {
   if (single) modifiers.push(singleton());
   if (when) modifiers.push(scope((tagged) => predicates[when]((tag) => tagged.hasTag(tag))));
   const piped = single && end === 'onDispose' && MAKING.includes(kind);
-  if (piped) modifiers.push(onDispose((thing) => (thing as Thing).end()));
+  if (piped) modifiers.push(onDispose((thing) => (thing as Thing).end('onDispose')));
   return source(definition, workshop)
     .pipe(...modifiers)
     .to(key);
@@ -85,7 +85,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
     },
     endOf(instance) {
       if (!(instance instanceof Thing) || instance.isGiven || kind === 'alias') return undefined;
-      if (end === 'onDispose' && MAKING.includes(kind)) return () => instance.end();
+      if (end === 'onDispose' && MAKING.includes(kind)) return () => instance.end('onDispose');
       return instance[Symbol.dispose] ?? instance.dispose;
     },
   };

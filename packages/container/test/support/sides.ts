@@ -33,13 +33,17 @@ export class Workshop {
   }
 }
 
-/** What a factory does with the scope it gets. Why it is refused is for the path to tell, of which the reference knows nothing here. */
+/** How factories ask. Why they are refused depends on who asked for them, of which the reference knows nothing here. */
 export function ask(scope: Asked, key: string): unknown {
+  return orRefused(() => scope.resolve(key));
+}
+
+function orRefused(get: () => unknown): unknown {
   try {
-    return scope.resolve(key);
+    return get();
   } catch (error) {
     if (!UNAVAILABLE.includes((error as { code?: string }).code ?? '')) throw error;
-    throw Object.assign(new Error(key, { cause: error }), { code: `${key} is not to be had` });
+    throw Object.assign(new Error('refused', { cause: error }), { code: 'not to be had' });
   }
 }
 
@@ -56,9 +60,8 @@ export class Thing {
     ...needs: readonly unknown[]
   ) {
     this.name = workshop.begin(definition, needs);
-    const end = () => this.end();
-    if (definition.end === 'dispose' || definition.end === 'fails') this.dispose = end;
-    if (definition.end === 'Symbol.dispose') this[Symbol.dispose] = end;
+    if (definition.end !== 'none') this.dispose = () => this.end('dispose');
+    if (definition.end === 'Symbol.dispose') this[Symbol.dispose] = () => this.end('Symbol.dispose');
   }
 
   /** Made outside of the container, which leaves its end to others. */
@@ -66,8 +69,8 @@ export class Thing {
     return this.definition.kind === 'value';
   }
 
-  end(): void {
-    this.workshop.log.push(`ended ${this.name}`);
+  end(how: string): void {
+    this.workshop.log.push(`ended ${this.name} by ${how}`);
     if (this.definition.end === 'fails') throw new Error(`${this.name} failed`);
   }
 }
@@ -136,7 +139,7 @@ export class Side<B, S extends Scope<B>> {
         this.show(at[command.do](command.key));
         break;
       case 'call':
-        this.show(this.workshop.laters.at(-1 - command.at)?.());
+        this.show(orRefused(() => this.workshop.laters.at(-1 - command.at)?.()));
         break;
       case 'dispose':
         // The end of the application ends the story: it is to come seldom.

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { expect, it } from 'vitest';
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const sources = readdirSync(at('../src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+
+it('the container is less than 5 kB, minified and gzipped, without the polyfill', async () => {
+  const { outputFiles } = await build({
+    entryPoints: [at('../src/index.ts')],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: ['reflect-metadata'],
+  });
+
+  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(5_000);
+});
+
+it.each(sources)('%s has at most 200 lines', (name) => {
+  const lines = readFileSync(at(`../src/${name}`), 'utf8')
+    .trimEnd()
+    .split('\n');
+
+  expect(lines.length).toBeLessThanOrEqual(200);
+});
+
+it('the polyfill is the one dependency at run time', () => {
+  const { dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+    readFileSync(at('../package.json'), 'utf8'),
+  ) as Record<string, Record<string, string> | undefined>;
+
+  expect(Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies })).toEqual(['reflect-metadata']);
+});
