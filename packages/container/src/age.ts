@@ -7,7 +7,8 @@ let fresh = false;
 export function tenths(): number {
   if (!fresh) {
     fresh = true;
-    now = Math.floor(performance.now() / 100);
+    // A small integer: V8 would box any other number anew for each scope.
+    now = (performance.now() / 100) | 0;
     setTimeout(() => (fresh = false), 100).unref();
   }
   return now;

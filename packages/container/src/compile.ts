@@ -94,7 +94,7 @@ function undecorated(binding: Binding, needs: readonly Resolver[]): Resolver {
   if (source.kind === 'alias') return needs[0] as Resolver;
   if (source.kind === 'register') {
     const give: Resolver = (scope) => {
-      const value = (scope.hands?.[source.at] as Resolver)(scope);
+      const value = (scope.hands as Resolver[])[source.at]?.(scope);
       if (value instanceof Object) given.add(value);
       return value;
     };

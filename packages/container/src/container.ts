@@ -5,8 +5,8 @@ import type { Factory, IContainer } from './contract.js';
 import { show, showTags } from './errors.js';
 import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
-import { All, type AbstractClass, type Key, type KnownKey, type ServiceMap } from './keys.js';
-import { end, leave, NOTHING_TO_END, type Ending } from './ending.js';
+import { All, type AbstractClass, type Delivered, type Key, type KnownKey, type ServiceMap } from './keys.js';
+import { end, leave, NOTHING_TO_END, promiseOf, type Ending } from './ending.js';
 import { keep, start, type Kept } from './keeping.js';
 import type { Binding } from './registration.js';
 import { Shape } from './shape.js';
@@ -82,9 +82,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor ends that. */
-  register<K extends KnownKey>(key: K, factory: Factory<ServiceMap[K]>): this;
-  register(key: Exclude<Key, KnownKey>, factory: Factory): this;
-  register(key: Key, factory: Factory): this {
+  register<const K extends Key>(key: K, factory: Factory<Delivered<K>>): this {
     refuseEnded(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
@@ -153,8 +151,8 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on. */
   dispose(): Promise<void> {
-    if (this.ending) return this.ending.promise;
-    if (this.newest || this.kept || this.starting || trail.depth > 0) return end(this).promise;
+    if (this.ending) return promiseOf(this.ending);
+    if (this.newest || this.kept || this.starting || trail.depth > 0) return end(this);
     this.closed = true;
     this.ending = NOTHING_TO_END;
     leave(this);

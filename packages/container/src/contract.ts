@@ -1,4 +1,4 @@
-import type { KnownKey, ServiceMap } from './keys.js';
+import type { AbstractClass, KnownKey, ServiceMap } from './keys.js';
 
 /** Makes a value for the scope that asks. */
 export type Factory<T = unknown> = (scope: IContainer) => T;
@@ -6,8 +6,8 @@ export type Factory<T = unknown> = (scope: IContainer) => T;
 /** What host integrations need of a container; any object of this shape will do. */
 export interface IContainer {
   /** The instance bound to the key, as seen from this scope. */
-  resolve<K extends KnownKey & string>(key: K): ServiceMap[K];
-  resolve<T = unknown>(key: string): T;
+  resolve<K extends KnownKey>(key: K): ServiceMap[K];
+  resolve<T = unknown>(key: string | symbol | AbstractClass<T>): T;
   /** Whether `resolve` would find the key; a container may lack this. */
   has?(key: string): boolean;
   /** A child scope. */

@@ -4,15 +4,21 @@ import { instanceDisposed, scopeClosed } from './events.js';
 import { BUSY } from './fast.js';
 import type { Kept } from './keeping.js';
 
+type Act = (instance: unknown) => unknown;
+
+const WAYS = [Symbol.asyncDispose, Symbol.dispose, 'dispose'] as const;
+
 /** How the end of a scope goes. */
 export interface Ending {
-  readonly promise: Promise<void>;
+  promise: Promise<void> | undefined;
+  /** Settles the promise that was given away before there was one. */
+  settle?: (ended: Promise<void>) => void;
   readonly failures: Failure[];
   done: boolean;
 }
 
 /** Of every scope that has nothing to end. */
-export const NOTHING_TO_END: Ending = { promise: Promise.resolve(), failures: [], done: true };
+export const NOTHING_TO_END = { promise: Promise.resolve(), failures: [], done: true } satisfies Ending;
 
 /** Takes an ended scope out of its parent. */
 export function leave(scope: Container): void {
@@ -25,14 +31,20 @@ export function leave(scope: Container): void {
 }
 
 /** Ends the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
-export function end(scope: Container): Ending {
+export function end(scope: Container): Promise<void> {
   close(scope);
-  let settle!: (ended: Promise<void>) => void;
-  const ending: Ending = { promise: new Promise((resolve) => (settle = resolve)), failures: [], done: false };
-  // Noted before anything is ended: an instance may dispose the scope again.
+  const ending: Ending = { promise: undefined, failures: [], done: false };
   scope.ending = ending;
-  settle(endAll(scope, ending));
-  return ending;
+  const ended = endAll(scope, ending);
+  ending.settle?.(ended);
+  return (ending.promise ??= ended);
+}
+
+/** The promise of an end under way; an instance may ask for it while it is ended. */
+export function promiseOf(ending: Ending): Promise<void> {
+  return (ending.promise ??= new Promise((resolve) => {
+    ending.settle = resolve;
+  }));
 }
 
 /** No scope at or below this one serves any more. */
@@ -46,9 +58,11 @@ async function endAll(scope: Container, ending: Ending): Promise<void> {
   const { failures } = ending;
   // Who disposes a scope from inside a constructor of its own gets that instance ended as well.
   if (scope.slots.includes(BUSY)) await Promise.resolve();
-  const below = endBelow(scope);
-  if (below.some(({ done }) => !done)) await Promise.allSettled(below.map(({ promise }) => promise));
-  failures.push(...below.flatMap((child) => child.failures));
+  if (scope.newest) {
+    const below = endBelow(scope);
+    if (below.some(({ done }) => !done)) await Promise.allSettled(below.map(promiseOf));
+    failures.push(...below.flatMap((child) => child.failures));
+  }
   if (scope.starting) await scope.starting.catch(() => undefined);
   for (let kept = scope.kept; kept; kept = scope.kept) {
     const { key } = kept.binding;
@@ -86,16 +100,15 @@ function endsOf({ binding: { onDispose }, layers, borrowed }: Kept): (() => unkn
     return onDispose.map(
       ({ act, layer }) =>
         () =>
-          (act as (instance: unknown) => unknown)(layers[layer]),
+          (act as Act)(layers[layer]),
     );
-  return borrowed ? [] : [() => ownEnd(layers)?.()];
+  return borrowed ? [] : [() => endOutermost(layers)];
 }
 
-function ownEnd(layers: readonly unknown[]): (() => unknown) | undefined {
-  for (const layer of layers.toReversed() as (Partial<Record<symbol | 'dispose', () => unknown>> | null | undefined)[])
-    for (const name of [Symbol.asyncDispose, Symbol.dispose, 'dispose'] as const) {
-      const own = layer?.[name];
-      if (typeof own === 'function') return () => own.call(layer);
-    }
+function endOutermost(layers: readonly unknown[]): unknown {
+  for (let i = layers.length - 1; i >= 0; i--) {
+    const layer = layers[i] as Partial<Record<symbol | 'dispose', Act>> | null | undefined;
+    for (const way of WAYS) if (typeof layer?.[way] === 'function') return (layer[way] as () => unknown)();
+  }
   return undefined;
 }

@@ -9,7 +9,6 @@
  * }
  * ```
  */
-// oxlint-disable-next-line no-empty-interface -- declaration merging needs an interface, and it starts empty
 export interface ServiceMap {}
 
 /** Any class, abstract ones and those with typed constructors included. */

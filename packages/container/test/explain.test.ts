@@ -158,7 +158,7 @@ describe('an explanation as text', () => {
   it('names symbols and classes', () => {
     class Users {}
 
-    expect(String(explain(openApplication(asking().to(Users)), Users))).toContain('class Users');
+    expect(String(explain(openApplication(Registration.fromClass(Users).to(Users)), Users))).toContain('class Users');
     expect(String(explain(openApplication(), Symbol('users')))).toContain('Symbol(users)');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { all, lazy, singleton } from '../src/index.js';
+import { all, lazy, Registration, singleton } from '../src/index.js';
 import { graph, toMermaid } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { openApplication, perRequest } from './support/scopes.js';
@@ -89,7 +89,9 @@ describe('the graph as Mermaid text', () => {
 
   it('names symbols, classes and the empty key', () => {
     class Users {}
-    const text = toMermaid(graph(openApplication(asking().to(Users), asking().to(Symbol('users')), asking().to(''))));
+    const text = toMermaid(
+      graph(openApplication(Registration.fromClass(Users).to(Users), asking().to(Symbol('users')), asking().to(''))),
+    );
 
     expect(labelsIn(text).map(seen)).toEqual(['Users', 'Symbol(users)', "''"]);
   });

@@ -18,9 +18,10 @@ import { Reference, type Entry } from './support/reference.js';
 import { ask, Side, Thing, type Workshop } from './support/sides.js';
 
 /*
- * Random graphs, scopes and lives, done to the container and to a reference of sixty lines; both must tell the same story.
- * A failure prints its seed and path. To replay it: FC_SEED=... FC_PATH=... npx vitest run packages/container/test/model.test.ts
- * To search for longer: FC_RUNS=100000.
+ * Random registrations, scopes and lives: whatever is done to the container is done to a plain reference too, and both tell the same.
+ * A failure prints its seed and path, and the shortest story that fails. To replay it:
+ *   FC_SEED=... FC_PATH=... npx vitest run packages/container/test/model.test.ts
+ * To search for longer: FC_RUNS=100000
  */
 const { FC_SEED, FC_PATH, FC_RUNS = '5000' } = process.env;
 

@@ -1,0 +1,44 @@
+import { Audit, Config, Context, EndingContext, Filler, Log, Pool, Users, chain } from './classes.mjs';
+
+/**
+ * @typedef {object} Service
+ * @property {string} key
+ * @property {new (...deps: any[]) => object} type
+ * @property {string[]} deps keys, in the order of the constructor's parameters
+ * @property {'app' | 'request'} life
+ * @property {boolean} [ends] has an async `dispose()`
+ */
+
+/** @type {(life: Service['life'], key: string, type: Service['type'], ...deps: string[]) => Service} */
+const service = (life, key, type, ...deps) => ({ key, type, deps, life });
+
+const application = [
+  service('app', 'config', Config),
+  service('app', 'pool', Pool, 'config'),
+  service('app', 'log', Log, 'config'),
+];
+const request = [
+  service('request', 'context', Context, 'config'),
+  service('request', 'users', Users, 'pool', 'context'),
+  service('request', 'audit', Audit, 'log', 'context'),
+];
+const ending = [{ ...service('request', 'context', EndingContext, 'config'), ends: true }, ...request.slice(1)];
+
+const diamonds = chain.map((type, i) =>
+  service('request', `d${i}`, type, ...[i - 2, i - 1].filter((j) => j >= 0).map((j) => `d${j}`)),
+);
+
+/** Fills a graph up to `size` registrations, half application singletons and half request services. */
+const fill = (services, size) => [
+  ...services,
+  ...Array.from({ length: Math.max(0, size - services.length) }, (_, i) =>
+    service(i % 2 ? 'request' : 'app', `f${i}`, Filler, 'config'),
+  ),
+];
+
+export const graphs = {
+  small: (size) => fill([...application, ...request], size),
+  ending: (size) => fill([...application, ...ending], size),
+  deep: () => [...application, ...diamonds],
+  big: (size) => fill([...application, ...request, ...diamonds.slice(0, 2)], size),
+};

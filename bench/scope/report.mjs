@@ -1,0 +1,110 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { works } from './works.mjs';
+
+/**
+ * @typedef {object} Results
+ * @property {string} base the contestant that the others are compared with
+ * @property {Map<string, import('./contestant.mjs').Contestant>} contestants
+ * @property {Record<string, Measures>} works work -> contestant -> what each round gave
+ * @property {Record<string, Measures>} flat contestant -> work -> what each round gave
+ *
+ * @typedef {Record<string, number[]>} Measures
+ */
+
+/** @param {Results} results */
+export function report({ base, contestants, works: measured, flat }) {
+  const parts = [contestantsTable(contestants)];
+  for (const [work, by] of Object.entries(measured)) {
+    parts.push(work === 'bytes' ? bytesTable(contestants, by) : workTable(work, contestants, by, base));
+  }
+  if (Object.keys(flat).length > 0) parts.push(flatTable(contestants, flat));
+  return parts.join('\n\n');
+}
+
+function contestantsTable(contestants) {
+  const rows = [...contestants.values()].map((it) => [it.title, version(it.package), it.scopes, it.ends]);
+  return table(['contestant', 'version', 'services of a request', 'disposal'], rows);
+}
+
+function workTable(work, contestants, by, base) {
+  const rows = [...contestants].map(([name, { title }]) => {
+    const all = by[name];
+    if (!all) return [title, '-', '-', '-', '-'];
+    const toAmbit = by.ambit ? number(ratio(all, by.ambit)) : '-';
+    return [title, number(median(all)), number(Math.min(...all)), number(ratio(all, by[base])), toAmbit];
+  });
+  const heads = ['', 'ns, median', 'ns, least', '/ hand-written', '/ ambit'];
+  return `**${work}**: ${works[work].title}\n\n${table(heads, rows)}`;
+}
+
+function bytesTable(contestants, by) {
+  const rows = [...contestants].map(([name, { title }]) => [title, number(median(by[name]))]);
+  return `**bytes** that an open scope with three objects resolved holds, 20 registrations\n\n${table(['', 'bytes'], rows)}`;
+}
+
+/** Compares the least of all rounds, which is steadier than the median where the differences are small. */
+function flatTable(contestants, flat) {
+  const rows = Object.entries(flat).map(([name, by]) => {
+    const grown = (large, small) =>
+      by[large] && by[small] ? number(Math.min(...by[large]) / Math.min(...by[small])) : '-';
+    return [
+      contestants.get(name).title,
+      grown('empty, 5,000 registrations', 'empty, 20 registrations'),
+      grown('main, 5,000 registrations', 'main, 20 registrations'),
+      grown('live', 'main'),
+    ];
+  });
+  const heads = [
+    '',
+    'empty, 5,000 / 20 registrations',
+    'main, 5,000 / 20 registrations',
+    'main, 10,000 / 0 open scopes',
+  ];
+  return `**flat**: what a larger application costs (the hand-written rows show the noise)\n\n${table(heads, rows)}`;
+}
+
+/** Padded the way the formatter does it; all columns but the first are aligned to the right. */
+function table(heads, rows) {
+  const widths = heads.map((_, i) => Math.max(3, ...[heads, ...rows].map((cells) => cells[i].length)));
+  const pad = (cell, i) => (i > 0 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]));
+  const rule = widths.map((width, i) => (i > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [heads.map(pad), rule, ...rows.map((cells) => cells.map(pad))]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+const number = (value) => {
+  if (value >= 100) return Math.round(value).toLocaleString('en');
+  return value.toFixed(value >= 10 ? 1 : 2);
+};
+
+function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** The median of the ratios of measures taken in the same round. */
+const ratio = (these, those) => median(these.map((it, round) => it / those[round]));
+
+/** Not every package exports its package.json, so it is looked for in the `node_modules` folders from here upward. */
+function version(name) {
+  if (!name) return '';
+  let at = new URL('.', import.meta.url);
+  const file = () => new URL(`node_modules/${name}/package.json`, at);
+  while (!existsSync(file()) && at.pathname !== '/') at = new URL('..', at);
+  return existsSync(file()) ? JSON.parse(readFileSync(file(), 'utf8')).version : '';
+}
+
+const RESULTS = new URL('../results.md', import.meta.url);
+const BEGIN = '<!-- scope: begin -->';
+const END = '<!-- scope: end -->';
+
+/** Replaces what stands between the marks in results.md. */
+export function write(text) {
+  const [before, rest] = readFileSync(RESULTS, 'utf8').split(BEGIN);
+  const [, after] = rest.split(END);
+  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
+  writeFileSync(RESULTS, `${before}${BEGIN}\n\nOn ${machine}.\n\n${text}\n\n${END}${after}`);
+}
