@@ -1,0 +1,33 @@
+/** Time and chance, so that a test can own both. */
+export interface Clock {
+  now(): number;
+  /** Calls `fn` after `ms`; what it returns calls it off. */
+  setTimer(fn: () => void, ms: number): () => void;
+  /** A number in [0, 1). */
+  random(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimer: (fn, ms) => {
+    const timer = setTimeout(fn, ms);
+    return () => clearTimeout(timer);
+  },
+  random: () => Math.random(),
+};
+
+const nothing = (): void => undefined;
+
+/** A timer that may be switched off: `Infinity` means never. */
+export function startTimer(clock: Clock, fn: () => void, ms: number): () => void {
+  // Node fires a delay beyond 2^31 - 1 ms at once, so such a delay counts as never.
+  return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
+}
+
+/** Settles as `promise` does, or rejects with `late()` after `ms`. The promise itself goes on. */
+export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const callOff = startTimer(clock, () => reject(late()), ms);
+    promise.then(resolve, reject).finally(callOff);
+  });
+}

@@ -1,0 +1,66 @@
+/** A row as it comes when the caller names no type of its own. */
+export type Row = Record<string, unknown>;
+
+export type IsolationLevel = 'read committed' | 'repeatable read' | 'serializable';
+
+export interface BeginOptions {
+  readonly isolation?: IsolationLevel;
+  readonly readOnly?: boolean;
+}
+
+/**
+ * What a repository injects as `IConnection`: the connection that holds the open transaction.
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ *
+ * class OrderRepository {
+ *   constructor(private readonly connection: IConnection) {}
+ *
+ *   async find(id: string): Promise<{ id: string } | undefined> {
+ *     const rows = await this.connection.query<{ id: string }>('SELECT id FROM orders WHERE id = $1', [id]);
+ *     return rows[0];
+ *   }
+ * }
+ * ```
+ */
+export interface IConnection {
+  beginTransaction(options?: BeginOptions): Promise<void>;
+  /** Rejects unless the database said COMMIT. An error that carries an SQLSTATE says that nothing was stored. */
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+  /** One statement with `$1 ... $n`. Savepoints are statements like any other. */
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
+}
+
+/** A connection on loan from a pool. Whoever got it gives it back once. */
+export interface IPooledConnection extends IConnection {
+  /** Gives the connection back; with `true` or an error it is closed instead, because its state is in doubt. */
+  release(destroy?: boolean | Error): void;
+  /** Asks the database to stop the statement under way. The connection must be destroyed afterwards. */
+  cancel?(): void;
+}
+
+export interface AcquireOptions extends BeginOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** `open` connections exist, `idle` of them are at home, `waiting` callers want one. */
+export interface PoolSize {
+  readonly open: number;
+  readonly idle: number;
+  readonly waiting: number;
+}
+
+/** The service registers one of these on the application as `IDatabasePool`. */
+export interface IDatabasePool {
+  /** `isolation` and `readOnly` are a hint: a pool may keep other connections for readers. */
+  getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
+  /** One statement on any connection, outside every transaction. */
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
+  /** Refuses new borrowers, waits for the connections on loan, then closes them all. */
+  close(): Promise<void>;
+  readonly size?: PoolSize;
+}

@@ -1,0 +1,188 @@
+import { startTimer, within } from './clock.js';
+import type { BeginOptions, IPooledConnection } from './contract.js';
+import { TransactionError, textOf } from './errors.js';
+import { saysNothingStored } from './faults.js';
+import { failed } from './handle.js';
+import type { Lane } from './lane.js';
+import type { Settings } from './options.js';
+
+export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
+export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
+
+/**
+ * The state machine: none -> acquired -> open -> committed | rolled back | unknown. It knows no scope.
+ *
+ * Invariants: `#decision` is made once, by whoever asks first, and is the only code that speaks COMMIT or ROLLBACK.
+ * COMMIT is sent only while no statement has failed and nobody has asked for a rollback; once it is sent, only the
+ * database's answer counts.
+ */
+export class Ending {
+  readonly #connection: IPooledConnection;
+  readonly #lane: Lane;
+  readonly #settings: Settings;
+  readonly #failure: () => { readonly error: unknown } | undefined;
+  #state: TransactionState = 'acquired';
+  #beginSent = false;
+  #commitSent = false;
+  /** A statement still runs that we no longer wait for, so ROLLBACK would only queue up behind it. */
+  #abandoned = false;
+  #rollback: { readonly reason: unknown } | undefined;
+  #decision: Promise<void> | undefined;
+  #error: TransactionError | undefined;
+  #doubt: Error | undefined;
+
+  constructor(
+    connection: IPooledConnection,
+    lane: Lane,
+    settings: Settings,
+    failure: () => { readonly error: unknown } | undefined,
+  ) {
+    this.#connection = connection;
+    this.#lane = lane;
+    this.#settings = settings;
+    this.#failure = failure;
+  }
+
+  get state(): TransactionState {
+    return this.#state;
+  }
+
+  /** Why the transaction did not commit. */
+  get error(): TransactionError | undefined {
+    return this.#error;
+  }
+
+  /** Why the connection must not be lent again. */
+  get doubt(): Error | undefined {
+    return this.#doubt;
+  }
+
+  async begin(options: BeginOptions): Promise<void> {
+    await this.#lane.run(() => {
+      this.#beginSent = true;
+      return this.#connection.beginTransaction(options);
+    });
+    if (!this.begun) this.#state = 'open';
+  }
+
+  /** Whether somebody has asked for the end. */
+  get begun(): boolean {
+    return this.#decision !== undefined;
+  }
+
+  /** Resolves when the outcome is decided; `state` and `error` tell which. A second request changes nothing. */
+  commit(): Promise<void> {
+    this.#lane.seal(() => this.ended());
+    return this.decided();
+  }
+
+  decided(): Promise<void> {
+    this.#decision ??= this.#decide();
+    return this.#decision;
+  }
+
+  /** Resolves when the outcome is decided. Before COMMIT was sent that is a rollback, after it whatever COMMIT says. */
+  rollback(reason: unknown): Promise<void> {
+    if (!this.#rollback && !this.#commitSent) {
+      this.#rollback = { reason };
+      this.#error ??= reason instanceof TransactionError ? reason : this.ended();
+      this.#lane.drop(() => this.ended());
+      if (this.#lane.busy) this.#hurry();
+    }
+    return this.decided();
+  }
+
+  /** What every use after the end is answered with. */
+  ended(): TransactionError {
+    const how = this.#rollback
+      ? 'was rolled back'
+      : this.#state === 'open'
+        ? 'is being committed'
+        : `is ${this.#state}`;
+    const reason = this.#rollback?.reason ?? this.#error;
+    const why = reason === undefined ? '' : ` because of: ${textOf(reason)}`;
+    return new TransactionError(
+      'AMBIT_TX_ENDED',
+      `The transaction ${how}${why}`,
+      reason === undefined ? {} : { cause: reason },
+    );
+  }
+
+  async #decide(): Promise<void> {
+    await this.#lane.idle();
+    const failure = this.#failure();
+    if (failure && !this.#rollback) this.#error = failed(failure.error, 'The transaction was rolled back');
+    await (failure || this.#rollback ? this.#sendRollback() : this.#sendCommit());
+  }
+
+  async #sendCommit(): Promise<void> {
+    this.#commitSent = true;
+    try {
+      await this.#inTime('COMMIT', () => this.#connection.commit());
+      this.#state = 'committed';
+    } catch (error) {
+      if (saysNothingStored(error)) {
+        this.#state = 'rolled back';
+        this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed: ${textOf(error)}`, {
+          cause: error,
+        });
+      } else {
+        this.#state = 'unknown';
+        this.#error = new TransactionError(
+          'AMBIT_TX_OUTCOME_UNKNOWN',
+          `COMMIT was sent and not answered: ${textOf(error)}`,
+          {
+            cause: error,
+          },
+        );
+        this.#doubt = this.#error;
+      }
+    }
+  }
+
+  async #sendRollback(): Promise<void> {
+    if (this.#beginSent && !this.#abandoned) {
+      try {
+        await this.#inTime('ROLLBACK', () => this.#connection.rollback());
+      } catch (error) {
+        const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', `ROLLBACK failed: ${textOf(error)}`, {
+          cause: error,
+        });
+        this.#doubt = failure;
+        this.#settings.onError(failure);
+      }
+    }
+    this.#state = 'rolled back';
+  }
+
+  /** A rollback does not wait long for the statement under way: it cancels it, and at last leaves it to its fate. */
+  #hurry(): void {
+    const { clock, cancelAfterMs, endTimeoutMs } = this.#settings;
+    const callOff = [
+      startTimer(clock, () => this.#cancel(), cancelAfterMs),
+      startTimer(clock, () => this.#abandon(), cancelAfterMs + endTimeoutMs),
+    ];
+    void this.#lane.idle().then(() => callOff.forEach((off) => off()));
+  }
+
+  #cancel(): void {
+    // The request may reach the database late and hit the next borrower's statement, hence no next borrower.
+    this.#doubt ??= new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement under way at the end was cancelled');
+    this.#connection.cancel?.();
+  }
+
+  #abandon(): void {
+    const error = new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement did not end when it was cancelled');
+    this.#abandoned = true;
+    this.#doubt = error;
+    this.#lane.abandon(error);
+  }
+
+  #inTime(what: string, step: () => Promise<void>): Promise<void> {
+    const { clock, endTimeoutMs } = this.#settings;
+    const promise = (async () => step())();
+    return within(clock, endTimeoutMs, promise, () => {
+      return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);
+    });
+  }
+}

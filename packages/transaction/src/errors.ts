@@ -1,0 +1,99 @@
+import { sqlStateOf, isRetryable, isUnavailable } from './faults.js';
+
+/** Every code, with the advice that its message ends with. */
+const ADVICE = {
+  AMBIT_TX_ABORTED: 'Nothing was stored. Whoever asked for the work is gone, so there is nobody to answer.',
+  AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
+  AMBIT_TX_ACQUIRE_TIMEOUT:
+    'Every connection is on loan: look for slow transactions or for a nested getConnection(), or raise the pool size.',
+  AMBIT_TX_ALREADY_OPEN:
+    'The connection in a transaction scope already holds its transaction; for a part that may fail alone, nest runInTransaction().',
+  AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
+  AMBIT_TX_BUSY: 'Another process writes to the same database file; try the whole transaction again.',
+  AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
+  AMBIT_TX_CONNECTION_LOST: 'What the connection held open was rolled back by the database.',
+  AMBIT_TX_CONTROL_STATEMENT: 'Let the transaction scope begin and end transactions; savepoints are allowed.',
+  AMBIT_TX_ENDED:
+    'Do the work before the transaction ends, and await every query; a repository kept from an ended scope is useless.',
+  AMBIT_TX_FAILED:
+    'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
+  AMBIT_TX_NESTED: 'Await one nested runInTransaction() before starting the next, and give options to the outermost.',
+  AMBIT_TX_OPTION: 'Correct the option.',
+  AMBIT_TX_OUTCOME_UNKNOWN:
+    'It may be stored or not: find out with an idempotency key or a marker row, and do not simply run it again.',
+  AMBIT_TX_PARAMETER: 'Both databases take text without NUL, numbers, bigints, booleans, dates, bytes and null.',
+  AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
+  AMBIT_TX_RELEASED: 'A connection is given back once, and not used after that.',
+  AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
+  AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; look at what ended with its scope.',
+  AMBIT_TX_STATEMENT_FAILED: 'The cause is what the database said.',
+  AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
+} as const;
+
+export type TransactionErrorCode = keyof typeof ADVICE;
+
+export const TRANSACTION_ERROR_CODES = Object.keys(ADVICE) as readonly TransactionErrorCode[];
+
+/** These say "not now": a host answers 503 and the client may come back. */
+const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
+  'AMBIT_TX_ABORTED',
+  'AMBIT_TX_ACQUIRE_FAILED',
+  'AMBIT_TX_ACQUIRE_TIMEOUT',
+  'AMBIT_TX_BUSY',
+  'AMBIT_TX_CONNECTION_LOST',
+  'AMBIT_TX_OUTCOME_UNKNOWN',
+  'AMBIT_TX_POOL_CLOSED',
+  'AMBIT_TX_TIMEOUT',
+]);
+
+/** After these the same work may be done twice, or cannot succeed, whatever their cause says. */
+const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
+  'AMBIT_TX_ABORTED',
+  'AMBIT_TX_OUTCOME_UNKNOWN',
+  'AMBIT_TX_TIMEOUT',
+]);
+
+/**
+ * The one error of this package.
+ *
+ * @example
+ * ```ts
+ * import { TransactionError } from '@ambit/transaction';
+ *
+ * function statusOf(error: unknown): number {
+ *   if (!(error instanceof TransactionError)) return 500;
+ *   return error.unavailable ? 503 : 500;
+ * }
+ * ```
+ */
+export class TransactionError extends Error {
+  override readonly name = 'TransactionError';
+  readonly code: TransactionErrorCode;
+  /** What the database said, as an SQLSTATE, whichever database it is. */
+  readonly sqlState: string | undefined;
+  /** The whole transaction may be run again, and may then succeed. */
+  readonly retryable: boolean;
+  /** A matter of now, not of this request: 503 rather than 500. */
+  readonly unavailable: boolean;
+
+  constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
+    super(`${detail}. ${ADVICE[code]} [${code}]`, 'cause' in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
+    const known = { sqlState: this.sqlState, cause: options.cause };
+    this.retryable = !FINAL.has(code) && (code === 'AMBIT_TX_BUSY' || isRetryable(known));
+    this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
+  }
+}
+
+/** The text of whatever was thrown, for the middle of a sentence. */
+export function textOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The coded error for a signal that has fired. */
+export function aborted(signal: AbortSignal): TransactionError {
+  return new TransactionError('AMBIT_TX_ABORTED', `The work was aborted: ${textOf(signal.reason)}`, {
+    cause: signal.reason,
+  });
+}

@@ -1,0 +1,19 @@
+export { beginTransaction } from './begin.js';
+export { type Clock, systemClock } from './clock.js';
+export type {
+  AcquireOptions,
+  BeginOptions,
+  IConnection,
+  IDatabasePool,
+  IPooledConnection,
+  IsolationLevel,
+  PoolSize,
+  Row,
+} from './contract.js';
+export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './errors.js';
+export { isRetryable, isUnavailable, sqlStateOf } from './faults.js';
+export type { TransactionOptions } from './options.js';
+export { transactionOf } from './nested.js';
+export { type Attempt, runInTransaction, type RunOptions, type Work } from './run.js';
+export { splitStatements } from './sql-text.js';
+export type { Transaction, TransactionOutcome, TransactionState } from './transaction.js';

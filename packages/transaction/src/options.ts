@@ -1,0 +1,74 @@
+import { inspect } from 'node:util';
+import { type Clock, systemClock } from './clock.js';
+import type { BeginOptions } from './contract.js';
+import { TransactionError } from './errors.js';
+
+export interface TransactionOptions extends BeginOptions {
+  /** Aborts when nobody waits for the result any more: until COMMIT is sent, that rolls back. */
+  readonly signal?: AbortSignal;
+  /** How long to wait for a connection. Default: what the pool says. */
+  readonly acquireTimeoutMs?: number;
+  /** How long the transaction may be open before it is rolled back. Default 30 s; `Infinity` for no limit. */
+  readonly timeoutMs?: number;
+  /** How long COMMIT, ROLLBACK and the end of the scope may take. Default 10 s. */
+  readonly endTimeoutMs?: number;
+  /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. */
+  readonly cancelAfterMs?: number;
+  /** Told of failures that change no outcome: a rollback that failed, a scope that did not end well. Default: a process warning. */
+  readonly onError?: (error: TransactionError) => void;
+  readonly clock?: Clock;
+}
+
+/** The options with every gap filled. */
+export interface Settings extends TransactionOptions {
+  readonly timeoutMs: number;
+  readonly endTimeoutMs: number;
+  readonly cancelAfterMs: number;
+  readonly onError: (error: TransactionError) => void;
+  readonly clock: Clock;
+}
+
+const DEFAULTS: Settings = {
+  timeoutMs: 30_000,
+  endTimeoutMs: 10_000,
+  cancelAfterMs: 100,
+  onError: (error) => process.emitWarning(error),
+  clock: systemClock,
+};
+
+const TIMES = ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const;
+const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
+
+export function readOptions(options: TransactionOptions): Settings {
+  for (const name of TIMES) checkTime(name, options[name]);
+  checkIsolation(options.isolation);
+  const { onError = DEFAULTS.onError } = options;
+  return { ...DEFAULTS, ...options, onError: (error) => reportTo(onError, error) };
+}
+
+/** A reporter that throws must not change how a transaction ends. */
+function reportTo(onError: (error: TransactionError) => void, error: TransactionError): void {
+  try {
+    onError(error);
+  } catch {
+    process.emitWarning(error);
+  }
+}
+
+export function checkTime(name: string, value: unknown): void {
+  if (value === undefined || (typeof value === 'number' && value >= 0)) return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${inspect(value)}`);
+}
+
+export function checkIsolation(isolation: unknown): void {
+  if (isolation === undefined || LEVELS.has(isolation)) return;
+  throw new TransactionError(
+    'AMBIT_TX_OPTION',
+    `isolation must be one of ${[...LEVELS].join(', ')}, not ${inspect(isolation)}`,
+  );
+}
+
+/** What BEGIN is told; absent rather than undefined where nothing was asked. */
+export function beginOptions({ isolation, readOnly }: BeginOptions): BeginOptions {
+  return { ...(isolation === undefined ? {} : { isolation }), ...(readOnly === undefined ? {} : { readOnly }) };
+}

@@ -1,0 +1,138 @@
+import type { PoolClient, QueryConfig, QueryResult } from 'pg';
+import { startTimer } from '../clock.js';
+import { isTransactionControl } from '../control-statements.js';
+import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { Lane } from '../lane.js';
+import { checkIsolation } from '../options.js';
+import { requestCancel } from './cancel.js';
+import { hangsUp, isStaleStatement, translated } from './errors.js';
+import type { PostgresSettings } from './options.js';
+import type { StatementNames } from './statement-names.js';
+
+/** What the driver knows but does not declare. */
+type Client = PoolClient & { readonly processID: number; readonly secretKey: number };
+
+export interface Loan {
+  readonly client: PoolClient;
+  readonly settings: PostgresSettings;
+  readonly names: StatementNames | undefined;
+  /** Set by the pool's permanent listeners when the socket dies. */
+  readonly health: { died: boolean };
+  readonly onReturn: () => void;
+}
+
+export class PostgresConnection implements IPooledConnection {
+  readonly #client: Client;
+  readonly #loan: Loan;
+  /** The driver queues by itself, but warns of it; and a release can refuse what still waits here. */
+  readonly #lane = new Lane();
+  #released = false;
+  #doubtful = false;
+
+  constructor(loan: Loan) {
+    this.#loan = loan;
+    this.#client = loan.client as Client;
+  }
+
+  async beginTransaction({ isolation, readOnly }: BeginOptions = {}): Promise<void> {
+    checkIsolation(isolation);
+    const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
+    const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
+    await this.#send({ text: `BEGIN${level}${access}` });
+  }
+
+  async commit(): Promise<void> {
+    if (!this.#released && this.#client.getTransactionStatus() === 'I') {
+      throw new TransactionError(
+        'AMBIT_TX_CONTROL_STATEMENT',
+        'COMMIT found no open transaction: a statement has ended it',
+      );
+    }
+    if (this.#loan.health.died) {
+      const what = 'The connection to PostgreSQL was lost before COMMIT was sent';
+      throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
+    }
+    let result: QueryResult;
+    try {
+      result = await this.#send({ text: 'COMMIT' });
+    } catch (error) {
+      // The driver reports the error before the server says it is ready; this waits for that, and proves it is idle.
+      if (!this.#doubtful) await this.rollback().catch(() => (this.#doubtful = true));
+      throw error;
+    }
+    if (result.command === 'COMMIT') return;
+    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', `PostgreSQL answered COMMIT with ${result.command}`, {
+      sqlState: '40000',
+    });
+  }
+
+  async rollback(): Promise<void> {
+    await this.#send({ text: 'ROLLBACK' });
+  }
+
+  async query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
+    if (isTransactionControl(sql)) {
+      throw new TransactionError(
+        'AMBIT_TX_CONTROL_STATEMENT',
+        'query() was given a statement that begins or ends a transaction',
+      );
+    }
+    const name = this.#loan.names?.nameOf(sql);
+    // The extended protocol takes one statement only, with parameters or without.
+    const config = {
+      text: sql,
+      values: params as unknown[],
+      queryMode: 'extended',
+      ...(name === undefined ? {} : { name }),
+    };
+    const result = await this.#send<R>(config);
+    return result.rows;
+  }
+
+  release(destroy: boolean | Error = false): void {
+    if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
+    this.#released = true;
+    this.#lane.drop(released);
+    const idle = !this.#lane.busy && this.#client.getTransactionStatus() === 'I';
+    try {
+      this.#client.release(destroy !== false || this.#doubtful || this.#loan.health.died || !idle);
+    } finally {
+      this.#loan.onReturn();
+    }
+  }
+
+  cancel(): void {
+    this.#doubtful = true;
+    const { host, port, processID, secretKey } = this.#client;
+    requestCancel({ host, port, processId: processID, secretKey }, this.#loan.settings.cancelGraceMs);
+  }
+
+  #send<R extends object>(config: QueryConfig): Promise<QueryResult<R & Row>> {
+    return this.#lane.run(async () => {
+      const { clock, queryTimeoutMs, cancelGraceMs } = this.#loan.settings;
+      const callOff = [
+        startTimer(clock, () => this.cancel(), queryTimeoutMs),
+        startTimer(clock, () => this.#cut(), queryTimeoutMs + cancelGraceMs),
+      ];
+      try {
+        return await this.#client.query<R & Row>(config);
+      } catch (error) {
+        this.#doubtful ||= this.#loan.health.died || hangsUp(error) || isStaleStatement(error);
+        throw translated(error, this.#loan.health.died);
+      } finally {
+        for (const off of callOff) off();
+      }
+    });
+  }
+
+  /** With a statement under way the driver cuts the socket, and so the statement's promise rejects. */
+  #cut(): void {
+    this.#loan.health.died = true;
+    void this.#client.end();
+  }
+}
+
+function released(): TransactionError {
+  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release');
+}

@@ -1,0 +1,35 @@
+import { TransactionError, textOf } from '../errors.js';
+
+/** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
+const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
+/** The connection's prepared statements no longer fit the server's: cached plan, unknown or doubled name. */
+const STALE_STATEMENT = new Set(['0A000', '26000', '42P05']);
+
+interface DriverError {
+  readonly code?: unknown;
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null ? (error as DriverError).code : undefined;
+  return typeof code === 'string' ? code : '';
+}
+
+export function hangsUp(error: unknown): boolean {
+  return HANGS_UP.test(codeOf(error));
+}
+
+export function isStaleStatement(error: unknown): boolean {
+  return STALE_STATEMENT.has(codeOf(error));
+}
+
+/** What the driver threw, with a code of ours, the SQLSTATE, and the driver's error as the cause. */
+export function translated(error: unknown, connectionDied: boolean): TransactionError {
+  if (error instanceof TransactionError) return error;
+  return connectionDied || hangsUp(error)
+    ? new TransactionError('AMBIT_TX_CONNECTION_LOST', `The connection to PostgreSQL was lost: ${textOf(error)}`, {
+        cause: error,
+      })
+    : new TransactionError('AMBIT_TX_STATEMENT_FAILED', `PostgreSQL refused a statement: ${textOf(error)}`, {
+        cause: error,
+      });
+}

@@ -1,0 +1,24 @@
+import type { IDatabasePool } from '../contract.js';
+import type { PostgresPoolOptions } from './options.js';
+import { PostgresPool } from './pool.js';
+
+export type { PostgresPoolOptions } from './options.js';
+
+/**
+ * A pool over the `pg` driver. It connects when first asked.
+ *
+ * @example
+ * ```ts
+ * import { createPostgresPool } from '@ambit/transaction/postgres';
+ *
+ * async function now(): Promise<unknown> {
+ *   const pool = createPostgresPool({ connectionString: 'postgres://localhost/shop', max: 8 });
+ *   const rows = await pool.query('SELECT now() AS now');
+ *   await pool.close();
+ *   return rows[0]?.['now'];
+ * }
+ * ```
+ */
+export function createPostgresPool(options: PostgresPoolOptions = {}): IDatabasePool & AsyncDisposable {
+  return new PostgresPool(options);
+}

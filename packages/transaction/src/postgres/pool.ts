@@ -1,0 +1,151 @@
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { within } from '../clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
+import { aborted, TransactionError, textOf } from '../errors.js';
+import { type Leave, WaitingLine } from '../waiting-line.js';
+import { PostgresConnection } from './connection.js';
+import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
+import { StatementNames } from './statement-names.js';
+
+/** A pool that hands out as many connections as it may, in the order asked, and none whose state is in doubt. */
+export class PostgresPool implements IDatabasePool {
+  readonly #settings: PostgresSettings;
+  readonly #pool: Pool;
+  readonly #line: WaitingLine;
+  readonly #names: StatementNames | undefined;
+  readonly #health = new WeakMap<PoolClient, { died: boolean }>();
+  readonly #onLoan = new Set<PostgresConnection>();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PostgresPoolOptions) {
+    const settings = readPostgresOptions(options);
+    this.#settings = settings;
+    this.#line = new WaitingLine(settings.max, settings.clock);
+    this.#names = settings.prepare ? new StatementNames() : undefined;
+    this.#pool = new Pool(driverOptions(settings));
+    // A client without an 'error' listener takes the process down when its backend dies, so each has one for life.
+    this.#pool.on('connect', (client) => this.#watch(client));
+    this.#pool.on('error', settings.onError);
+  }
+
+  get size(): PoolSize {
+    return { open: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#line.waiting };
+  }
+
+  async getConnection({ signal, timeoutMs }: AcquireOptions = {}): Promise<IPooledConnection> {
+    const { clock, acquireTimeoutMs } = this.#settings;
+    const limit = timeoutMs ?? acquireTimeoutMs;
+    const start = clock.now();
+    const leave = await this.#line.enter({ timeoutMs: limit, ...(signal ? { signal } : {}) });
+    const client = await this.#connect(leave, limit - (clock.now() - start), signal);
+    const health = this.#health.get(client) ?? this.#watch(client);
+    const connection: PostgresConnection = new PostgresConnection({
+      client,
+      health,
+      settings: this.#settings,
+      names: this.#names,
+      onReturn: () => {
+        this.#onLoan.delete(connection);
+        leave();
+      },
+    });
+    this.#onLoan.add(connection);
+    return connection;
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const connection = await this.getConnection();
+    try {
+      return await connection.query<R>(sql, params);
+    } finally {
+      connection.release();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const { clock, closeTimeoutMs } = this.#settings;
+    this.#line.close();
+    const overdue = (): Error => new Error('overdue');
+    await within(clock, closeTimeoutMs, this.#line.empty(), overdue).catch(() => {
+      for (const connection of this.#onLoan) connection.release(true);
+    });
+    await this.#pool.end();
+  }
+
+  #watch(client: PoolClient): { died: boolean } {
+    const health = { died: false };
+    this.#health.set(client, health);
+    const died = (): void => void (health.died = true);
+    client.on('error', died);
+    client.on('end', died);
+    return health;
+  }
+
+  /** The line admits no more than the driver's pool holds, so this waits for a new connection at most. */
+  async #connect(leave: Leave, ms: number, signal: AbortSignal | undefined): Promise<PoolClient> {
+    const connecting = this.#pool.connect();
+    const late = (): Error =>
+      new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
+    try {
+      return await within(this.#settings.clock, Math.max(0, ms), orAborted(connecting, signal), late);
+    } catch (error) {
+      // It may still arrive; the place stays taken until it has.
+      connecting
+        .then(
+          (client) => client.release(),
+          () => undefined,
+        )
+        .finally(leave);
+      if (error instanceof TransactionError) throw error;
+      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', `PostgreSQL gave no connection: ${textOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(aborted(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+function driverOptions(settings: PostgresSettings): PoolConfig {
+  const { connectionString, host, port, user, password, database, ssl, applicationName, statementTimeoutMs } = settings;
+  const given = {
+    connectionString,
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl,
+    application_name: applicationName,
+    statement_timeout: statementTimeoutMs,
+  };
+  return {
+    // An option given as undefined would hide what the connection string or the environment says.
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    max: settings.max,
+    connectionTimeoutMillis: orNever(settings.connectTimeoutMs),
+    idleTimeoutMillis: orNever(settings.idleTimeoutMs),
+    keepAlive: true,
+  };
+}
+
+/** The driver says "never" with 0. */
+function orNever(ms: number): number {
+  return ms >= 2 ** 31 ? 0 : ms;
+}

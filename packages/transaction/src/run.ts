@@ -1,0 +1,114 @@
+import { beginTransaction } from './begin.js';
+import { type Clock, startTimer } from './clock.js';
+import type { IContainer } from '@ambit/container';
+import { aborted, TransactionError } from './errors.js';
+import { isRetryable } from './faults.js';
+import { runInSavepoint, transactionOf } from './nested.js';
+import { checkTime, readOptions, type Settings, type TransactionOptions } from './options.js';
+import type { Transaction } from './transaction.js';
+
+export interface RunOptions extends TransactionOptions {
+  /** How often to run the work again after a serialisation failure, a deadlock or a busy file. Default 3. */
+  readonly retries?: number;
+  /** The first pause between two attempts; it doubles, up to a second, and chance shortens it. Default 10 ms. */
+  readonly backoffMs?: number;
+}
+
+/** What the work may want to know of its attempt. */
+export interface Attempt {
+  /** 1, 2, 3 ... */
+  readonly number: number;
+  /** Aborts when this attempt can no longer commit. */
+  readonly signal: AbortSignal;
+}
+
+export type Work<T> = (scope: IContainer, attempt: Attempt) => Promise<T>;
+
+const LONGEST_PAUSE_MS = 1000;
+
+/**
+ * Runs `work` in a transaction: a fresh transaction scope per attempt, committed when the work resolves, rolled back
+ * when it rejects. It runs again only when the database says that this can help (SQLSTATE 40001, 40P01, a busy file),
+ * so the work must have no effect outside of the database. `timeoutMs` limits all attempts together.
+ * Inside of a transaction scope it is a savepoint of that transaction instead.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type IConnection, runInTransaction } from '@ambit/transaction';
+ *
+ * async function move(requestScope: IContainer): Promise<void> {
+ *   await runInTransaction(requestScope, async (scope) => {
+ *     const connection = scope.resolve<IConnection>('IConnection');
+ *     await connection.query('UPDATE stock SET level = level - $1 WHERE product = $2', [1, 'apple']);
+ *   }, { isolation: 'serializable', retries: 5 });
+ * }
+ * ```
+ */
+export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  const around = transactionOf(scope);
+  if (around) return runInSavepoint(around, () => work(scope, { number: 1, signal: around.signal }), options);
+
+  const { retries = 3, backoffMs = 10 } = options;
+  checkTime('backoffMs', backoffMs);
+  const settings = readOptions(options);
+  const { clock, signal, timeoutMs } = settings;
+  const deadline = clock.now() + timeoutMs;
+  for (let number = 1; ; number += 1) {
+    try {
+      return await runOnce(scope, work, number, { ...settings, timeoutMs: Math.max(0, deadline - clock.now()) });
+    } catch (error) {
+      if (number > retries || !isRetryable(error)) throw error;
+      const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
+      if (clock.now() + pause >= deadline) throw tooLate(timeoutMs, error);
+      await sleep(clock, pause, signal);
+    }
+  }
+}
+
+async function runOnce<T>(parent: IContainer, work: Work<T>, number: number, settings: Settings): Promise<T> {
+  const { acquireTimeoutMs = Infinity, timeoutMs } = settings;
+  const limit = Math.min(acquireTimeoutMs, timeoutMs);
+  const transaction = await beginTransaction(
+    parent,
+    limit === Infinity ? settings : { ...settings, acquireTimeoutMs: limit },
+  );
+  try {
+    const result = await raceEnd(transaction, work(transaction.scope, { number, signal: transaction.signal }));
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    await transaction.rollback(error);
+    throw error;
+  }
+}
+
+/** Work that does not notice the end of its transaction is left behind: its connection refuses it everything. */
+function raceEnd<T>({ signal }: Transaction, work: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const lose = (): void => reject(signal.reason as TransactionError);
+    signal.addEventListener('abort', lose, { once: true });
+    if (signal.aborted) lose();
+    work.then(resolve, reject);
+  });
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const wake = (): void => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    };
+    const callOff = startTimer(clock, wake, ms);
+    const stop = (): void => {
+      callOff();
+      if (signal) reject(aborted(signal));
+    };
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted) stop();
+  });
+}
+
+function tooLate(timeoutMs: number, error: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_TIMEOUT', `No attempt succeeded within ${timeoutMs} ms`, { cause: error });
+}

@@ -1,0 +1,100 @@
+import type { Clock } from '../clock.js';
+import { isTransactionControl } from '../control-statements.js';
+import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { checkIsolation } from '../options.js';
+import type { SqliteDatabase } from './database.js';
+import { translated } from './errors.js';
+import { whenFree } from './patience.js';
+
+export interface SqliteLoan {
+  readonly database: SqliteDatabase;
+  /** A reader sees one snapshot and waits for nobody; a writer takes the file's one write lock at BEGIN. */
+  readonly reader: boolean;
+  readonly clock: Clock;
+  readonly busyTimeoutMs: number;
+  readonly onReturn: () => void;
+}
+
+export class SqliteConnection implements IPooledConnection {
+  readonly #loan: SqliteLoan;
+  #released = false;
+  #cancelled = false;
+
+  constructor(loan: SqliteLoan) {
+    this.#loan = loan;
+  }
+
+  /** SQLite is serialisable always, which is at least what every level asks for. */
+  async beginTransaction({ isolation, readOnly = false }: BeginOptions = {}): Promise<void> {
+    checkIsolation(isolation);
+    const { database, reader, clock, busyTimeoutMs: timeoutMs } = this.#usable();
+    if (reader && !readOnly) {
+      throw new TransactionError(
+        'AMBIT_TX_OPTION',
+        'A connection acquired with readOnly cannot begin a transaction that writes',
+      );
+    }
+    // A connection that may write asks for the lock at once, so that no later statement can find it taken.
+    const begin = (): void => database.exec(readOnly ? 'PRAGMA query_only = ON; BEGIN' : 'BEGIN IMMEDIATE');
+    await whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
+  }
+
+  async commit(): Promise<void> {
+    const { database } = this.#usable();
+    try {
+      database.exec('COMMIT');
+    } catch (error) {
+      database.rollbackIfOpen();
+      throw translated(error);
+    }
+  }
+
+  async rollback(): Promise<void> {
+    try {
+      this.#usable().database.rollbackIfOpen();
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    if (isTransactionControl(sql)) {
+      throw new TransactionError(
+        'AMBIT_TX_CONTROL_STATEMENT',
+        'query() was given a statement that begins or ends a transaction',
+      );
+    }
+    const { database } = this.#usable();
+    try {
+      return database.run<R>(sql, params);
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  /** Statements block until they are done, so all there is to stop is the wait for another process at BEGIN. */
+  cancel(): void {
+    this.#cancelled = true;
+  }
+
+  /** Whatever is still open is rolled back. `destroy` asks no more: afterwards no doubt is left to destroy for. */
+  release(): void {
+    if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
+    this.#released = true;
+    const { database, reader, onReturn } = this.#loan;
+    try {
+      database.rollbackIfOpen();
+      if (!reader) database.exec('PRAGMA query_only = OFF');
+    } catch {
+      database.reopen();
+    } finally {
+      onReturn();
+    }
+  }
+
+  #usable(): SqliteLoan {
+    if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release');
+    return this.#loan;
+  }
+}

@@ -1,0 +1,54 @@
+import { TransactionError, textOf } from '../errors.js';
+
+/** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
+const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [
+  ['SQLITE_CONSTRAINT_UNIQUE', '23505'],
+  ['SQLITE_CONSTRAINT_PRIMARYKEY', '23505'],
+  ['SQLITE_CONSTRAINT_ROWID', '23505'],
+  ['SQLITE_CONSTRAINT_FOREIGNKEY', '23503'],
+  ['SQLITE_CONSTRAINT_NOTNULL', '23502'],
+  ['SQLITE_CONSTRAINT_CHECK', '23514'],
+  ['SQLITE_CONSTRAINT', '23000'],
+  ['SQLITE_MISMATCH', '42804'],
+  ['SQLITE_TOOBIG', '54000'],
+  ['SQLITE_FULL', '53100'],
+  ['SQLITE_NOMEM', '53200'],
+  ['SQLITE_IOERR', '58030'],
+  ['SQLITE_CANTOPEN', '58030'],
+  ['SQLITE_CORRUPT', 'XX001'],
+  ['SQLITE_NOTADB', 'XX001'],
+  ['SQLITE_READONLY', '25006'],
+  ['SQLITE_INTERRUPT', '57014'],
+  ['SQLITE_AUTH', '42501'],
+];
+
+function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' ? code : '';
+}
+
+/** Another connection, of this process or another, is in the way for the moment. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
+}
+
+export function isReadOnlyRefusal(error: unknown): boolean {
+  return codeOf(error).startsWith('SQLITE_READONLY');
+}
+
+/** What libsql threw, with a code of ours, an SQLSTATE, and libsql's error as the cause. */
+export function translated(error: unknown): TransactionError {
+  if (error instanceof TransactionError) return error;
+  const code = codeOf(error);
+  if (isBusy(error)) {
+    return new TransactionError('AMBIT_TX_BUSY', `SQLite gave up waiting: ${textOf(error)}`, {
+      cause: error,
+      sqlState: '55P03',
+    });
+  }
+  const sqlState = SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1] ?? '42000';
+  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', `SQLite refused a statement: ${textOf(error)}`, {
+    cause: error,
+    sqlState,
+  });
+}

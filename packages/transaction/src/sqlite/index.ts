@@ -1,0 +1,25 @@
+import type { IDatabasePool } from '../contract.js';
+import type { SqlitePoolOptions } from './options.js';
+import { SqlitePool } from './pool.js';
+
+export type { SqlitePoolOptions } from './options.js';
+
+/**
+ * A pool over one SQLite file, or `:memory:`. It opens the file at once and fails at once.
+ *
+ * @example
+ * ```ts
+ * import { createSqlitePool } from '@ambit/transaction/sqlite';
+ *
+ * async function count(): Promise<unknown> {
+ *   const pool = createSqlitePool({ path: 'shop.db' });
+ *   await pool.query('CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY)');
+ *   const rows = await pool.query('SELECT count(*) AS users FROM users');
+ *   await pool.close();
+ *   return rows[0]?.['users'];
+ * }
+ * ```
+ */
+export function createSqlitePool(options: SqlitePoolOptions): IDatabasePool & AsyncDisposable {
+  return new SqlitePool(options);
+}

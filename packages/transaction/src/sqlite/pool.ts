@@ -1,0 +1,126 @@
+import { within } from '../clock.js';
+import { isTransactionControl } from '../control-statements.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { type Leave, WaitingLine } from '../waiting-line.js';
+import { SqliteConnection } from './connection.js';
+import { SqliteDatabase } from './database.js';
+import { isReadOnlyRefusal, translated } from './errors.js';
+import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
+import { whenFree } from './patience.js';
+
+const MOST_KNOWN_WRITES = 1000;
+
+/**
+ * One writer, handed out in turn, and readers that wait for nobody. In `:memory:` there is one connection for all, so
+ * there a read waits for the transaction that is open.
+ */
+export class SqlitePool implements IDatabasePool {
+  readonly #settings: SqliteSettings;
+  readonly #writer: SqliteDatabase;
+  /** For single reads: they block, so one is enough, and it is always free. */
+  readonly #reader: SqliteDatabase | undefined;
+  /** For read-only transactions, opened when first wanted. */
+  readonly #snapshots: SqliteDatabase[] = [];
+  readonly #atHome: SqliteDatabase[] = [];
+  readonly #writers: WaitingLine;
+  readonly #readers: WaitingLine;
+  /** Statements that the reader has refused once. */
+  readonly #knownWrites = new Set<string>();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: SqlitePoolOptions) {
+    this.#settings = readSqliteOptions(options);
+    const { path, maxReaders, clock } = this.#settings;
+    this.#writer = new SqliteDatabase(path);
+    this.#reader = path === ':memory:' ? undefined : new SqliteDatabase(path, { readOnly: true });
+    this.#writers = new WaitingLine(1, clock);
+    this.#readers = new WaitingLine(maxReaders, clock);
+  }
+
+  get size(): PoolSize {
+    const open = 1 + this.#snapshots.length;
+    const waiting = this.#writers.waiting + this.#readers.waiting;
+    return { open, idle: open - this.#writers.taken - this.#readers.taken, waiting };
+  }
+
+  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
+    const { signal, timeoutMs = this.#settings.acquireTimeoutMs } = options;
+    const reader = options.readOnly === true && this.#reader !== undefined;
+    const line = reader ? this.#readers : this.#writers;
+    const leave = await line.enter({ timeoutMs, ...(signal ? { signal } : {}) });
+    const database = reader ? this.#snapshot(leave) : this.#writer;
+    const onReturn = (): void => {
+      if (reader) this.#atHome.push(database);
+      leave();
+    };
+    return new SqliteConnection({ database, reader, clock: this.#settings.clock, busyTimeoutMs: timeoutMs, onReturn });
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    if (isTransactionControl(sql)) {
+      throw new TransactionError(
+        'AMBIT_TX_CONTROL_STATEMENT',
+        'query() was given a statement that begins or ends a transaction',
+      );
+    }
+    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
+    const rows = await this.#tryToRead<R>(sql, params);
+    if (rows) return rows;
+    const leave = await this.#writers.enter({ timeoutMs });
+    try {
+      return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
+    } finally {
+      leave();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** SQLite itself tells a read from a write: the reading connection refuses to write, before anything happened. */
+  async #tryToRead<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[] | undefined> {
+    const reader = this.#reader;
+    if (!reader || this.#closing || this.#knownWrites.has(sql)) return undefined;
+    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
+    try {
+      return await whenFree(() => reader.run<R>(sql, params), { clock, timeoutMs });
+    } catch (error) {
+      if (!isReadOnlyRefusal((error as TransactionError).cause)) throw translated(error);
+      if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
+      this.#knownWrites.add(sql);
+      return undefined;
+    }
+  }
+
+  #snapshot(leave: Leave): SqliteDatabase {
+    const free = this.#atHome.pop();
+    if (free) return free;
+    try {
+      const opened = new SqliteDatabase(this.#settings.path, { readOnly: true });
+      this.#snapshots.push(opened);
+      return opened;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const { clock, closeTimeoutMs } = this.#settings;
+    this.#writers.close();
+    this.#readers.close();
+    const home = Promise.all([this.#writers.empty(), this.#readers.empty()]);
+    await within(clock, closeTimeoutMs, home, () => new Error('overdue')).catch(() => undefined);
+    this.#writer.rollbackIfOpen();
+    for (const database of this.#snapshots) database.close();
+    this.#reader?.close();
+    this.#writer.close();
+  }
+}

@@ -1,0 +1,93 @@
+import { type Clock, systemClock } from '../clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
+import { WaitingLine } from '../waiting-line.js';
+import { FakeConnection } from './fake-connection.js';
+import type { FakeFault, FaultPoint } from './faults.js';
+
+export interface FakePoolOptions {
+  /** How many connections. Default 4. */
+  readonly max?: number;
+  readonly acquireTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** Decides what becomes of each step. Default: all goes well at once. */
+  readonly faultAt?: (point: FaultPoint) => FakeFault;
+}
+
+/**
+ * A pool without a database: a statement is remembered as text, and stored when its transaction commits.
+ *
+ * @example
+ * ```ts
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { FakePool } from '@ambit/transaction/testing';
+ *
+ * async function committed(work: (pool: IDatabasePool) => Promise<void>): Promise<readonly string[]> {
+ *   const pool = new FakePool();
+ *   await work(pool);
+ *   return pool.stored;
+ * }
+ * ```
+ */
+export class FakePool implements IDatabasePool {
+  /** The statements of committed transactions, in order of commit. */
+  readonly stored: string[] = [];
+  /** What a caller did that no caller may do, such as a query after the end. A test expects none. */
+  readonly violations: string[] = [];
+  readonly #line: WaitingLine;
+  readonly #max: number;
+  readonly #acquireTimeoutMs: number;
+  readonly #clock: Clock;
+  readonly #faultAt: (point: FaultPoint) => FakeFault;
+
+  constructor({ max = 4, acquireTimeoutMs = 5000, clock = systemClock, faultAt = allGoesWell }: FakePoolOptions = {}) {
+    this.#max = max;
+    this.#acquireTimeoutMs = acquireTimeoutMs;
+    this.#clock = clock;
+    this.#faultAt = faultAt;
+    this.#line = new WaitingLine(max, clock);
+  }
+
+  /** Connections on loan. */
+  get out(): number {
+    return this.#line.taken;
+  }
+
+  get size(): PoolSize {
+    return { open: this.#max, idle: this.#max - this.#line.taken, waiting: this.#line.waiting };
+  }
+
+  async getConnection({ signal, timeoutMs = this.#acquireTimeoutMs }: AcquireOptions = {}): Promise<IPooledConnection> {
+    const leave = await this.#line.enter({ timeoutMs, ...(signal ? { signal } : {}) });
+    const { ms, kind } = this.#faultAt('acquire');
+    await new Promise<void>((resolve) => void this.#clock.setTimer(resolve, ms));
+    if (kind !== 'none') {
+      leave();
+      throw new Error('no connection could be made');
+    }
+    return new FakeConnection({
+      clock: this.#clock,
+      faultAt: this.#faultAt,
+      violate: (rule) => void this.violations.push(rule),
+      store: (statements) => void this.stored.push(...statements),
+      onReturn: leave,
+    });
+  }
+
+  async query<R extends object = Row>(sql: string): Promise<R[]> {
+    const connection = await this.getConnection();
+    try {
+      return await connection.query<R>(sql);
+    } finally {
+      connection.release();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#line.close();
+    await this.#line.empty();
+  }
+}
+
+function allGoesWell(): FakeFault {
+  return { ms: 0, kind: 'none' };
+}

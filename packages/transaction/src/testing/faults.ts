@@ -1,0 +1,14 @@
+export type FaultPoint = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'cancel';
+
+/**
+ * What happens to one step: it takes `ms`, then goes well; or is refused, or refused as a conflict (40001); or the
+ * connection dies before the database acted (`lost`) or after (`lost after`); or no answer ever comes.
+ */
+export interface FakeFault {
+  readonly ms: number;
+  readonly kind: 'none' | 'refused' | 'conflict' | 'lost' | 'lost after' | 'never';
+}
+
+export function databaseError(message: string, sqlState: string): Error {
+  return Object.assign(new Error(message), { code: sqlState });
+}

@@ -1,0 +1,3 @@
+export { FakePool, type FakePoolOptions } from './fake-pool.js';
+export type { FakeFault, FaultPoint } from './faults.js';
+export { seededRandom, SimulatedClock } from './simulated-clock.js';

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { isRetryable, isUnavailable, sqlStateOf, TRANSACTION_ERROR_CODES, TransactionError } from '../src/index.js';
+
+const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
+
+describe('a TransactionError', () => {
+  test('says what happened and what to do, and names its code', () => {
+    const error = new TransactionError('AMBIT_TX_ENDED', 'The transaction is committed');
+    expect(error.message).toMatch(/^The transaction is committed\. Do the work before .*\[AMBIT_TX_ENDED\]$/);
+    expect(error.name).toBe('TransactionError');
+    expect('cause' in error).toBe(false);
+  });
+
+  test('keeps the original as its cause, and what the database said', () => {
+    const cause = driverError('23505');
+    const error = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { cause });
+    expect(error).toMatchObject({ cause, sqlState: '23505', retryable: false, unavailable: false });
+  });
+
+  test('is final when the outcome is unknown, although its cause could be tried again', () => {
+    const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'Lost', { cause: driverError('40001') });
+    expect(error).toMatchObject({ retryable: false, unavailable: true });
+    expect(isRetryable(new Error('wrapped', { cause: error }))).toBe(false);
+  });
+
+  test.each(TRANSACTION_ERROR_CODES)('%s is explained in the README', (code) => {
+    expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`${code}\``);
+  });
+});
+
+describe('an error of any driver', () => {
+  test.each(['40001', '40P01'])('%s may be tried again', (code) => {
+    expect(isRetryable(driverError(code))).toBe(true);
+    expect(isRetryable(new Error('wrapped', { cause: new Error('twice', { cause: driverError(code) }) }))).toBe(true);
+  });
+
+  test.each(['23505', '22021', '57014', '53300', '08006', 'EPIPE', ''])('%j may not', (code) => {
+    expect(isRetryable(driverError(code))).toBe(false);
+  });
+
+  test.each(['40001', '40P01', '57014', '53300', '57P01', '08006'])('%s is a matter of now', (code) => {
+    expect(isUnavailable(driverError(code))).toBe(true);
+  });
+
+  test.each(['23505', '22P02', '08P01', '42601', 'EPIPE'])('%s is not', (code) => {
+    expect(isUnavailable(driverError(code))).toBe(false);
+  });
+
+  test.each([undefined, null, 'text', 5, new Error('plain'), driverError('EPIPE'), driverError('toolong')])(
+    'of another kind has no SQLSTATE: %s',
+    (error) => expect(sqlStateOf(error)).toBeUndefined(),
+  );
+
+  test('may be its own cause', () => {
+    const error = new Error('round and round');
+    error.cause = error;
+    expect(isRetryable(error)).toBe(false);
+  });
+});

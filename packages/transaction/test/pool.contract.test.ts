@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { IDatabasePool } from '../src/index.js';
+import { databases, type TestDatabase } from './support/databases.js';
+
+describe.each(databases)('a pool over $name', ({ missing, open }) => {
+  describe.skipIf(missing)('keeps its promises', () => {
+    let database: TestDatabase;
+    let pool: IDatabasePool;
+
+    beforeEach(async () => {
+      database = await open();
+      pool = database.pool({ max: 1 });
+      await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE, weight DOUBLE PRECISION)');
+    });
+    afterEach(() => database.drop());
+
+    const bodies = async (): Promise<string[]> => {
+      const rows = await pool.query<{ body: string }>('SELECT body FROM notes ORDER BY id');
+      return rows.map(({ body }) => body);
+    };
+
+    test('stores what is committed', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'kept']);
+      await connection.commit();
+      connection.release();
+      expect(await bodies()).toEqual(['kept']);
+    });
+
+    test('forgets what is rolled back', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+      await connection.rollback();
+      connection.release();
+      expect(await bodies()).toEqual([]);
+    });
+
+    test('rolls back what is given back open, or destroys it', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+      connection.release();
+      expect(await bodies()).toEqual([]);
+    });
+
+    test('binds parameters by number, not by place, and leaves quoted text alone', async () => {
+      const sql = `SELECT $2 || '' AS second, $1 || '' AS first, '$1' AS quoted, "body" FROM notes -- $3 $4`;
+      await pool.query('INSERT INTO notes (id, body) VALUES ($2, $1)', ['text', 7]);
+      expect(await pool.query(sql, ['one', 'two'])).toEqual([
+        { second: 'two', first: 'one', quoted: '$1', body: 'text' },
+      ]);
+    });
+
+    test('gives rows of the named columns and nothing else', async () => {
+      await pool.query('INSERT INTO notes (id, body, weight) VALUES (1, $1, 1.5)', ['a']);
+      const rows = await pool.query('SELECT * FROM notes WHERE id = $1', [1]);
+      expect(rows).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
+      expect(Object.keys(rows[0] ?? {})).toEqual(['id', 'body', 'weight']);
+    });
+
+    test('returns the rows of RETURNING, and none for a statement without rows', async () => {
+      expect(await pool.query('INSERT INTO notes (id, body) VALUES (1, $1) RETURNING id, body', ['a'])).toEqual([
+        { id: 1, body: 'a' },
+      ]);
+      expect(await pool.query('DELETE FROM notes')).toEqual([]);
+    });
+
+    test.each([0, 99, 100, 101, 250])('returns all of %i rows', async (count) => {
+      for (let id = 1; id <= count; id += 1) await pool.query('INSERT INTO notes (id) VALUES ($1)', [id]);
+      const rows = await pool.query<{ id: number }>('UPDATE notes SET weight = 1 RETURNING id');
+      expect(new Set(rows.map(({ id }) => id))).toEqual(
+        new Set(Array.from({ length: count }, (_, index) => index + 1)),
+      );
+    });
+
+    test('says in SQLSTATE what went wrong, whichever database it is', async () => {
+      await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
+      const again = pool.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['a']);
+      await expect(again).rejects.toMatchObject({
+        code: 'AMBIT_TX_STATEMENT_FAILED',
+        sqlState: '23505',
+        retryable: false,
+      });
+      const twice = pool.query('INSERT INTO notes (id) VALUES (1)');
+      await expect(twice).rejects.toMatchObject({ sqlState: '23505', cause: expect.any(Error) });
+    });
+
+    test('refuses several statements in one query', async () => {
+      await expect(pool.query('SELECT 1; SELECT 2')).rejects.toMatchObject({ sqlState: '42601' });
+      await expect(pool.query('DELETE FROM notes; SELECT 1')).rejects.toMatchObject({ sqlState: '42601' });
+    });
+
+    test('refuses too few and too many parameters', async () => {
+      await expect(pool.query('SELECT $1 || $2 AS x', ['a'])).rejects.toMatchObject({
+        sqlState: '08P01',
+        unavailable: false,
+      });
+      await expect(pool.query('SELECT $1 || $2 AS x', ['a', 'b', 'c'])).rejects.toMatchObject({ sqlState: '08P01' });
+    });
+
+    test('refuses text with a NUL', async () => {
+      const insert = pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['cut\0here']);
+      await expect(insert).rejects.toMatchObject({ sqlState: '22021' });
+    });
+
+    test.each(['BEGIN', 'commit', ' /* now */ ROLLBACK', '-- now\nEND', 'START TRANSACTION'])(
+      'refuses %j in query()',
+      async (sql) => {
+        await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+        const connection = await pool.getConnection();
+        await expect(connection.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+        connection.release();
+      },
+    );
+
+    test('refuses an isolation level that it does not know, and has not begun then', async () => {
+      const connection = await pool.getConnection();
+      const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
+      await expect(begin).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+      await connection.beginTransaction({ isolation: 'repeatable read' });
+      await connection.commit();
+      connection.release();
+    });
+
+    test('does not write in a read-only transaction, and writes again after it', async () => {
+      const connection = await pool.getConnection({ readOnly: true });
+      await connection.beginTransaction({ readOnly: true });
+      await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject({ sqlState: '25006' });
+      await connection.rollback();
+      connection.release();
+      await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
+      expect(await bodies()).toEqual(['a']);
+    });
+
+    test('keeps savepoints through query()', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+      await connection.query('SAVEPOINT half');
+      await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['gone']);
+      await connection.query('ROLLBACK TO SAVEPOINT half');
+      await connection.query('RELEASE SAVEPOINT half');
+      await connection.commit();
+      connection.release();
+      expect(await bodies()).toEqual(['kept']);
+    });
+
+    test('refuses a second release, and the second borrower keeps what it borrowed', async () => {
+      const first = await pool.getConnection();
+      first.release();
+      const second = await pool.getConnection();
+      expect(() => first.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_RELEASED' }));
+      const third = pool.getConnection({ timeoutMs: 20 });
+      await expect(third).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      second.release();
+    });
+
+    test('refuses every use after the release', async () => {
+      const connection = await pool.getConnection();
+      connection.release();
+      const used = { code: 'AMBIT_TX_RELEASED' };
+      await expect(connection.query('SELECT 1')).rejects.toMatchObject(used);
+      await expect(connection.beginTransaction()).rejects.toMatchObject(used);
+      await expect(connection.commit()).rejects.toMatchObject(used);
+      await expect(connection.rollback()).rejects.toMatchObject(used);
+    });
+
+    test('gives up waiting for a connection after the acquire time-out, and leaks no place', async () => {
+      const first = await pool.getConnection();
+      const waiting = pool.getConnection({ timeoutMs: 20 });
+      expect(pool.size?.waiting).toBe(1);
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
+      first.release();
+      const next = await pool.getConnection({ timeoutMs: 20 });
+      next.release();
+      expect(pool.size).toMatchObject({ waiting: 0 });
+    });
+
+    test('stops waiting when the signal says so', async () => {
+      const first = await pool.getConnection();
+      const client = new AbortController();
+      const waiting = pool.getConnection({ signal: client.signal });
+      client.abort(new Error('the client is gone'));
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await expect(pool.getConnection({ signal: client.signal })).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      first.release();
+      (await pool.getConnection()).release();
+    });
+
+    test('serves those who wait in the order they came', async () => {
+      const first = await pool.getConnection();
+      const order: number[] = [];
+      const waiting = [1, 2, 3].map(async (number) => {
+        const connection = await pool.getConnection();
+        order.push(number);
+        connection.release();
+      });
+      first.release();
+      await Promise.all(waiting);
+      expect(order).toEqual([1, 2, 3]);
+    });
+
+    test('lets a failed statement spoil nothing for the next borrower', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
+      await connection.rollback();
+      connection.release();
+      expect(await bodies()).toEqual([]);
+    });
+
+    test('closes once those on loan are home, and lends nothing after that', async () => {
+      const connection = await pool.getConnection();
+      const closing = pool.close();
+      await expect(pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });
+      await expect(pool.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+      await closing;
+      expect(pool.close()).toBe(closing);
+    });
+  });
+});

@@ -1,0 +1,401 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  beginTransaction,
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  type TransactionError,
+} from '../src/index.js';
+import { createPostgresPool } from '../src/postgres/index.js';
+import { saysNothingStored } from '../src/faults.js';
+import type { TinyContainer } from './support/container.js';
+import { hasPostgres, openPostgres, type PostgresDatabase, postgresUrl } from './support/databases.js';
+import { openProxy } from './support/proxy.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
+  let database: PostgresDatabase;
+  let pool: IDatabasePool;
+  let request: TinyContainer;
+  let reported: TransactionError[];
+  const onError = (error: TransactionError): void => void reported.push(error);
+
+  beforeEach(async () => {
+    database = await openPostgres();
+    pool = database.pool({ max: 2 });
+    request = requestScope(pool);
+    reported = [];
+    await pool.query('CREATE TABLE orders (id int PRIMARY KEY DEFERRABLE, note text)');
+  });
+  afterEach(() => database.drop());
+
+  const stored = async (): Promise<number[]> => {
+    const { rows } = await database.admin.query<{ id: number }>('SELECT id FROM orders ORDER BY id');
+    return rows.map(({ id }) => id);
+  };
+  const pidOf = async (connection: IConnection): Promise<number> => {
+    const [row] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return row?.pid ?? 0;
+  };
+  /** Ends the backend, and waits until it has gone. */
+  const kill = async (pid: number): Promise<void> => {
+    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
+  };
+  /** Somebody else must look: the admin's own session may be the one that holds the lock. */
+  const waitsForLock = async (pid: number): Promise<void> => {
+    const observer = new Client({ connectionString: postgresUrl });
+    await observer.connect();
+    const sql = 'SELECT wait_event_type AS waits FROM pg_stat_activity WHERE pid = $1';
+    while ((await observer.query<{ waits: string }>(sql, [pid])).rows[0]?.waits !== 'Lock');
+    await observer.end();
+  };
+  /** Two connections at once prove that none was lost, and statements on them that they are alive and idle. */
+  async function expectPoolIntact(): Promise<void> {
+    const both = await Promise.all([pool.getConnection(), pool.getConnection()]);
+    for (const connection of both) {
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+    }
+    expect(openTransactionScopes(request)).toBe(0);
+  }
+
+  describe('when the backend is killed', () => {
+    test('before BEGIN', async () => {
+      const dying: IDatabasePool = {
+        query: pool.query.bind(pool),
+        close: pool.close.bind(pool),
+        getConnection: async (options) => {
+          const connection = await pool.getConnection(options);
+          await kill(await pidOf(connection));
+          return connection;
+        },
+      };
+      const begun = beginTransaction(requestScope(dying), { onError });
+      await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', unavailable: true });
+      await expectPoolIntact();
+    });
+
+    test('between BEGIN and the first statement', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      await kill(await pidOf(transaction.connection));
+      const insert = transaction.connection.query('INSERT INTO orders VALUES (1)');
+      await expect(insert).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', unavailable: true });
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', unavailable: true });
+      expect(await stored()).toEqual([]);
+      await expectPoolIntact();
+    });
+
+    test('during a statement', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      const pid = await pidOf(transaction.connection);
+      const slow = transaction.connection.query('SELECT pg_sleep(60)');
+      slow.catch(() => undefined);
+      await kill(pid);
+      await expect(slow).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '57P01' });
+      await transaction.rollback();
+      await expectPoolIntact();
+    });
+
+    test('between the last statement and COMMIT: the outcome is known only if the death was noticed in time', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      await transaction.connection.query('INSERT INTO orders VALUES (1)');
+      await kill(await pidOf(transaction.connection));
+      const code = expect.stringMatching(/^AMBIT_TX_(?:COMMIT_FAILED|OUTCOME_UNKNOWN)$/);
+      await expect(transaction.commit()).rejects.toMatchObject({ code, retryable: false, unavailable: true });
+      expect(transaction.state).toBe(transaction.error?.code === 'AMBIT_TX_COMMIT_FAILED' ? 'rolled back' : 'unknown');
+      expect(await stored()).toEqual([]);
+      await expectPoolIntact();
+    });
+
+    test('and that was noticed, COMMIT is not even sent, so nothing is stored for certain', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await kill(await pidOf(connection));
+      await connection.query('SELECT 1').catch(() => undefined);
+      const commit = connection.commit();
+      await expect(commit).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08003' });
+      expect(saysNothingStored(await commit.catch((error: unknown) => error))).toBe(true);
+      connection.release();
+      await expectPoolIntact();
+    });
+
+    test('between the last statement and ROLLBACK: rollback() does not reject', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      await transaction.connection.query('INSERT INTO orders VALUES (1)');
+      await kill(await pidOf(transaction.connection));
+      await transaction.rollback();
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+      expect(await stored()).toEqual([]);
+      await expectPoolIntact();
+    });
+
+    test('while it is idle in the pool: nobody notices', async () => {
+      const connection = await pool.getConnection();
+      const pid = await pidOf(connection);
+      connection.release();
+      await kill(pid);
+      await expectPoolIntact();
+      expect(pool.size).toMatchObject({ waiting: 0 });
+    });
+  });
+
+  describe('COMMIT', () => {
+    test('answered with ROLLBACK is an error', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('SELECT 1 / 0').catch(() => undefined);
+      await expect(connection.commit()).rejects.toMatchObject({
+        code: 'AMBIT_TX_COMMIT_FAILED',
+        sqlState: '40000',
+        retryable: false,
+      });
+      connection.release();
+      await expectPoolIntact();
+    });
+
+    test('refused by a deferred constraint stores nothing, and keeps the connection', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      const pid = await pidOf(transaction.connection);
+      await transaction.connection.query('SET CONSTRAINTS ALL DEFERRED');
+      await transaction.connection.query('INSERT INTO orders VALUES (1), (1)');
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '23505' });
+      expect(transaction.state).toBe('rolled back');
+      expect(await stored()).toEqual([]);
+      const again = await pool.getConnection();
+      expect(await pidOf(again)).toBe(pid);
+      again.release();
+    });
+
+    test('without a transaction is an error', async () => {
+      const connection = await pool.getConnection();
+      await expect(connection.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+      connection.release();
+    });
+
+    test.each([
+      { fault: 'before', rows: [] },
+      { fault: 'after', rows: [1] },
+      { fault: 'silence', rows: [1] },
+    ] as const)('whose answer is lost ($fault) has an unknown outcome', async ({ fault, rows }) => {
+      const { hostname, port } = new URL(postgresUrl);
+      const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+      const through = database.pool({
+        connectionString: database.url(proxy.port),
+        max: 1,
+        queryTimeoutMs: 100,
+        cancelGraceMs: 50,
+      });
+      const transaction = await beginTransaction(requestScope(through), { onError });
+      await transaction.connection.query('INSERT INTO orders VALUES (1)');
+      proxy.faultAt = (message) => (message.includes('COMMIT') ? fault : 'none');
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN', unavailable: true });
+      expect(await stored()).toEqual(rows);
+      expect(through.size).toMatchObject({ open: 0, waiting: 0 });
+      await through.query('SELECT 1');
+      await through.close();
+      await proxy.close();
+    });
+  });
+
+  describe('an abort', () => {
+    test('cancels the statement under way on the server, frees its locks, and destroys the connection', async () => {
+      await pool.query('INSERT INTO orders VALUES (1)');
+      await database.admin.query('BEGIN');
+      await database.admin.query('SELECT * FROM orders FOR UPDATE');
+      const client = new AbortController();
+      const transaction = await beginTransaction(request, { signal: client.signal, cancelAfterMs: 10, onError });
+      const pid = await pidOf(transaction.connection);
+      const blocked = transaction.connection.query("UPDATE orders SET note = 'x'");
+      blocked.catch(() => undefined);
+      await waitsForLock(pid);
+      client.abort(new Error('the client is gone'));
+      await expect(blocked).rejects.toMatchObject({ sqlState: '57014' });
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await database.admin.query('COMMIT');
+      await expectPoolIntact();
+      const again = await Promise.all([pool.getConnection(), pool.getConnection()]);
+      expect(await Promise.all(again.map(pidOf))).not.toContain(pid);
+      again.forEach((connection) => connection.release());
+    });
+
+    test('refuses the statements that wait behind it', async () => {
+      const client = new AbortController();
+      const transaction = await beginTransaction(request, { signal: client.signal, cancelAfterMs: 0, onError });
+      const slow = transaction.connection.query('SELECT pg_sleep(60)');
+      const next = transaction.connection.query('INSERT INTO orders VALUES (1)');
+      slow.catch(() => undefined);
+      next.catch(() => undefined);
+      client.abort();
+      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await transaction.rollback();
+      expect(await stored()).toEqual([]);
+      await expectPoolIntact();
+    });
+  });
+
+  describe('time-outs', () => {
+    test('end a statement that takes too long, and the connection is not lent again', async () => {
+      const impatient = database.pool({ max: 1, queryTimeoutMs: 50 });
+      await expect(impatient.query('SELECT pg_sleep(60)')).rejects.toMatchObject({
+        sqlState: '57014',
+        unavailable: true,
+      });
+      expect(impatient.size).toMatchObject({ open: 0 });
+      await expect(impatient.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    });
+
+    test('of the server end a statement and keep the connection', async () => {
+      const limited = database.pool({ max: 1, statementTimeoutMs: 50 });
+      await expect(limited.query('SELECT pg_sleep(60)')).rejects.toMatchObject({ sqlState: '57014' });
+      expect(limited.size).toMatchObject({ open: 1, idle: 1 });
+    });
+
+    test('end the wait for a server that accepts and never answers', async () => {
+      const server = createServer((socket) => void socket.on('error', () => undefined));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const deaf = createPostgresPool({ host: '127.0.0.1', port, connectTimeoutMs: 50, acquireTimeoutMs: 5000 });
+      await expect(deaf.query('SELECT 1')).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_FAILED',
+        unavailable: true,
+      });
+      const short = deaf.getConnection({ timeoutMs: 10 });
+      await expect(short).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
+      await deaf.close();
+      server.close();
+    });
+
+    test('end the wait of close() for connections that do not come home', async () => {
+      const connection = await pool.getConnection();
+      await pool.close();
+      expect(() => connection.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_RELEASED' }));
+    });
+  });
+
+  test('says unavailable when there is no server', async () => {
+    const nowhere = createPostgresPool({ host: '127.0.0.1', port: 1 });
+    await expect(nowhere.query('SELECT 1')).rejects.toMatchObject({
+      code: 'AMBIT_TX_ACQUIRE_FAILED',
+      unavailable: true,
+    });
+    await nowhere.close();
+  });
+
+  test.each([true, false])('runs statements again whose plan has changed (prepare: %s)', async (prepare) => {
+    const prepared = database.pool({ max: 1, prepare });
+    await prepared.query('SELECT * FROM orders WHERE id = $1', [1]);
+    await prepared.query('ALTER TABLE orders ADD COLUMN extra text');
+    // The server refuses the stale plan once; the connection that holds it is replaced.
+    await prepared.query('SELECT * FROM orders WHERE id = $1', [1]).catch(() => undefined);
+    await expect(prepared.query('SELECT * FROM orders WHERE id = $1', [1])).resolves.toEqual([]);
+  });
+
+  test.each([true, false])('names prepared statements only when asked to (prepare: %s)', async (prepare) => {
+    const one = database.pool({ max: 1, prepare });
+    await one.query('SELECT * FROM orders WHERE id = $1', [1]);
+    const names = await one.query<{ name: string }>('SELECT name FROM pg_prepared_statements WHERE statement LIKE $1', [
+      '%FROM orders%',
+    ]);
+    expect(names).toHaveLength(prepare ? 1 : 0);
+  });
+
+  test('destroys a connection that is given back during a statement', async () => {
+    const connection = await pool.getConnection();
+    const pid = await pidOf(connection);
+    const slow = connection.query('SELECT pg_sleep(60)');
+    const next = connection.query('INSERT INTO orders VALUES (1)');
+    slow.catch(() => undefined);
+    next.catch(() => undefined);
+    connection.release();
+    await expect(slow).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+    await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+    await kill(pid);
+    expect(await stored()).toEqual([]);
+    await expectPoolIntact();
+  });
+
+  test('warns of nothing when many statements are asked for at once', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    const connection = await pool.getConnection();
+    const results = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => connection.query('SELECT $1::int AS n', [index])),
+    );
+    connection.release();
+    await new Promise(setImmediate);
+    process.off('warning', onWarning);
+    expect(results.flat()).toEqual(Array.from({ length: 10 }, (_, n) => ({ n })));
+    expect(warnings).toEqual([]);
+  });
+
+  describe('runInTransaction()', () => {
+    test('runs again after a real serialisation failure, until both have counted', async () => {
+      await pool.query('INSERT INTO orders VALUES (1, 0)');
+      let attempts = 0;
+      const count = (): Promise<void> =>
+        runInTransaction(
+          request,
+          async (scope) => {
+            attempts += 1;
+            const connection = scope.resolve<IConnection>('IConnection');
+            const [row] = await connection.query<{ note: string }>('SELECT note FROM orders WHERE id = 1');
+            await connection.query('UPDATE orders SET note = $1 WHERE id = 1', [String(Number(row?.note) + 1)]);
+          },
+          { isolation: 'serializable', retries: 20, onError },
+        );
+      await Promise.all([count(), count(), count(), count()]);
+      expect(await pool.query('SELECT note FROM orders')).toEqual([{ note: '4' }]);
+      expect(attempts).toBeGreaterThan(4);
+      await expectPoolIntact();
+    });
+
+    test('runs again after a real deadlock', async () => {
+      await pool.query('INSERT INTO orders VALUES (1), (2)');
+      const seen: unknown[] = [];
+      let firstLocks = 0;
+      let bothLocked = (): void => undefined;
+      const locked = new Promise<void>((resolve) => (bothLocked = resolve));
+      const swap = (first: number, second: number): Promise<void> =>
+        runInTransaction(
+          request,
+          async (scope, { number }) => {
+            const connection = scope.resolve<IConnection>('IConnection');
+            const note = `${first}${second}`;
+            await connection.query("SET LOCAL deadlock_timeout = '10ms'");
+            await connection.query('UPDATE orders SET note = $1 WHERE id = $2', [note, first]);
+            firstLocks += 1;
+            if (firstLocks === 2) bothLocked();
+            if (number === 1) await locked;
+            await connection
+              .query('UPDATE orders SET note = $1 WHERE id = $2', [note, second])
+              .catch((error: unknown) => {
+                seen.push((error as TransactionError).sqlState);
+                throw error;
+              });
+          },
+          { onError },
+        );
+      await Promise.all([swap(1, 2), swap(2, 1)]);
+      expect(seen).toEqual(['40P01']);
+      const notes = await pool.query<{ note: string }>('SELECT DISTINCT note FROM orders');
+      expect(notes).toHaveLength(1);
+      await expectPoolIntact();
+    });
+
+    test('repairs a failed statement with a savepoint', async () => {
+      await runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await connection.query('INSERT INTO orders VALUES (1)');
+        const twice = runInTransaction(scope, () => connection.query('INSERT INTO orders VALUES (1)'));
+        await expect(twice).rejects.toMatchObject({ sqlState: '23505' });
+        await connection.query('INSERT INTO orders VALUES (2)');
+      });
+      expect(await stored()).toEqual([1, 2]);
+    });
+  });
+});

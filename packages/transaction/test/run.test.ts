@@ -1,0 +1,240 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type IConnection, runInTransaction, type RunOptions, TransactionError, type Work } from '../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+const fine: FakeFault = { ms: 0, kind: 'none' };
+
+describe('runInTransaction()', () => {
+  let clock: SimulatedClock;
+  let faultsOf: Partial<Record<FaultPoint, FakeFault[]>>;
+  let pool: FakePool;
+  let request: TinyContainer;
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    faultsOf = {};
+    pool = new FakePool({ max: 1, clock, faultAt: (point) => faultsOf[point]?.shift() ?? fine });
+    request = requestScope(pool);
+  });
+
+  const conflict: FakeFault = { ms: 1, kind: 'conflict' };
+  const connectionOf = (scope: { resolve<T>(key: string): T }): IConnection =>
+    scope.resolve<IConnection>('IConnection');
+
+  async function run<T>(work: Work<T>, options: RunOptions = {}): Promise<T> {
+    const promise = runInTransaction(request, work, { clock, onError: () => undefined, ...options });
+    promise.catch(() => undefined);
+    await clock.run();
+    expect(pool.out).toBe(0);
+    expect(pool.violations).toEqual([]);
+    expect(openTransactionScopes(request)).toBe(0);
+    return promise;
+  }
+
+  const insert: Work<number> = async (scope, { number }) => {
+    await connectionOf(scope).query(`INSERT ${number}`);
+    return number;
+  };
+
+  test('commits and gives what the work gave', async () => {
+    await expect(run(insert)).resolves.toBe(1);
+    expect(pool.stored).toEqual(['INSERT 1']);
+  });
+
+  test('rolls back and throws what the work threw', async () => {
+    const failure = new Error('out of stock');
+    const work = run(async (scope) => {
+      await connectionOf(scope).query('INSERT');
+      throw failure;
+    });
+    await expect(work).rejects.toBe(failure);
+    expect(pool.stored).toEqual([]);
+  });
+
+  test.each(['begin', 'query', 'commit'] as const)(
+    'runs again, in a fresh scope, after a conflict at %s',
+    async (point) => {
+      faultsOf[point] = [conflict, conflict];
+      const scopes = new Set<unknown>();
+      const attempt = await run((scope, options) => {
+        scopes.add(scope);
+        return insert(scope, options);
+      });
+      expect(attempt).toBe(3);
+      expect(scopes.size).toBe(point === 'begin' ? 1 : 3);
+      expect(pool.stored).toEqual(['INSERT 3']);
+    },
+  );
+
+  test('sees a conflict behind the error that the work made of it', async () => {
+    faultsOf.query = [conflict];
+    const attempt = run(async (scope, options) => {
+      try {
+        return await insert(scope, options);
+      } catch (error) {
+        throw new Error('could not place the order', { cause: error });
+      }
+    });
+    await expect(attempt).resolves.toBe(2);
+  });
+
+  test('gives up after so many retries, with the last error', async () => {
+    faultsOf.commit = [conflict, conflict, conflict];
+    await expect(run(insert, { retries: 2 })).rejects.toMatchObject({
+      code: 'AMBIT_TX_COMMIT_FAILED',
+      retryable: true,
+    });
+    expect(pool.stored).toEqual([]);
+  });
+
+  test.each(['refused', 'lost', 'lost after'] as const)(
+    'does not run again after another failure: %s',
+    async (kind) => {
+      let runs = 0;
+      faultsOf.query = [{ ms: 1, kind }];
+      const work = run((scope, options) => {
+        runs += 1;
+        return insert(scope, options);
+      });
+      await expect(work).rejects.toThrow(kind === 'refused' ? 'refused' : 'died');
+      expect(runs).toBe(1);
+    },
+  );
+
+  test('never runs again when the outcome is unknown', async () => {
+    faultsOf.commit = [{ ms: 1, kind: 'lost after' }];
+    await expect(run(insert)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+    expect(pool.stored).toEqual(['INSERT 1']);
+  });
+
+  test('pauses longer and longer between attempts', async () => {
+    faultsOf.commit = [conflict, conflict, conflict];
+    const starts: number[] = [];
+    await run(
+      (scope, options) => {
+        starts.push(clock.now());
+        return insert(scope, options);
+      },
+      { backoffMs: 100 },
+    );
+    const pauses = starts.slice(1).map((start, index) => start - (starts[index] ?? 0) - 1);
+    pauses.forEach((pause, index) => expect(pause).toBeLessThanOrEqual(100 * 2 ** index));
+    expect(Math.max(...pauses)).toBeGreaterThan(0);
+  });
+
+  test('starts no attempt after the deadline', async () => {
+    faultsOf.commit = Array.from({ length: 50 }, () => conflict);
+    const work = run(insert, { retries: 50, backoffMs: 1000, timeoutMs: 3000 });
+    await expect(work).rejects.toMatchObject({
+      code: 'AMBIT_TX_TIMEOUT',
+      retryable: false,
+      cause: expect.any(TransactionError),
+    });
+    expect(clock.now()).toBeLessThanOrEqual(3000);
+  });
+
+  test('leaves work behind that does not come to an end', async () => {
+    const work = run(() => new Promise(() => undefined), { timeoutMs: 1000 });
+    await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+  });
+
+  test('stops when the client is gone: in the work and between attempts', async () => {
+    const inWork = new AbortController();
+    clock.setTimer(() => inWork.abort(), 10);
+    const stuck = run(() => new Promise(() => undefined), { signal: inWork.signal });
+    await expect(stuck).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+
+    const inPause = new AbortController();
+    faultsOf.commit = [conflict];
+    clock.setTimer(() => inPause.abort(), 5);
+    const paused = run(insert, { signal: inPause.signal, backoffMs: 1_000_000 });
+    await expect(paused).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+  });
+
+  test('tells the work when its attempt can no longer commit', async () => {
+    const told = new Promise<unknown>((resolve) => {
+      const waiting: Work<never> = (_scope, { signal }) =>
+        new Promise(() => signal.addEventListener('abort', () => resolve(signal.reason)));
+      run(waiting, { timeoutMs: 100 }).catch(() => undefined);
+    });
+    await expect(told).resolves.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+  });
+
+  describe('inside of a transaction scope', () => {
+    test('is a savepoint: what it did is undone alone', async () => {
+      await run(async (scope) => {
+        const connection = connectionOf(scope);
+        await connection.query('INSERT order');
+        const failing = runInTransaction(scope, async () => {
+          await connection.query('INSERT gift');
+          throw new Error('no gifts left');
+        });
+        await expect(failing).rejects.toThrow('no gifts left');
+        await runInTransaction(scope, () => connection.query('INSERT bill'));
+      });
+      expect(pool.stored).toEqual(['INSERT order', 'INSERT bill']);
+    });
+
+    test('repairs a transaction in which its statement failed', async () => {
+      await run(async (scope) => {
+        const connection = connectionOf(scope);
+        await connection.query('INSERT order');
+        faultsOf.query = [fine, { ms: 1, kind: 'refused' }];
+        await runInTransaction(scope, () => connection.query('INSERT gift')).catch(() => undefined);
+        await connection.query('INSERT bill');
+      });
+      expect(pool.stored).toEqual(['INSERT order', 'INSERT bill']);
+    });
+
+    test('nests as deep as one likes, and from a scope below', async () => {
+      await run(async (scope) => {
+        const connection = connectionOf(scope);
+        await runInTransaction(scope.createScope({ tags: ['part'] }), async (inner) => {
+          await connection.query('INSERT 1');
+          const deep = runInTransaction(inner, async () => {
+            await connection.query('INSERT 2');
+            throw new Error('undo the second');
+          });
+          await deep.catch(() => undefined);
+        });
+      });
+      expect(pool.stored).toEqual(['INSERT 1']);
+    });
+
+    test('refuses terms that the transaction around it does not have', async () => {
+      const work = run((scope) => runInTransaction(scope, insert, { isolation: 'serializable' }), {
+        isolation: 'read committed',
+      });
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      const same = run((scope) => runInTransaction(scope, insert, { readOnly: true }), { readOnly: true });
+      await expect(same).resolves.toBe(1);
+    });
+
+    test('refuses to overlap with another, and stores nothing then', async () => {
+      const work = run(async (scope) => {
+        const slow = runInTransaction(scope, async () => {
+          await connectionOf(scope).query('INSERT slow');
+          await clock.sleep(10);
+          await connectionOf(scope).query('INSERT slower');
+        });
+        const quick = runInTransaction(scope, () => connectionOf(scope).query('INSERT quick'));
+        await Promise.all([slow, quick]);
+      });
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      expect(pool.stored).toEqual([]);
+    });
+
+    test('rolls back a transaction that ends while it is at work', async () => {
+      const work = run(async (scope) => {
+        await runInTransaction(scope, async () => {
+          await connectionOf(scope).query('INSERT half');
+          await connectionOf(scope).commit();
+        });
+      });
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: { code: 'AMBIT_TX_NESTED' } });
+      expect(pool.stored).toEqual([]);
+    });
+  });
+});

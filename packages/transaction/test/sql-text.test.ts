@@ -1,0 +1,97 @@
+import { array, assert, integer, oneof, property, string } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isRollbackTo, isTransactionControl } from '../src/control-statements.js';
+import { splitStatements } from '../src/index.js';
+import { numberedParameters } from '../src/sql-text.js';
+
+describe('numberedParameters()', () => {
+  test.each([
+    ['SELECT $1, $2', 'SELECT ?1, ?2', 2],
+    ['SELECT $2, $1, $2', 'SELECT ?2, ?1, ?2', 2],
+    ['SELECT $10', 'SELECT ?10', 10],
+    ["SELECT '$1', $1", "SELECT '$1', ?1", 1],
+    ["SELECT 'it''s $1', $1", "SELECT 'it''s $1', ?1", 1],
+    ['SELECT "$1", `$2`, [$3]', 'SELECT "$1", `$2`, [$3]', 0],
+    ['SELECT 1 -- $1\n, $1', 'SELECT 1 -- $1\n, ?1', 1],
+    ['SELECT /* $1 */ $1', 'SELECT /* $1 */ ?1', 1],
+    ['SELECT a$1 FROM t', 'SELECT a$1 FROM t', 0],
+    ['SELECT 1', 'SELECT 1', 0],
+    ["SELECT 'open $1", "SELECT 'open ?1", 1],
+  ])('of %j', (sql, text, count) => {
+    expect(numberedParameters(sql)).toEqual({ text, count });
+  });
+
+  test('touches nothing that is quoted or a comment, and everything else', () => {
+    const inert = oneof(
+      string().map((text) => `'${text.replaceAll("'", "''")}'`),
+      string().map((text) => `"${text.replaceAll('"', '""')}"`),
+      string().map((text) => `--${text.replaceAll('\n', ' ')}\n`),
+      string().map((text) => `/*${text.replaceAll('*/', '')}*/`),
+    );
+    const live = integer({ min: 1, max: 99 }).map((n) => `$${n}`);
+    assert(
+      property(array(oneof(inert, live)), (parts) => {
+        const expected = parts.map((part) => (/^\$\d+$/.test(part) ? part.replace('$', '?') : part));
+        expect(numberedParameters(parts.join(' ')).text).toBe(expected.join(' '));
+      }),
+    );
+  });
+
+  test('takes no longer than the text is long', () => {
+    for (const piece of [' ', "'", '"', '/*', '--', '$a$', '[', 'a', '$1 ']) {
+      const start = performance.now();
+      numberedParameters(piece.repeat(20_000));
+      isTransactionControl(piece.repeat(20_000));
+      expect(performance.now() - start, `of many ${piece}`).toBeLessThan(1000);
+    }
+  });
+});
+
+describe('splitStatements()', () => {
+  test.each<[string, string[]]>([
+    ['', []],
+    [' ; -- nothing\n ;', []],
+    ['SELECT 1', ['SELECT 1']],
+    ['SELECT 1; SELECT 2;', ['SELECT 1', 'SELECT 2']],
+    ["SELECT ';'; SELECT 2 -- ;", ["SELECT ';'", 'SELECT 2 -- ;']],
+    ['CREATE FUNCTION f() AS $$ a; b; $$; SELECT 2', ['CREATE FUNCTION f() AS $$ a; b; $$', 'SELECT 2']],
+    ['DO $body$ a; $$ b; $$ $body$; SELECT 2', ['DO $body$ a; $$ b; $$ $body$', 'SELECT 2']],
+    [
+      'CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END; SELECT 4',
+      ['CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END', 'SELECT 4'],
+    ],
+  ])('of %j', (script, statements) => {
+    expect(splitStatements(script)).toEqual(statements);
+  });
+});
+
+describe('statements that control transactions', () => {
+  test.each([
+    'BEGIN',
+    'begin immediate',
+    'COMMIT',
+    'End',
+    'ABORT',
+    'ROLLBACK',
+    'START  TRANSACTION',
+    "PREPARE TRANSACTION 'x'",
+    '/* a */--b\nCOMMIT',
+  ])('are recognised: %j', (sql) => expect(isTransactionControl(sql)).toBe(true));
+
+  test.each([
+    'SELECT 1',
+    'SAVEPOINT a',
+    'RELEASE a',
+    'ROLLBACK TO a',
+    'rollback transaction to savepoint a',
+    'ending',
+    'PREPARE x AS SELECT 1',
+    '/* COMMIT',
+    '-- COMMIT',
+    '',
+  ])('are not confused with %j', (sql) => expect(isTransactionControl(sql)).toBe(false));
+
+  test.each(['ROLLBACK TO a', ' ROLLBACK WORK TO SAVEPOINT a'])('are told from repairs: %j', (sql) => {
+    expect(isRollbackTo(sql)).toBe(true);
+  });
+});

@@ -1,0 +1,240 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { createSqlitePool } from '../src/sqlite/index.js';
+import { openSqlite } from './support/databases.js';
+import { requestScope } from './support/requests.js';
+
+describe('transactions on SQLite', () => {
+  let database: Awaited<ReturnType<typeof openSqlite>>;
+  let pool: IDatabasePool;
+
+  beforeEach(async () => {
+    database = await openSqlite();
+    pool = database.pool();
+    await pool.query('CREATE TABLE stock (product TEXT PRIMARY KEY, level INTEGER NOT NULL)');
+    await pool.query("INSERT INTO stock VALUES ('apple', 0)");
+  });
+  afterEach(() => database.drop());
+
+  const level = async (): Promise<unknown> => (await pool.query('SELECT level FROM stock'))[0]?.['level'];
+  const addOne = async (connection: IConnection): Promise<void> => {
+    const [row] = await connection.query<{ level: number }>('SELECT level FROM stock');
+    await connection.query('UPDATE stock SET level = $1', [(row?.level ?? 0) + 1]);
+  };
+
+  test('opens the file durable, with foreign keys, and with readers beside the writer', async () => {
+    const connection = await pool.getConnection();
+    expect(await connection.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    expect(await connection.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+    expect(await connection.query('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
+    connection.release();
+  });
+
+  test('reads without waiting for the writer, and sees what is committed only', async () => {
+    const writer = await pool.getConnection();
+    await writer.beginTransaction();
+    await writer.query('UPDATE stock SET level = 7');
+    expect(await level()).toBe(0);
+    await writer.commit();
+    expect(await level()).toBe(7);
+    writer.release();
+  });
+
+  test('gives a read-only transaction one snapshot, beside a writer', async () => {
+    const reader = await pool.getConnection({ readOnly: true });
+    await reader.beginTransaction({ readOnly: true });
+    expect(await reader.query('SELECT level FROM stock')).toEqual([{ level: 0 }]);
+    await pool.query('UPDATE stock SET level = 7');
+    expect(await reader.query('SELECT level FROM stock')).toEqual([{ level: 0 }]);
+    await reader.commit();
+    reader.release();
+    expect(await level()).toBe(7);
+  });
+
+  test('does not let a reader begin to write', async () => {
+    const reader = await pool.getConnection({ readOnly: true });
+    await expect(reader.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    reader.release();
+  });
+
+  test('counts right when many transactions read and then write', async () => {
+    const request = requestScope(pool);
+    const work = (): Promise<void> =>
+      runInTransaction(request, (scope) => addOne(scope.resolve<IConnection>('IConnection')));
+    await Promise.all(Array.from({ length: 50 }, work));
+    expect(await level()).toBe(50);
+  });
+
+  test('writes through query() wait their turn too', async () => {
+    const writer = await pool.getConnection();
+    await writer.beginTransaction();
+    await writer.query('UPDATE stock SET level = 7');
+    const write = pool.query('UPDATE stock SET level = level + 1 RETURNING level');
+    await writer.commit();
+    writer.release();
+    expect(await write).toEqual([{ level: 8 }]);
+  });
+
+  test.each([
+    { given: true, stored: 1 },
+    { given: 5, stored: 5 },
+    { given: 1.5, stored: 1.5 },
+    { given: 2n ** 40n, stored: 2 ** 40 },
+    { given: null, stored: null },
+    { given: undefined, stored: null },
+    { given: new Date(0), stored: '1970-01-01T00:00:00.000Z' },
+    { given: Buffer.from([1, 0, 2]), stored: Buffer.from([1, 0, 2]) },
+    { given: '\u{1f34f} apple', stored: '\u{1f34f} apple' },
+  ])('stores $given as $stored', async ({ given, stored }) => {
+    await pool.query('CREATE TABLE things (thing)');
+    await pool.query('INSERT INTO things VALUES ($1)', [given]);
+    expect(await pool.query('SELECT thing FROM things')).toEqual([{ thing: stored }]);
+  });
+
+  test('stores whole numbers as INTEGER', async () => {
+    expect(await pool.query('SELECT typeof($1) AS five, typeof($2) AS half', [5, 0.5])).toEqual([
+      { five: 'integer', half: 'real' },
+    ]);
+  });
+
+  test.each([[Number.NaN], [2n ** 63n], [{}], [[1]], [Symbol('s')], [new Date(Number.NaN)], ['a\0b']])(
+    'refuses %s as a parameter',
+    async (value) => {
+      const code = 'AMBIT_TX_PARAMETER';
+      await expect(pool.query('SELECT $1 AS x', [value])).rejects.toMatchObject({ code });
+    },
+  );
+
+  test.each([
+    ["INSERT INTO stock VALUES ('apple', 1)", '23505'],
+    ["INSERT INTO stock VALUES ('pear', NULL)", '23502'],
+    ['SELECT * FROM no_such_table', '42000'],
+    ['', '42000'],
+    ['SELECT 1; SELECT 2', '42601'],
+  ])('says of %j what went wrong', async (sql, sqlState) => {
+    await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState });
+  });
+
+  test('says at once that a file cannot be opened', () => {
+    const open = (): unknown => createSqlitePool({ path: '/no/such/folder/test.db' });
+    expect(open).toThrow(
+      expect.objectContaining({ code: 'AMBIT_TX_ACQUIRE_FAILED', message: expect.stringContaining('/no/such/folder') }),
+    );
+  });
+
+  test.each([{ path: '' }, { path: ':memory:', maxReaders: 0 }, { path: ':memory:', acquireTimeoutMs: -1 }])(
+    'refuses the options %j',
+    (options) => {
+      expect(() => createSqlitePool(options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    },
+  );
+
+  test('keeps working with more statements than it keeps prepared', async () => {
+    for (let n = 0; n < 500; n += 1) expect(await pool.query(`SELECT ${n} AS n`)).toEqual([{ n }]);
+  });
+
+  test('sees a column that was added after a statement was prepared', async () => {
+    await pool.query('SELECT * FROM stock');
+    await pool.query("ALTER TABLE stock ADD COLUMN place TEXT DEFAULT 'shelf'");
+    expect(await pool.query('SELECT * FROM stock')).toEqual([{ product: 'apple', level: 0, place: 'shelf' }]);
+  });
+
+  describe('beside another process', () => {
+    let other: ChildProcess;
+    const tell = async (sql: string): Promise<void> => {
+      other.send(sql);
+      await once(other, 'message');
+    };
+
+    beforeEach(async () => {
+      other = fork(fileURLToPath(new URL('support/other-process.mjs', import.meta.url)), [database.path]);
+      await once(other, 'message');
+    });
+    afterEach(async () => {
+      other.kill();
+      await once(other, 'exit');
+    });
+
+    test('waits for its transaction without blocking the event loop', async () => {
+      await tell('BEGIN IMMEDIATE');
+      const connection = await pool.getConnection();
+      const delay = monitorEventLoopDelay({ resolution: 5 });
+      delay.enable();
+      const begun = connection.beginTransaction();
+      await tell('UPDATE stock SET level = 5');
+      await tell('COMMIT');
+      await begun;
+      delay.disable();
+      await addOne(connection);
+      await connection.commit();
+      connection.release();
+      expect(await level()).toBe(6);
+      expect(delay.max / 1e6).toBeLessThan(1000);
+    });
+
+    test('gives up after the acquire time-out, and says that it may be tried again', async () => {
+      await tell('BEGIN IMMEDIATE');
+      const busy = { code: 'AMBIT_TX_BUSY', retryable: true, unavailable: true };
+      const impatient = database.pool({ acquireTimeoutMs: 50 });
+      await expect(beginTransaction(requestScope(impatient))).rejects.toMatchObject(busy);
+      await expect(impatient.query('UPDATE stock SET level = 1')).rejects.toMatchObject(busy);
+      expect(await level()).toBe(0);
+      await tell('COMMIT');
+      await impatient.query('UPDATE stock SET level = 1');
+    });
+
+    test('runs the work again until the other is done', async () => {
+      await tell('BEGIN IMMEDIATE');
+      const impatient = database.pool({ acquireTimeoutMs: 0 });
+      let third = (): void => undefined;
+      const thirdAttempt = new Promise<void>((resolve) => (third = resolve));
+      let attempts = 0;
+      const counting: IDatabasePool = {
+        query: impatient.query.bind(impatient),
+        close: impatient.close.bind(impatient),
+        getConnection: (options) => {
+          attempts += 1;
+          if (attempts === 3) third();
+          return impatient.getConnection(options);
+        },
+      };
+      const work = runInTransaction(
+        requestScope(counting),
+        (scope) => addOne(scope.resolve<IConnection>('IConnection')),
+        { retries: 1000, backoffMs: 1, acquireTimeoutMs: 0 },
+      );
+      await thirdAttempt;
+      await tell('COMMIT');
+      await work;
+      expect(await level()).toBe(1);
+    });
+
+    test('stops waiting when the client is gone', async () => {
+      await tell('BEGIN IMMEDIATE');
+      const client = new AbortController();
+      const begun = beginTransaction(requestScope(pool), { signal: client.signal, cancelAfterMs: 0 });
+      begun.catch(() => undefined);
+      await new Promise(setImmediate);
+      client.abort();
+      await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await tell('COMMIT');
+      expect(pool.size).toMatchObject({ waiting: 0 });
+      await pool.query('UPDATE stock SET level = 1');
+    });
+
+    test('loses nothing when both write', async () => {
+      const mine = Promise.all(
+        Array.from({ length: 100 }, () =>
+          runInTransaction(requestScope(pool), (scope) => addOne(scope.resolve<IConnection>('IConnection'))),
+        ),
+      );
+      for (let n = 0; n < 100; n += 1) await tell('UPDATE stock SET level = level + 1');
+      await mine;
+      expect(await level()).toBe(200);
+    });
+  });
+});

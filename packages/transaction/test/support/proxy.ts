@@ -1,0 +1,59 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** What the proxy does with one message of the client: let it through, or break the line around it. */
+type Fault =
+  | 'none'
+  /** The line breaks before the server sees the message. */
+  | 'before'
+  /** The server acts on the message, and its answer is lost with the line. */
+  | 'after'
+  /** The server acts on the message, and nothing ever comes back, but the line stays up. */
+  | 'silence';
+
+export interface FaultyProxy {
+  readonly port: number;
+  /** Decides on each message that a client sends. */
+  faultAt: (message: string) => Fault;
+  close(): Promise<void>;
+}
+
+/** Stands between a pool and PostgreSQL, and breaks the line where a test says so. */
+export async function openProxy(target: { host: string; port: number }): Promise<FaultyProxy> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(target.port, target.host);
+    let mute = false;
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on('data', (chunk) => {
+      const fault = proxy.faultAt(chunk.toString('latin1'));
+      if (fault === 'before') {
+        client.destroy();
+        return;
+      }
+      if (fault === 'after' || fault === 'silence') mute = true;
+      if (fault === 'after') upstream.once('data', () => client.destroy());
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk) => {
+      if (!mute) client.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy: FaultyProxy = {
+    port: (server.address() as AddressInfo).port,
+    faultAt: () => 'none',
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return proxy;
+}

@@ -1,0 +1,237 @@
+import type { IContainer } from '@ambit/container';
+import {
+  beginTransaction,
+  type IConnection,
+  runInTransaction,
+  type Transaction,
+  TransactionError,
+  transactionOf,
+} from '../../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, seededRandom, SimulatedClock } from '../../src/testing/index.js';
+import { TinyContainer } from './container.js';
+
+/** How an end was reported to whoever asked for the work. */
+type Report = 'acknowledged' | 'failed' | 'unknown';
+
+/** Plays the life that `seed` stands for and returns what went against the promises: nothing, it is hoped. */
+export async function simulate(seed: number): Promise<string[]> {
+  return new Simulation(seed).play();
+}
+
+/** Set when the simulation itself made the end of a scope slow or fail. */
+interface Unruly {
+  is: boolean;
+}
+
+function isPending({ state }: Transaction): boolean {
+  return state === 'acquired' || state === 'open';
+}
+
+class Simulation {
+  readonly #random: () => number;
+  readonly #clock: SimulatedClock;
+  readonly #pool: FakePool;
+  readonly #app: TinyContainer;
+  readonly #broken: string[] = [];
+  readonly #reports = new Map<string, Report>();
+  readonly #transactions: { readonly transaction: Transaction; readonly mark: string }[] = [];
+  readonly #faultRate: number;
+  #unsettled = 0;
+  #marks = 0;
+
+  constructor(seed: number) {
+    this.#random = seededRandom(seed);
+    this.#clock = new SimulatedClock(this.#random);
+    this.#faultRate = this.#chance(0.2) ? 0 : 0.15;
+    this.#pool = new FakePool({
+      max: 1 + this.#below(2),
+      acquireTimeoutMs: 500,
+      clock: this.#clock,
+      faultAt: (point) => this.#faultAt(point),
+    });
+    this.#app = new TinyContainer({ defers: this.#chance(0.7) });
+    this.#app.register('IDatabasePool', () => this.#pool);
+  }
+
+  async play(): Promise<string[]> {
+    const requests = 1 + this.#below(3);
+    const ends = Array.from({ length: requests }, () => this.#request());
+    await this.#clock.run();
+    this.#expect(this.#unsettled === 0, `${this.#unsettled} pieces of work never settled`);
+    this.#expect(this.#pool.out === 0, `${this.#pool.out} connections are out`);
+    for (const scope of this.#app.open) {
+      if (scope.tags.includes('transaction')) this.#broken.push('a transaction scope is open');
+      if (scope.disposals > 1) this.#broken.push('a scope was disposed twice');
+    }
+    this.#broken.push(...this.#pool.violations);
+    this.#compareWithStored();
+    await Promise.all(this.#unsettled > 0 ? [] : ends);
+    return this.#broken;
+  }
+
+  async #request(): Promise<void> {
+    const scope = this.#app.createScope({ tags: ['request'] });
+    const client = new AbortController();
+    if (this.#chance(0.3)) this.#later(() => client.abort(new Error('the client is gone')));
+    if (this.#chance(0.2)) this.#later(() => void this.#disposeFromTheSide(scope));
+    const unruly = { is: false };
+    const options = {
+      signal: client.signal,
+      clock: this.#clock,
+      timeoutMs: this.#chance(0.2) ? this.#below(200) : 5000,
+      endTimeoutMs: 300,
+      cancelAfterMs: this.#below(50),
+      onError: (error: TransactionError) => this.#onError(error, unruly),
+    };
+    this.#unsettled += 1;
+    const mark = `m${(this.#marks += 1)}`;
+    const work = this.#chance(0.5)
+      ? this.#byHand(scope, mark, unruly, options)
+      : this.#run(scope, mark, unruly, options);
+    this.#reports.set(mark, await this.#reportOf(work));
+    this.#unsettled -= 1;
+    this.#expectNoScopeLeft(scope);
+    await scope.dispose().catch(() => undefined);
+  }
+
+  async #reportOf(work: Promise<void>): Promise<Report> {
+    try {
+      await work;
+      return 'acknowledged';
+    } catch (error) {
+      return error instanceof TransactionError && error.code === 'AMBIT_TX_OUTCOME_UNKNOWN' ? 'unknown' : 'failed';
+    }
+  }
+
+  async #run(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
+    await runInTransaction(
+      scope,
+      async (inner) => {
+        const transaction = transactionOf(inner);
+        if (transaction) this.#meddle(transaction, mark, unruly);
+        await this.#work(inner, mark);
+      },
+      { ...options, retries: this.#below(3) },
+    );
+  }
+
+  async #byHand(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
+    const transaction = await beginTransaction(scope, options);
+    if (transaction.state !== 'open') this.#broken.push(`${mark} began and is ${transaction.state}`);
+    this.#meddle(transaction, mark, unruly);
+    try {
+      await this.#work(transaction.scope, mark);
+    } catch (error) {
+      await this.#neverRejects(transaction.rollback(error));
+      throw error;
+    }
+    const handle = transaction.connection;
+    await (this.#chance(0.2) ? handle.commit() : transaction.commit());
+  }
+
+  /** Queries, some unawaited, some caught, some nested, and now and then a plain failure. */
+  async #work(scope: IContainer, mark: string): Promise<void> {
+    const connection = scope.resolve<IConnection>('IConnection');
+    for (let steps = 1 + this.#below(3); steps > 0; steps -= 1) {
+      const query = connection.query(mark);
+      if (this.#chance(0.25)) query.catch(() => undefined);
+      else await (this.#chance(0.15) ? query.catch(() => undefined) : query);
+      if (this.#chance(0.2)) await this.#nest(scope, connection);
+      if (this.#chance(0.2)) await this.#clock.sleep(this.#below(100));
+    }
+    if (this.#chance(0.15)) throw new Error('the handler failed');
+  }
+
+  async #nest(scope: IContainer, connection: IConnection): Promise<void> {
+    const undone = this.#chance(0.3);
+    const nested = runInTransaction(scope, async () => {
+      await connection.query(undone ? 'undone' : 'nested');
+      if (undone) throw new Error('the nested part failed');
+    });
+    await (undone || this.#chance(0.5) ? nested.catch(() => undefined) : nested);
+  }
+
+  /** Everything that can end a transaction from the side, at any time. */
+  #meddle(transaction: Transaction, mark: string, unruly: Unruly): void {
+    this.#transactions.push({ transaction, mark });
+    const owner = transaction.scope as TinyContainer;
+    const changedMind = new Error('changed my mind');
+    if (this.#chance(0.1)) this.#later(() => void this.#neverRejects(transaction.rollback(changedMind)));
+    if (this.#chance(0.1)) this.#later(() => void transaction.commit().catch(() => undefined));
+    if (this.#chance(0.1)) this.#later(() => void this.#disposeFromTheSide(owner));
+    if (this.#chance(0.05)) this.#later(() => void transaction.connection.rollback().catch(() => undefined));
+    if (!this.#chance(0.2)) return;
+    unruly.is = true;
+    if (this.#chance(0.3)) owner.owns(() => this.#clock.sleep(this.#below(400)));
+    if (this.#chance(0.3)) owner.owns(() => Promise.reject(new Error('an instance did not end well')));
+    if (this.#chance(0.3)) owner.owns(() => transaction.connection.commit());
+    if (this.#chance(0.3)) owner.owns(() => transaction.connection.query('from a dispose'));
+    if (this.#chance(0.3)) owner.owns(() => transaction.rollback());
+  }
+
+  async #disposeFromTheSide(scope: TinyContainer): Promise<void> {
+    await scope.dispose().catch(() => undefined);
+    for (const { transaction, mark } of this.#transactions) {
+      const within = transaction.scope === scope || (transaction.scope as TinyContainer).parent === scope;
+      if (within && isPending(transaction)) this.#broken.push(`${mark} outlived its scope`);
+    }
+  }
+
+  #onError(error: TransactionError, unruly: Unruly): void {
+    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !unruly.is) this.#broken.push(error.message);
+  }
+
+  #expectNoScopeLeft(request: TinyContainer): void {
+    for (const scope of this.#app.open) {
+      this.#expect(scope.parent !== request || scope.disposals === 1, `a scope was disposed ${scope.disposals} times`);
+    }
+  }
+
+  #compareWithStored(): void {
+    if (this.#pool.stored.includes('undone')) this.#broken.push('what a nested run undid was stored');
+    for (const { transaction, mark } of this.#transactions) {
+      if (isPending(transaction)) this.#broken.push(`${mark} is ${transaction.state}`);
+      transaction.connection.query('late').then(
+        () => this.#broken.push('a query was answered after the end'),
+        () => undefined,
+      );
+    }
+    for (const [mark, report] of this.#reports) {
+      const stored = this.#pool.stored.includes(mark);
+      const states = this.#transactions.filter((one) => one.mark === mark).map(({ transaction }) => transaction.state);
+      const committed = states.includes('committed');
+      this.#expect(report !== 'acknowledged' || (stored && committed), `${mark} was acknowledged, not stored`);
+      this.#expect(!committed || stored, `${mark} is committed, not stored`);
+      this.#expect(!stored || committed || states.includes('unknown'), `${mark} was stored, not committed`);
+      this.#expect(states.filter((state) => state !== 'rolled back').length <= 1, `${mark} was done twice`);
+    }
+  }
+
+  #expect(holds: boolean, otherwise: string): void {
+    if (!holds) this.#broken.push(otherwise);
+  }
+
+  #faultAt(point: FaultPoint): FakeFault {
+    const ms = this.#chance(0.8) ? this.#below(20) : this.#below(600);
+    if (!this.#chance(this.#faultRate)) return { ms, kind: 'none' };
+    const kinds = ['refused', 'conflict', 'lost', 'lost after', 'never'] as const;
+    const kind = kinds[this.#below(kinds.length)] ?? 'none';
+    return { ms, kind: point === 'acquire' && kind === 'never' ? 'lost' : kind };
+  }
+
+  async #neverRejects(rollback: Promise<void>): Promise<void> {
+    await rollback.catch(() => this.#broken.push('rollback() rejected'));
+  }
+
+  #later(fn: () => void): void {
+    this.#clock.setTimer(fn, this.#below(300));
+  }
+
+  #chance(probability: number): boolean {
+    return this.#random() < probability;
+  }
+
+  #below(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+}

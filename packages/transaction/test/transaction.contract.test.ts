@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import type { TinyContainer } from './support/container.js';
+import { databases, type TestDatabase } from './support/databases.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+describe.each(databases)('a transaction scope over $name', ({ missing, open }) => {
+  describe.skipIf(missing)('keeps its promises', () => {
+    let database: TestDatabase;
+    let pool: IDatabasePool;
+    let request: TinyContainer;
+
+    beforeEach(async () => {
+      database = await open();
+      pool = database.pool({ max: 1, acquireTimeoutMs: 1000 });
+      request = requestScope(pool);
+      await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
+    });
+    afterEach(() => database.drop());
+
+    const insert = async (connection: IConnection, id: number): Promise<void> => {
+      await connection.query('INSERT INTO orders (id) VALUES ($1)', [id]);
+    };
+    /** Asks the one connection of the pool, so it also proves that this is home and in no transaction. */
+    const stored = async (): Promise<number[]> => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      const rows = await connection.query<{ id: number }>('SELECT id FROM orders ORDER BY id');
+      await connection.commit();
+      connection.release();
+      expect(openTransactionScopes(request)).toBe(0);
+      return rows.map(({ id }) => id);
+    };
+
+    test('committed', async () => {
+      const transaction = await beginTransaction(request);
+      await insert(transaction.scope.resolve<IConnection>('IConnection'), 1);
+      await transaction.commit();
+      expect(await stored()).toEqual([1]);
+    });
+
+    test('rolled back', async () => {
+      const transaction = await beginTransaction(request);
+      await insert(transaction.connection, 1);
+      await transaction.rollback();
+      expect(await stored()).toEqual([]);
+    });
+
+    test('ended by the end of the request', async () => {
+      const transaction = await beginTransaction(request);
+      await insert(transaction.connection, 1);
+      await request.dispose();
+      expect(await stored()).toEqual([]);
+    });
+
+    test('ended by a client that goes away', async () => {
+      const client = new AbortController();
+      const transaction = await beginTransaction(request, { signal: client.signal });
+      await insert(transaction.connection, 1);
+      client.abort();
+      await expect(insert(transaction.connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await transaction.rollback();
+      expect(await stored()).toEqual([]);
+    });
+
+    test('not committed after a failed statement', async () => {
+      const transaction = await beginTransaction(request);
+      await insert(transaction.connection, 1);
+      await insert(transaction.connection, 1).catch(() => undefined);
+      await expect(insert(transaction.connection, 2)).rejects.toMatchObject({
+        code: 'AMBIT_TX_FAILED',
+        sqlState: '23505',
+      });
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', sqlState: '23505' });
+      expect(await stored()).toEqual([]);
+    });
+
+    test('repaired by a nested run, at any depth', async () => {
+      await runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await insert(connection, 1);
+        const undone = runInTransaction(scope, async () => {
+          await insert(connection, 2);
+          await runInTransaction(scope, () => insert(connection, 3));
+          await insert(connection, 1);
+        });
+        await expect(undone).rejects.toMatchObject({ sqlState: '23505' });
+        await runInTransaction(scope, () => insert(connection, 4));
+      });
+      expect(await stored()).toEqual([1, 4]);
+    });
+
+    test('in turn, when many want the one connection', async () => {
+      const ids = Array.from({ length: 20 }, (_, index) => index + 1);
+      await Promise.all(
+        ids.map((id) => runInTransaction(request, (scope) => insert(scope.resolve<IConnection>('IConnection'), id))),
+      );
+      expect(await stored()).toEqual(ids);
+    });
+
+    test('a use of its connection after the end touches nobody else', async () => {
+      const first = await beginTransaction(request);
+      await first.commit();
+      const second = await beginTransaction(request);
+      await expect(insert(first.connection, 1)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await first.connection.rollback();
+      await insert(second.connection, 2);
+      await second.commit();
+      expect(await stored()).toEqual([2]);
+    });
+  });
+});

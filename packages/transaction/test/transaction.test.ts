@@ -1,0 +1,424 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  beginTransaction,
+  type IConnection,
+  type Transaction,
+  type TransactionError,
+  type TransactionOptions,
+} from '../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+const fine: FakeFault = { ms: 0, kind: 'none' };
+
+describe.each([
+  { container: 'a container with defer()', defers: true },
+  { container: 'a foreign container', defers: false },
+])('a transaction in $container', ({ defers }) => {
+  let clock: SimulatedClock;
+  let faults: Partial<Record<FaultPoint, FakeFault>>;
+  let pool: FakePool;
+  let request: TinyContainer;
+  let reported: TransactionError[];
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    faults = {};
+    pool = new FakePool({ max: 2, clock, faultAt: (point) => faults[point] ?? fine });
+    request = requestScope(pool, { defers });
+    reported = [];
+  });
+
+  /** Plays until nothing is left to happen, and gives what the promise came to. */
+  async function play<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    await clock.run();
+    return promise;
+  }
+
+  const begin = (options: TransactionOptions = {}): Promise<Transaction> => {
+    const settings = {
+      clock,
+      timeoutMs: Infinity,
+      onError: (error: TransactionError) => void reported.push(error),
+      ...options,
+    };
+    return beginTransaction(request, settings);
+  };
+
+  /** Open, with one statement done. */
+  async function opened(options: TransactionOptions = {}): Promise<Transaction> {
+    const transaction = await play(begin(options));
+    await play(transaction.connection.query('INSERT order'));
+    return transaction;
+  }
+
+  function expectEverythingHome(): void {
+    expect(pool.out).toBe(0);
+    expect(pool.violations).toEqual([]);
+    expect(openTransactionScopes(request)).toBe(0);
+  }
+
+  describe('opening', () => {
+    test('acquires the connection, opens the scope, registers the connection, and begins', async () => {
+      const transaction = await play(begin());
+      expect(transaction.state).toBe('open');
+      expect((transaction.scope as TinyContainer).tags).toEqual(['transaction']);
+      expect(transaction.scope.resolve<IConnection>('IConnection')).toBe(transaction.connection);
+      expect(pool.out).toBe(1);
+      await play(transaction.rollback());
+      expectEverythingHome();
+    });
+
+    test('rolls back, ends the scope, frees the connection and throws when BEGIN fails', async () => {
+      faults.begin = { ms: 5, kind: 'refused' };
+      await expect(play(begin())).rejects.toMatchObject({
+        code: 'AMBIT_TX_BEGIN_FAILED',
+        cause: { message: 'refused' },
+      });
+      expectEverythingHome();
+    });
+
+    test('destroys the connection when it died at BEGIN', async () => {
+      faults.begin = { ms: 5, kind: 'lost' };
+      await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+      expectEverythingHome();
+    });
+
+    test('says unavailable when no connection can be had', async () => {
+      faults.acquire = { ms: 5, kind: 'lost' };
+      await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', unavailable: true });
+      expectEverythingHome();
+    });
+
+    test('says unavailable when every connection stays on loan', async () => {
+      const first = await opened();
+      const second = await opened();
+      await expect(play(begin({ acquireTimeoutMs: 50 }))).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        unavailable: true,
+      });
+      await play(Promise.all([first.commit(), second.commit()]));
+      expectEverythingHome();
+    });
+
+    test('does not even ask for a connection when the client is gone already', async () => {
+      const signal = AbortSignal.abort(new Error('the client is gone'));
+      await expect(play(begin({ signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      expectEverythingHome();
+    });
+
+    test.each(['acquire', 'begin'] as const)('undoes everything when the client goes during %s', async (point) => {
+      faults[point] = { ms: 50, kind: 'none' };
+      const client = new AbortController();
+      clock.setTimer(() => client.abort(new Error('the client is gone')), 20);
+      await expect(play(begin({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      expectEverythingHome();
+    });
+
+    test.each(['acquire', 'begin'] as const)('undoes everything when the request ends during %s', async (point) => {
+      faults[point] = { ms: 50, kind: 'none' };
+      clock.setTimer(() => void request.dispose(), 20);
+      await expect(play(begin())).rejects.toThrow(/ended|disposed/);
+      expectEverythingHome();
+    });
+
+    test.each([
+      { isolation: 'none' as 'serializable' },
+      { timeoutMs: -1 },
+      { endTimeoutMs: Number.NaN },
+      { cancelAfterMs: '5' as unknown as number },
+    ])('refuses the option %j', async (option) => {
+      await expect(play(begin(option))).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+      expectEverythingHome();
+    });
+  });
+
+  describe('commit()', () => {
+    test('commits, ends the scope, and frees the connection, in this order', async () => {
+      const transaction = await opened();
+      const seen: unknown[] = [];
+      (transaction.scope as TinyContainer).owns(() => seen.push([transaction.state, pool.stored.length, pool.out]));
+      await play(transaction.commit());
+      expect(seen).toEqual([['committed', 1, 1]]);
+      expect(pool.stored).toEqual(['INSERT order']);
+      expectEverythingHome();
+    });
+
+    test('is one commit, however many ask for it', async () => {
+      const transaction = await opened();
+      await play(Promise.all([transaction.commit(), transaction.connection.commit(), transaction.commit()]));
+      await play(transaction.commit());
+      expect(pool.stored).toEqual(['INSERT order']);
+      expectEverythingHome();
+    });
+
+    test('waits for statements that nobody awaited', async () => {
+      const transaction = await opened();
+      faults.query = { ms: 30, kind: 'none' };
+      const forgotten = transaction.connection.query('INSERT item');
+      await play(transaction.commit());
+      await forgotten;
+      expect(pool.stored).toEqual(['INSERT order', 'INSERT item']);
+      expectEverythingHome();
+    });
+
+    test('does not commit when a statement failed, even if the handler did not mind', async () => {
+      const transaction = await opened();
+      faults.query = { ms: 1, kind: 'refused' };
+      await play(transaction.connection.query('INSERT item').catch(() => undefined));
+      await expect(play(transaction.connection.query('INSERT more'))).rejects.toMatchObject({
+        code: 'AMBIT_TX_FAILED',
+      });
+      await expect(play(transaction.commit())).rejects.toMatchObject({
+        code: 'AMBIT_TX_FAILED',
+        cause: { message: 'refused' },
+      });
+      expect(transaction.state).toBe('rolled back');
+      expect(pool.stored).toEqual([]);
+      expectEverythingHome();
+    });
+
+    test('goes on after ROLLBACK TO has repaired what failed', async () => {
+      const transaction = await opened();
+      await play(transaction.connection.query('SAVEPOINT half'));
+      faults.query = { ms: 1, kind: 'refused' };
+      await play(transaction.connection.query('INSERT item').catch(() => undefined));
+      delete faults.query;
+      await play(transaction.connection.query('ROLLBACK TO half'));
+      await play(transaction.commit());
+      expect(pool.stored).toEqual(['INSERT order']);
+      expectEverythingHome();
+    });
+
+    test('says that nothing was stored when the database refused COMMIT', async () => {
+      const transaction = await opened();
+      faults.commit = { ms: 1, kind: 'conflict' };
+      await expect(play(transaction.commit())).rejects.toMatchObject({
+        code: 'AMBIT_TX_COMMIT_FAILED',
+        sqlState: '40001',
+        retryable: true,
+        unavailable: true,
+      });
+      expect(transaction.state).toBe('rolled back');
+      expectEverythingHome();
+    });
+
+    test.each([
+      { kind: 'lost', stored: [] },
+      { kind: 'lost after', stored: ['INSERT order'] },
+      { kind: 'never', stored: [] },
+    ] as const)('says that the outcome is unknown when the answer to COMMIT is $kind', async ({ kind, stored }) => {
+      const transaction = await opened();
+      faults.commit = { ms: 1, kind };
+      await expect(play(transaction.commit())).rejects.toMatchObject({
+        code: 'AMBIT_TX_OUTCOME_UNKNOWN',
+        retryable: false,
+        unavailable: true,
+      });
+      expect(transaction.state).toBe('unknown');
+      expect(pool.stored).toEqual(stored);
+      expectEverythingHome();
+    });
+
+    test('stands when the client goes after COMMIT was sent', async () => {
+      const client = new AbortController();
+      const transaction = await opened({ signal: client.signal });
+      faults.commit = { ms: 50, kind: 'none' };
+      clock.setTimer(() => client.abort(), 20);
+      await play(transaction.commit());
+      expect(transaction.state).toBe('committed');
+      expectEverythingHome();
+    });
+
+    test('rejects with the reason after a rollback', async () => {
+      const transaction = await opened();
+      const reason = new Error('changed my mind');
+      await play(transaction.rollback(reason));
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED', cause: reason });
+    });
+
+    test('is not undone by a scope that does not end well, which is reported', async () => {
+      const transaction = await opened();
+      (transaction.scope as TinyContainer).owns(() => Promise.reject(new Error('no good end')));
+      await play(transaction.commit());
+      expect(reported).toMatchObject([
+        { code: 'AMBIT_TX_SCOPE_FAILED', cause: { errors: [{ message: 'no good end' }] } },
+      ]);
+      expectEverythingHome();
+    });
+
+    test('waits for the end of the scope only so long', async () => {
+      const transaction = await opened();
+      (transaction.scope as TinyContainer).owns(() => new Promise(() => undefined));
+      await play(transaction.commit());
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
+      expect(pool.out).toBe(0);
+    });
+  });
+
+  describe('rollback()', () => {
+    test('rolls back, ends the scope, frees the connection, and can be called again', async () => {
+      const transaction = await opened();
+      await play(Promise.all([transaction.rollback(), transaction.connection.rollback()]));
+      await play(transaction.rollback());
+      expect(transaction.state).toBe('rolled back');
+      expect(pool.stored).toEqual([]);
+      expectEverythingHome();
+    });
+
+    test('undoes no commit', async () => {
+      const transaction = await opened();
+      await play(transaction.commit());
+      await play(transaction.rollback(new Error('an error after the answer')));
+      expect(transaction.state).toBe('committed');
+      expect(pool.stored).toEqual(['INSERT order']);
+    });
+
+    test.each(['refused', 'lost', 'never'] as const)(
+      'never rejects: when ROLLBACK is %s the connection is destroyed',
+      async (kind) => {
+        const transaction = await opened();
+        faults.rollback = { ms: 1, kind };
+        await play(transaction.rollback());
+        expect(transaction.state).toBe('rolled back');
+        expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+        expectEverythingHome();
+      },
+    );
+
+    test('survives a reporter that throws', async () => {
+      const onError = (): void => {
+        throw new Error('the reporter is broken');
+      };
+      const transaction = await opened({ onError });
+      faults.rollback = { ms: 1, kind: 'lost' };
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      await play(transaction.rollback());
+      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]]);
+      warn.mockRestore();
+      expectEverythingHome();
+    });
+
+    test('cancels the statement under way, and destroys the connection that was cancelled', async () => {
+      const transaction = await opened();
+      faults.query = { ms: 60_000, kind: 'none' };
+      const slow = transaction.connection.query('SELECT slow');
+      slow.catch(() => undefined);
+      await play(transaction.rollback());
+      await expect(slow).rejects.toMatchObject({ code: '57014' });
+      expectEverythingHome();
+    });
+
+    test('leaves a statement behind that does not even end when cancelled', async () => {
+      const transaction = await opened();
+      faults.query = { ms: 1, kind: 'never' };
+      faults.cancel = { ms: 1, kind: 'never' };
+      const hung = transaction.connection.query('SELECT hung');
+      const waiting = transaction.connection.query('SELECT next');
+      hung.catch(() => undefined);
+      waiting.catch(() => undefined);
+      await play(transaction.rollback());
+      await expect(hung).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expectEverythingHome();
+    });
+  });
+
+  describe('the connection in the scope', () => {
+    test.each(['commit', 'rollback'] as const)('refuses every query after %s, and says why', async (end) => {
+      const transaction = await opened();
+      const connection = transaction.scope.resolve<IConnection>('IConnection');
+      await play(transaction[end]());
+      await expect(play(connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(pool.violations).toEqual([]);
+    });
+
+    test('ends the whole transaction when it is committed', async () => {
+      const transaction = await opened();
+      await play(transaction.connection.commit());
+      expect(transaction.state).toBe('committed');
+      expectEverythingHome();
+    });
+
+    test('begins no second transaction', async () => {
+      const transaction = await opened();
+      await expect(play(transaction.connection.beginTransaction())).rejects.toMatchObject({
+        code: 'AMBIT_TX_ALREADY_OPEN',
+      });
+      await play(transaction.rollback());
+    });
+
+    test.each(['COMMIT', 'rollback', ' /* so */ -- there\n END'])('refuses %j as a query, and goes on', async (sql) => {
+      const transaction = await opened();
+      await expect(play(transaction.connection.query(sql))).rejects.toMatchObject({
+        code: 'AMBIT_TX_CONTROL_STATEMENT',
+      });
+      await play(transaction.commit());
+      expect(pool.stored).toEqual(['INSERT order']);
+    });
+
+    test('may be committed by an instance of the scope that ends with it, without waiting for itself', async () => {
+      const transaction = await opened();
+      (transaction.scope as TinyContainer).owns(() => transaction.connection.commit());
+      await play(transaction.commit());
+      expect(reported).toEqual([]);
+      expectEverythingHome();
+    });
+  });
+
+  describe('ends by itself', () => {
+    test.each(['its scope', 'the request', 'the application'])('rolled back, when %s is disposed', async (which) => {
+      const transaction = await opened();
+      const scope = { 'its scope': transaction.scope, 'the request': request, 'the application': request.parent }[
+        which
+      ];
+      await play(Promise.all([scope?.dispose(), scope?.dispose()]));
+      expect(transaction.state).toBe('rolled back');
+      expect(pool.stored).toEqual([]);
+      expectEverythingHome();
+    });
+
+    test('after COMMIT was sent the scope waits for the answer, and the commit stands', async () => {
+      const transaction = await opened();
+      faults.commit = { ms: 50, kind: 'none' };
+      const commit = transaction.commit();
+      clock.setTimer(() => void request.dispose(), 20);
+      await play(commit);
+      expect(transaction.state).toBe('committed');
+      expectEverythingHome();
+    });
+
+    test('rolled back and revoked, when the client is gone', async () => {
+      const client = new AbortController();
+      const transaction = await opened({ signal: client.signal });
+      client.abort(new Error('the client is gone'));
+      await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      expectEverythingHome();
+    });
+
+    test('rolled back, when the client goes while commit() still waits for a statement', async () => {
+      const client = new AbortController();
+      const transaction = await opened({ signal: client.signal });
+      faults.query = { ms: 50, kind: 'none' };
+      const forgotten = transaction.connection.query('INSERT item');
+      clock.setTimer(() => client.abort(), 20);
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await forgotten;
+      expect(pool.stored).toEqual([]);
+      expectEverythingHome();
+    });
+
+    test('rolled back, when it was open for too long', async () => {
+      const transaction = await play(begin({ timeoutMs: 1000 }));
+      await clock.run();
+      expect(transaction.state).toBe('rolled back');
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT', unavailable: true });
+      expectEverythingHome();
+    });
+  });
+});
