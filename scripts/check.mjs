@@ -15,6 +15,7 @@ const STEPS = {
   types: 'node scripts/type-tests.mjs',
   unused: 'knip',
   packages: 'node scripts/package-shape.mjs',
+  consumer: 'node scripts/consumer.mjs',
   layering: 'node scripts/layering.mjs',
   tests: 'vitest run',
   'node-22': 'node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',

@@ -1,0 +1,19 @@
+import { scopePerRequest } from 'awilix-express';
+import express from 'express';
+import { awilixContainer } from '../containers.mjs';
+import { answer } from '../graph.mjs';
+import { listen } from '../listen.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'awilix-express',
+  package: 'awilix-express',
+  async start() {
+    const server = express();
+    server.use(scopePerRequest(awilixContainer()));
+    server.get('/', ({ container }, res) =>
+      res.json(answer(container.resolve('users'), container.resolve('audit'), container.resolve('context'))),
+    );
+    return listen(server);
+  },
+};

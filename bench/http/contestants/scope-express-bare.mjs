@@ -1,0 +1,14 @@
+import express from 'express';
+import { Application, RequestScope, answer } from '../graph.mjs';
+import { listen } from '../listen.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'bare',
+  async start() {
+    const server = express();
+    const { users, audit, context } = new RequestScope(new Application());
+    server.get('/', (req, res) => res.json(answer(users, audit, context)));
+    return listen(server);
+  },
+};

@@ -1,0 +1,9 @@
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { startNest } from '../nest.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'NestJS, request scope',
+  package: '@nestjs/core',
+  start: () => startNest(new ExpressAdapter()),
+};

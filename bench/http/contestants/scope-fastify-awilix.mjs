@@ -1,0 +1,18 @@
+import { fastifyAwilixPlugin } from '@fastify/awilix';
+import fastify from 'fastify';
+import { awilixContainer } from '../containers.mjs';
+import { answer } from '../graph.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: '@fastify/awilix',
+  package: '@fastify/awilix',
+  async start() {
+    const server = fastify();
+    await server.register(fastifyAwilixPlugin, { container: awilixContainer() });
+    server.get('/', ({ diScope }) =>
+      answer(diScope.resolve('users'), diScope.resolve('audit'), diScope.resolve('context')),
+    );
+    return server.listen({ port: 0 });
+  },
+};

@@ -1,0 +1,13 @@
+import fastify from 'fastify';
+import { Application, RequestScope, answer } from '../graph.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'bare',
+  async start() {
+    const server = fastify();
+    const { users, audit, context } = new RequestScope(new Application());
+    server.get('/', () => answer(users, audit, context));
+    return server.listen({ port: 0 });
+  },
+};

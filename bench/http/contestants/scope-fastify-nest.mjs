@@ -1,0 +1,9 @@
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { startNest } from '../nest.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'NestJS, request scope',
+  package: '@nestjs/core',
+  start: () => startNest(new FastifyAdapter()),
+};

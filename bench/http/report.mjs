@@ -1,0 +1,60 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { works } from './contestant.mjs';
+
+/**
+ * @typedef {object} Row
+ * @property {string} title
+ * @property {string} [package]
+ * @property {number[]} measures microseconds per request, one for each round
+ * @property {number[]} bare what the bare host took in the same rounds
+ */
+
+/** @param {{ work: string, host: string, rows: Row[] }[]} results */
+export function report(results) {
+  return results
+    .map(({ work, host, rows }) => {
+      const lines = rows.map(({ title, package: name, measures, bare }) => [
+        `${title} ${version(name)}`.trim(),
+        number(median(measures)),
+        number(Math.min(...measures)),
+        number(median(measures.map((it, round) => it - bare[round]))),
+        number(Math.min(...measures) - Math.min(...bare)),
+      ]);
+      const heads = ['', 'µs, median', 'µs, least', 'over bare, median', 'over bare, least'];
+      return `**${work} on ${host} ${version(host)}**: ${works[work].title}\n\n${table(heads, lines)}`;
+    })
+    .join('\n\n');
+}
+
+const row = (cells) => `| ${cells.join(' | ')} |`;
+const table = (heads, rows) =>
+  [row(heads), row(heads.map((_, i) => (i > 0 ? '--:' : '---'))), ...rows.map(row)].join('\n');
+
+const number = (value) => value.toFixed(2);
+
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+}
+
+/** Not every package exports its package.json, so it is looked for in the `node_modules` folders from here upward. */
+function version(name) {
+  if (!name) return '';
+  let at = new URL('.', import.meta.url);
+  const file = () => new URL(`node_modules/${name}/package.json`, at);
+  while (!existsSync(file()) && at.pathname !== '/') at = new URL('..', at);
+  return existsSync(file()) ? JSON.parse(readFileSync(file(), 'utf8')).version : '';
+}
+
+const RESULTS = new URL('../results.md', import.meta.url);
+const BEGIN = '<!-- http: begin -->';
+const END = '<!-- http: end -->';
+
+/** Replaces what stands between the marks in results.md. */
+export function write(text) {
+  const [before, rest] = readFileSync(RESULTS, 'utf8').split(BEGIN);
+  const [, after] = rest.split(END);
+  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
+  writeFileSync(RESULTS, `${before}${BEGIN}\n\nOn ${machine}.\n\n${text}\n\n${END}${after}`);
+}

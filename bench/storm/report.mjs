@@ -1,0 +1,66 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+const LINES = [
+  ['requests sent', (it) => number(it.requests)],
+  ['connections: aborted', (it) => share(it.aborted, it.visits)],
+  ['connections: pipelined', (it) => share(it.pipelined, it.visits)],
+  ['connections: upload cut', (it) => share(it.cut, it.visits)],
+  ['request scopes opened', (it) => number(it.opened)],
+  ['**request scopes still open**', (it) => `${number(it.open)} (${share(it.open, it.opened)})`],
+  ['**connections not returned**', (it) => number(it.out)],
+  ['orders acknowledged', (it) => number(it.acknowledged.length)],
+  ['**acknowledged and not stored**', (it) => number(it.missing)],
+  ['**half stored**', (it) => number(it.half)],
+  ['**unhandled rejections**', (it) => number(it.rejections)],
+  ['**uncaught exceptions**', (it) => number(it.exceptions)],
+  ['**process warnings**', (it) => number(it.warnings)],
+];
+
+/** One column for each contestant. What is bold should be 0. */
+export function report(results, { seconds, sockets }) {
+  const heads = ['', ...results.map((it) => `${it.title} ${version(it.package)}`)];
+  const rows = LINES.map(([title, show]) => [title, ...results.map(show)]);
+  return `**storm** of ${sockets} sockets for ${seconds} s on each server\n\n${table(heads, rows)}`;
+}
+
+/** The exit code: whether something of ours is not 0. */
+export function judge(results) {
+  const ours = results.filter((it) => it.package.startsWith('@ambit/'));
+  const sum = ours.map((it) => it.open + it.out + it.missing + it.half + it.rejections + it.exceptions + it.warnings);
+  return sum.some((all) => all !== 0) ? 1 : 0;
+}
+
+/** Padded the way the formatter does it; all columns but the first are aligned to the right. */
+function table(heads, rows) {
+  const widths = heads.map((_, i) => Math.max(3, ...[heads, ...rows].map((cells) => cells[i].length)));
+  const pad = (cell, i) => (i > 0 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]));
+  const rule = widths.map((width, i) => (i > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [heads.map(pad), rule, ...rows.map((cells) => cells.map(pad))]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+const number = (value) => value.toLocaleString('en');
+const share = (part, whole) =>
+  `${((100 * part) / Math.max(1, whole)).toFixed(part > 0 && part < whole / 100 ? 2 : 0)} %`;
+
+/** Not every package exports its package.json, so it is looked for in the `node_modules` folders from here upward. */
+function version(name) {
+  let at = new URL('.', import.meta.url);
+  const file = () => new URL(`node_modules/${name}/package.json`, at);
+  while (!existsSync(file()) && at.pathname !== '/') at = new URL('..', at);
+  return existsSync(file()) ? JSON.parse(readFileSync(file(), 'utf8')).version : '';
+}
+
+const RESULTS = new URL('../results.md', import.meta.url);
+const BEGIN = '<!-- storm: begin -->';
+const END = '<!-- storm: end -->';
+
+/** Replaces what stands between the marks in results.md. */
+export function write(text) {
+  const [before, rest] = readFileSync(RESULTS, 'utf8').split(BEGIN);
+  const [, after] = rest.split(END);
+  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
+  writeFileSync(RESULTS, `${before}${BEGIN}\n\nOn ${machine}.\n\n${text}\n\n${END}${after}`);
+}

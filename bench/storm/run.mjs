@@ -1,0 +1,81 @@
+/**
+ * An abort storm: `node bench/storm/run.mjs [--seconds 20] [--sockets 48] [--only express-ambit,...] [--seed 1] [--write]`.
+ * Clients leave in the middle, pipeline, and cut their uploads; then we count what the servers left behind. It needs
+ * PostgreSQL at DATABASE_URL, and makes a database of its own there. `--write` replaces the table in results.md.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createDatabase } from './database.mjs';
+import { judge, report, write } from './report.mjs';
+import { storm } from './storm.mjs';
+
+const SETTLE_MS = 10_000;
+const FIRST = ['express-ambit', 'fastify-ambit'];
+const here = new URL('.', import.meta.url);
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '20' },
+    sockets: { type: 'string', default: '48' },
+    only: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const seconds = Number(options.seconds);
+const sockets = Number(options.sockets);
+
+const files = readdirSync(new URL('contestants/', here)).map((file) => file.replace('.mjs', ''));
+const names = [...new Set([...FIRST, ...files])].filter((name) => options.only?.split(',').includes(name) ?? true);
+
+const results = [];
+for (const name of names) {
+  const database = await createDatabase();
+  const server = await start(name, database.url);
+  const weather = await storm({ port: server.port, seconds, sockets, seed: Number(options.seed) });
+  const left = await settled(server);
+  const orders = await database.count(weather.acknowledged);
+  server.stop();
+  await database.drop();
+  const { contestant } = await import(`./contestants/${name}.mjs`);
+  results.push({ title: contestant.title, package: contestant.package, ...weather, ...left, ...orders });
+}
+const text = report(results, { seconds, sockets });
+console.log(text);
+if (options.write) write(text);
+process.exitCode = judge(results);
+
+async function start(name, url) {
+  const child = fork(new URL('child.mjs', here), [name], {
+    env: { ...process.env, NODE_ENV: 'production', STORM_DATABASE_URL: url },
+  });
+  const died = once(child, 'exit').then(([code]) => {
+    throw new Error(`${name} ended with exit code ${code}`);
+  });
+  const answer = async () => (await Promise.race([once(child, 'message'), died]))[0];
+  const port = await answer();
+  const ask = () => {
+    child.send('count');
+    return answer();
+  };
+  const stop = () => {
+    died.catch(() => undefined);
+    child.kill('SIGKILL');
+  };
+  return { port, ask, stop };
+}
+
+/** What is left when nothing changes any more. */
+async function settled({ ask }) {
+  let left = await ask();
+  for (const until = Date.now() + SETTLE_MS; Date.now() < until && left.open + left.out > 0;) {
+    await sleep(500);
+    const now = await ask();
+    if (now.ended === left.ended && now.out === left.out) return now;
+    left = now;
+  }
+  return left;
+}

@@ -1,0 +1,71 @@
+import type { Response } from 'express';
+
+/** The part of an answer that precedes its body. */
+export interface Head {
+  readonly status: number;
+  readonly statusMessage: string;
+  readonly headers: readonly (readonly [name: string, value: number | string | string[]])[];
+}
+
+/** Its absence from the types of Node 20 is an oversight. */
+interface NamesHeaders {
+  getRawHeaderNames(): string[];
+}
+
+export function readHead(res: Response): Head {
+  const headers = (res as Response & NamesHeaders)
+    .getRawHeaderNames()
+    .map((name) => [name, res.getHeader(name) ?? ''] as const);
+  return { status: res.statusCode, statusMessage: res.statusMessage, headers };
+}
+
+export function restoreHead(res: Response, { status, statusMessage, headers }: Head): void {
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  for (const [name, value] of headers) res.setHeader(name, value);
+  res.statusCode = status;
+  res.statusMessage = statusMessage;
+}
+
+/** What is true of one answer only. */
+const OF_THE_ANSWER = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-range',
+  'content-type',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'trailer',
+  'transfer-encoding',
+];
+
+/** Makes room for another answer; what belongs to the connection or to every answer of the application stays. */
+export function clearHead(res: Response): void {
+  for (const name of OF_THE_ANSWER) res.removeHeader(name);
+  res.statusCode = 200;
+  res.statusMessage = '';
+}
+
+/** What Node would refuse only when the answer is sent is refused while there is still something to roll back. */
+export function checkAnswer(status: number, chunk: unknown): void {
+  if (!Number.isInteger(status) || status < 100 || status > 999) {
+    throw coded(new RangeError(`Invalid status code: ${String(status)}`), 'ERR_HTTP_INVALID_STATUS_CODE');
+  }
+  const isBody = typeof chunk === 'string' || chunk instanceof Uint8Array;
+  if (isBody || chunk === undefined || chunk === null) return;
+  throw coded(new TypeError('The body of an answer must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
+}
+
+/** As Node says it, so that nobody can tell a held answer from one under way. */
+export function headersSent(): Error {
+  return coded(new Error('Cannot set headers after they are sent to the client'), 'ERR_HTTP_HEADERS_SENT');
+}
+
+function coded(error: Error, code: string): Error {
+  return Object.assign(error, { code });
+}

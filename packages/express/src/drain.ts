@@ -1,0 +1,45 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { silentOn } from './connections.js';
+import { RequestLife } from './request-life.js';
+
+export interface DrainOptions {
+  /** After this long, connections are cut. Default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+const REAP_EVERY_MS = 100;
+
+/**
+ * Closes a server: no new connections, `Connection: close` on every answer to come, and the connections that are idle,
+ * or become so, are closed. Resolves when all are. (`server.close()` alone waits for keep-alive clients to leave.)
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ *
+ * const server = express().listen(3000);
+ * process.once('SIGTERM', () => void drain(server, { timeoutMs: 5000 }));
+ * ```
+ */
+export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
+  return new Promise((resolve) => {
+    const sayGoodbye = (_req: IncomingMessage | undefined, res: ServerResponse): void => {
+      if (!res.headersSent) res.setHeader('Connection', 'close');
+    };
+    for (const { res } of RequestLife.allOn(server)) sayGoodbye(undefined, res);
+    server.prependListener('request', sayGoodbye);
+    // An answer whose head was sent when we began leaves its connection open; soon after, it is idle.
+    const reaping = setInterval(() => {
+      server.closeIdleConnections();
+      for (const socket of silentOn(server)) socket.destroy();
+    }, REAP_EVERY_MS);
+    const cutting = setTimeout(() => server.closeAllConnections(), timeoutMs);
+    // A server that does not listen is as closed as can be.
+    server.close(() => {
+      clearInterval(reaping);
+      clearTimeout(cutting);
+      server.off('request', sayGoodbye);
+      resolve();
+    });
+  });
+}

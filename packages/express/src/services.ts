@@ -1,0 +1,72 @@
+import type { AbstractClass, Delivered, Key, ServiceMap } from '@ambit/container';
+import type { Request, RequestHandler, Response } from 'express';
+import { markFailed } from './failure.js';
+import { type ExpressRequest, scopeOf } from './request.js';
+
+/** Names, and the keys of the services they stand for. */
+export type Deps = Readonly<Record<string, Key>>;
+
+/** The services that go by the names of `D`; `unknown` for a key that `ServiceMap` does not list. */
+export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D[Name]> };
+
+/**
+ * The instance bound to the key, as seen from the scope of the request.
+ *
+ * @example
+ * ```ts
+ * import type { Request } from 'express';
+ *
+ * const isGone = (req: Request): boolean => resolve(req, 'IRequestSignal').aborted;
+ * ```
+ */
+export function resolve<K extends keyof ServiceMap>(req: ExpressRequest, key: K): ServiceMap[K];
+export function resolve<T>(req: ExpressRequest, key: AbstractClass<T>): T;
+export function resolve<T = unknown>(req: ExpressRequest, key: string | symbol): T;
+export function resolve(req: ExpressRequest, key: Key): unknown {
+  return scopeOf(req, 'resolve()').resolve(key as string);
+}
+
+/**
+ * A handler that is given its services. Whatever it throws, or rejects with, goes to the error handler.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ *
+ * const app = express();
+ * app.get('/alive', withDeps({ signal: 'IRequestSignal' }, (_req, res, { signal }) => {
+ *   res.json({ alive: !signal.aborted });
+ * }));
+ * ```
+ */
+export function withDeps<const D extends Deps, P = Request['params']>(
+  deps: D,
+  handler: (req: Request<P>, res: Response, services: Services<D>) => unknown,
+): RequestHandler<P> {
+  const entries = Object.entries(deps);
+  return (req, res, next) => {
+    const fail = (thrown: unknown): void => {
+      const error = givenReason(thrown);
+      markFailed(res, error);
+      next(error);
+    };
+    try {
+      const scope = scopeOf(req, 'withDeps()');
+      const services = Object.fromEntries(entries.map(([name, key]) => [name, scope.resolve(key as string)]));
+      const answering = handler(req, res, services as Services<D>);
+      if (isPromiseLike(answering)) answering.then(undefined, fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+}
+
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/** With nothing in its hand, `next()` would go on to the next handler. */
+function givenReason(thrown: unknown): unknown {
+  if (thrown) return thrown;
+  return new Error('The handler failed, and gave no reason', { cause: thrown });
+}

@@ -1,0 +1,92 @@
+import { beginTransaction, type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
+import type { Request, RequestHandler, Response } from 'express';
+import { answerable, HttpError } from './errors.js';
+import { checkFailuresAreSeen, listenToRouters, watchFailure } from './failure.js';
+import { Gate } from './gate.js';
+import { report } from './report.js';
+import { scopeOf } from './request.js';
+import { RequestLife } from './request-life.js';
+
+export interface WithTransactionOptions extends Omit<TransactionOptions, 'signal'> {
+  /** Whether an answer of this status rolls back. Default: none does; only a failure does. */
+  readonly rollbackOn?: (status: number) => boolean;
+  /** Told of an answer that was dropped because another one came first. Default: `console.error`. */
+  readonly onSecondAnswer?: (error: unknown, req: Request) => void;
+}
+
+/**
+ * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first answer is held
+ * back until COMMIT is answered. A handler that fails, and a client that leaves, roll back at once.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ *
+ * const app = express();
+ * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (req, res) => {
+ *   const orders = req.transactionScope?.resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
+ *   res.status(201).json(await orders?.create(req.body));
+ * });
+ * ```
+ */
+export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
+  listenToRouters();
+  return async function transaction(req, res, next) {
+    try {
+      await open(req, res, options, next);
+    } catch (error) {
+      return next(answerable(error, 'The transaction did not begin'));
+    }
+    next();
+  };
+}
+
+async function open(
+  req: Request,
+  res: Response,
+  options: WithTransactionOptions,
+  next: (error: unknown) => void,
+): Promise<void> {
+  const scope = scopeOf(req, 'withTransaction()');
+  if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+  checkFailuresAreSeen(req);
+  const { rollbackOn = () => false, onSecondAnswer, ...terms } = options;
+  const { signal } = RequestLife.of(req) ?? new RequestLife(req, res, () => undefined);
+  const transaction = await beginTransaction(scope, { ...terms, signal });
+  req.transactionScope = transaction.scope;
+
+  let failure: { readonly error: unknown } | undefined;
+  const gate = new Gate(res, {
+    decide: async (status) => {
+      let rollsBack = true;
+      try {
+        rollsBack = failure !== undefined || rollbackOn(status);
+      } finally {
+        if (rollsBack) await transaction.rollback(failure?.error);
+      }
+      if (!rollsBack) await commit(transaction, status);
+    },
+    onRefused: (error) => next(answerable(error, 'The transaction did not commit')),
+    onSecondAnswer: () => {
+      report(onSecondAnswer, new HttpError('AMBIT_HTTP_SECOND_ANSWER', `${req.method} ${req.originalUrl}`), req);
+    },
+  });
+  watchFailure(res, (error) => {
+    // The first answer decides: what fails after it changes nothing.
+    if (!gate.forget()) return;
+    failure ??= { error };
+    void transaction.rollback(error);
+  });
+}
+
+/** A transaction that could not commit for a reason the handler knew, or could know, allows the answer to say so. */
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
+
+async function commit(transaction: Transaction, status: number): Promise<void> {
+  try {
+    await transaction.commit();
+  } catch (error) {
+    if (status >= 400 && error instanceof TransactionError && KNOWN_BEFORE.has(error.code)) return;
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, describe, it } from 'vitest';
+import { drain } from '../src/index.js';
+import { application, serve, signal } from './support/app.js';
+
+describe('drain()', () => {
+  it('closes a connection that a keep-alive client holds idle', async () => {
+    const { app } = application();
+    app.get('/', (_req, res) => void res.end('done'));
+    const { server, socket } = await serve(app);
+    const client = await socket();
+    client.write('GET / HTTP/1.1\r\nhost: test\r\n\r\n');
+    await once(client, 'data');
+    await Promise.all([drain(server), once(client, 'close')]);
+    expect(server.listening).toBe(false);
+  });
+
+  it('closes a connection on which nothing was ever asked', async () => {
+    const { server, socket } = await serve(application().app);
+    const client = await socket();
+    await Promise.all([drain(server), once(client, 'close')]);
+    expect(server.listening).toBe(false);
+  });
+
+  it('lets the request under way finish, and tells its client to leave', async () => {
+    const { app } = application();
+    const handling = signal();
+    const answer = signal();
+    app.get('/', async (_req, res) => {
+      handling.resolve();
+      await answer.promise;
+      res.end('done');
+    });
+    const { server, fetch } = await serve(app);
+    const request = fetch('/');
+    await handling.promise;
+    const drained = drain(server);
+    answer.resolve();
+    const response = await request;
+    expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
+    await drained;
+  });
+
+  it('cuts what has not finished in time', async () => {
+    const { app } = application();
+    const handling = signal();
+    app.get('/', () => handling.resolve());
+    const { server, fetch } = await serve(app);
+    const request = fetch('/');
+    await handling.promise;
+    await Promise.all([drain(server, { timeoutMs: 10 }), expect(request).rejects.toThrow()]);
+  });
+
+  it('of a server that does not listen has nothing to do', async () => {
+    const { app } = application();
+    const { server, close } = await serve(app);
+    await close();
+    await drain(server);
+    expect(server.listening).toBe(false);
+  });
+});
+
+describe('SIGTERM', () => {
+  it.each([
+    ['ends the application container, and the process with 0', 'ends', 0, 'application ended\n'],
+    ['ends the process with 1 when the container did not end well', 'fails', 1, 'told of AMBIT_DISPOSE_FAILED\n'],
+  ])('%s', async (_name, how, code, output) => {
+    const program = fileURLToPath(new URL('support/signalled.mjs', import.meta.url));
+    const child = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let printed = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (String(chunk).startsWith('listening')) child.kill('SIGTERM');
+      else printed += String(chunk);
+    });
+    expect(await once(child, 'exit')).toEqual([code, null]);
+    expect(printed).toBe(output);
+  });
+});

@@ -1,0 +1,158 @@
+import express, { type RequestHandler } from 'express';
+// @ts-expect-error -- its types are those of the other major version
+import express4 from 'express-4';
+import { describe, expect, it } from 'vitest';
+import { containerMiddleware, rollbackOnError, withDeps, withTransaction } from '../src/index.js';
+import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+
+const boom = (): never => {
+  throw new Error('boom');
+};
+
+/** Each has written, and fails. */
+const failing: Readonly<Record<string, RequestHandler>> = {
+  'throws at once': (req) => {
+    void store(req, 'order').catch(() => undefined);
+    boom();
+  },
+  'calls next(error)': async (req, _res, next) => {
+    await store(req, 'order');
+    next(new Error('boom'));
+  },
+  'throws in withDeps()': withDeps({}, boom),
+  'rejects in withDeps()': withDeps({}, (req) => store(req, 'order').then(boom)),
+};
+
+/** Express 4 does not look at what a handler returns. */
+const failingOnExpress5: Readonly<Record<string, RequestHandler>> = {
+  rejects: (req) => store(req, 'order').then(boom),
+  'fails in a router in a router': express
+    .Router()
+    .use(express.Router().post('/', (req) => store(req, 'order').then(boom))),
+  'answers with what cannot be serialised': (req, res) => store(req, 'order').then(() => void res.json({ size: 1n })),
+  'ends with what is no body': (req, res) => store(req, 'order').then(() => void res.end({ size: 1 })),
+  'sets a status that cannot be': (req, res) =>
+    store(req, 'order').then(() => {
+      res.statusCode = 1000;
+      res.end();
+    }),
+  'writes its head, then rejects': (req, res) =>
+    store(req, 'order')
+      .then(() => void res.writeHead(201, { 'x-more': '1' }))
+      .then(boom),
+};
+
+describe('a handler that fails is rolled back, whoever answers', () => {
+  it.each(Object.entries({ ...failing, ...failingOnExpress5 }))('when it %s', async (_name, handler) => {
+    const { app, pool, container } = application();
+    app.post('/', withTransaction(), handler);
+    app.use(answerError);
+    const { post, close } = await serve(app);
+    const response = await post('/');
+    expect(response.status).toBe(500);
+    expect(response.headers.get('x-more')).toBeNull();
+    await close();
+    expect(pool.stored).toEqual([]);
+    await expectAllEnded({ container, pool });
+  });
+
+  it('when nobody handles the error', async () => {
+    const { app, pool } = application();
+    app.set('env', 'test');
+    app.post('/', withTransaction(), failing['calls next(error)']!);
+    expect((await (await serve(app)).post('/')).status).toBe(500);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it('when the error handler answers 200', async () => {
+    const { app, pool } = application();
+    app.post('/', withTransaction(), failing['calls next(error)']!);
+    app.use(((_error, _req, res, _next) => void res.json('all is well')) satisfies express.ErrorRequestHandler);
+    expect((await (await serve(app)).post('/')).status).toBe(200);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it('when the path behind it cannot be decoded', async () => {
+    const { app, pool } = application();
+    app.use(withTransaction(), async (req, _res, next) => {
+      await store(req, 'order');
+      next();
+    });
+    app.post('/:id', (_req, res) => void res.end());
+    app.use(((_error, _req, res, _next) => void res.status(400).end()) satisfies express.ErrorRequestHandler);
+    expect((await (await serve(app)).post('/%ff')).status).toBe(400);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it('and its connection refuses it everything from then on', async () => {
+    const { app, pool, container } = application();
+    app.post('/', withTransaction(), failing['calls next(error)']!);
+    app.use((async (_error, req, res, _next) => {
+      const refusal = await store(req, 'too late').catch((error: unknown) => error);
+      res.status(500).json(refusal);
+    }) satisfies express.ErrorRequestHandler);
+    const response = await (await serve(app)).post('/');
+    expect(await response.json()).toMatchObject({ code: expect.stringMatching('AMBIT_(DISPOSED|TX_ENDED)') });
+    await expectAllEnded({ container, pool });
+  });
+
+  it('but not when it only left the route', async () => {
+    const { app, pool } = application();
+    app.post('/', withTransaction(), async (req, _res, next) => {
+      await store(req, 'order');
+      next('route');
+    });
+    app.post('/', (_req, res) => void res.json('done'));
+    expect((await (await serve(app)).post('/')).status).toBe(200);
+    expect(pool.stored).toEqual(['order']);
+  });
+});
+
+describe('on an Express that does not tell of failures', () => {
+  const older = (): ReturnType<typeof application> => {
+    const made = application();
+    const app = (express4 as typeof express)();
+    return { ...made, app: app.use(containerMiddleware(made.container)) };
+  };
+
+  it.each(Object.entries(failing))('rollbackOnError sees it when a handler %s', async (_name, handler) => {
+    const { app, pool, container } = older();
+    app.post('/', withTransaction(), handler);
+    app.use(rollbackOnError, answerError);
+    const { post, close } = await serve(app);
+    expect((await post('/')).status).toBe(500);
+    await close();
+    expect(pool.stored).toEqual([]);
+    await expectAllEnded({ container, pool });
+  });
+
+  it('rollbackOnError of the application around does as well', async () => {
+    const { app, pool } = older();
+    const inner = (express4 as typeof express)();
+    inner.post('/', withTransaction(), failing['calls next(error)']!);
+    app.use(inner, rollbackOnError, answerError);
+    expect((await (await serve(app)).post('/')).status).toBe(500);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it.each([
+    ['without rollbackOnError', [answerError]],
+    ['with rollbackOnError behind the error handler', [answerError, rollbackOnError]],
+  ])('a transaction %s is refused', async (_name, handlers) => {
+    const { app, pool } = older();
+    app.post('/', withTransaction(), (_req, res) => void res.end());
+    app.use(...handlers);
+    const response = await (await serve(app)).post('/');
+    expect(response.status).toBe(500);
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN]') });
+    expect(pool.violations).toEqual([]);
+  });
+
+  it('what succeeds is committed', async () => {
+    const { app, pool } = older();
+    app.post('/', withTransaction(), (req, res) => void store(req, 'order').then(() => res.status(201).json('done')));
+    app.use(rollbackOnError);
+    expect((await (await serve(app)).post('/')).status).toBe(201);
+    expect(pool.stored).toEqual(['order']);
+  });
+});

@@ -1,0 +1,76 @@
+import type { IConnection } from '@ambit/transaction';
+import type { Request, RequestHandler } from 'express';
+import { describe, expect, it } from 'vitest';
+import { answerOf, fails } from './support/answer-of.js';
+import { store } from './support/app.js';
+
+describe('when COMMIT fails', () => {
+  const created: RequestHandler = (req, res) =>
+    store(req, 'order').then(
+      () => void res.status(201).location('/orders/1').set('Cache-Control', 'public').json('done'),
+    );
+
+  it('the client gets the error, with nothing of the answer that was refused', async () => {
+    const { status, headers, body, stored } = await answerOf(created, { pool: fails('commit') });
+    expect(status).toBe(500);
+    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED]') });
+    expect([headers.get('location'), headers.get('cache-control'), headers.get('x-of-every-answer')]).toEqual([
+      null,
+      null,
+      '1',
+    ]);
+    expect(stored).toEqual([]);
+  });
+
+  it('the error says nothing of what the driver said', async () => {
+    const { body } = await answerOf(created, { pool: fails('commit') });
+    expect(JSON.stringify(body)).not.toContain('refused"');
+    expect(body).toEqual({ error: expect.stringMatching(/^The transaction did not commit\./) });
+  });
+
+  it.each(['lost', 'lost after'] as const)(
+    'without an answer (%s), the client hears that nobody knows',
+    async (kind) => {
+      const { status, body } = await answerOf(created, { pool: fails('commit', kind) });
+      expect(status).toBe(503);
+      expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN]') });
+    },
+  );
+});
+
+describe('a handler that knows of a failure', () => {
+  it('may say so with 4xx, though the transaction can only roll back', async () => {
+    const conflict: RequestHandler = (req, res) =>
+      store(req, 'order').then(
+        () => void res.status(201).json('done'),
+        () => void res.status(409).json('it exists'),
+      );
+    expect(await answerOf(conflict, { pool: fails('query') })).toMatchObject({
+      status: 409,
+      body: 'it exists',
+      stored: [],
+    });
+  });
+
+  it('may roll back by itself and say so with 4xx', async () => {
+    const handler: RequestHandler = async (req, res) => {
+      await store(req, 'order');
+      await req.transactionScope?.resolve<IConnection>('IConnection').rollback();
+      res.status(409).json('sold out');
+    };
+    expect(await answerOf(handler)).toMatchObject({ status: 409, body: 'sold out', stored: [] });
+  });
+
+  it.each([
+    ['swallows it', (req) => store(req, 'order').catch(() => undefined), 'FAILED', fails('query')],
+    ['rolls back', (req) => req.transactionScope!.resolve<IConnection>('IConnection').rollback(), 'ENDED', {}],
+  ] satisfies [string, (req: Request) => Promise<unknown>, string, object][])(
+    'but %s may not claim success',
+    async (_name, act, code, pool) => {
+      const handler: RequestHandler = (req, res) => act(req).then(() => void res.status(201).json('done'));
+      const { status, body } = await answerOf(handler, { pool });
+      expect(status).toBe(500);
+      expect(body).toEqual({ error: expect.stringContaining(`[AMBIT_TX_${code}]`) });
+    },
+  );
+});

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import type { IContainer } from '@ambit/container';
+import { openScopes } from '@ambit/container/tools';
+import { describe, expect, it, vi } from 'vitest';
+import express from 'express';
+import { containerMiddleware, resolve } from '../src/index.js';
+import { application, GET, registerEnding, serve, signal } from './support/app.js';
+
+describe('a scope that does not end well', () => {
+  const failures: readonly [how: string, end: () => unknown][] = [
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+  ];
+
+  it.each(failures)('is told to onDisposeError when an instance %s', async (_how, end) => {
+    const told = signal<unknown>();
+    const { app, container } = application({
+      scope: { onDisposeError: (error, req) => told.resolve([error, req.url]) },
+    });
+    registerEnding(container, end);
+    app.get('/here', (req, res) => {
+      resolve(req, 'IEnding');
+      res.end('done');
+    });
+    const { fetch } = await serve(app);
+    expect((await fetch('/here')).status).toBe(200);
+    expect(await told.promise).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), '/here']);
+    expect(openScopes(container)).toEqual([]);
+  });
+
+  it('is told to onDisposeError when a container of another make throws at once', async () => {
+    const told = signal<unknown>();
+    const broken: IContainer = {
+      createScope: () => broken,
+      resolve: <T>() => undefined as T,
+      register: () => undefined,
+      dispose: () => {
+        throw new Error('broken');
+      },
+    };
+    const app = express().use(containerMiddleware(broken, { onDisposeError: told.resolve }));
+    const { fetch } = await serve(app);
+    expect((await fetch('/')).status).toBe(404);
+    expect(await told.promise).toEqual(new Error('broken'));
+  });
+
+  it('is printed when nobody is told, and so is the failure of who was told', async () => {
+    const told = signal();
+    const printed: unknown[] = [];
+    const print = vi.spyOn(console, 'error').mockImplementation((error: unknown) => {
+      if (printed.push(error) === 2) told.resolve();
+    });
+    // An async function where none is expected: what it rejects with must not be lost.
+    const deaf = (): unknown => Promise.reject(new Error('deaf'));
+    const { app, container } = application({
+      scope: { onDisposeError: deaf },
+    });
+    registerEnding(container, () => Promise.reject(new Error('broken')));
+    app.get('/', (req, res) => {
+      resolve(req, 'IEnding');
+      res.end('done');
+    });
+    const { fetch } = await serve(app);
+    await fetch('/');
+    await told.promise;
+    print.mockRestore();
+    expect(printed).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), new Error('deaf')]);
+  });
+});
+
+describe('IRequestSignal', () => {
+  it('aborts when the client leaves before it had its answer', async () => {
+    const { app } = application();
+    const handling = signal<AbortSignal>();
+    app.get('/', (req) => handling.resolve(resolve(req, 'IRequestSignal')));
+    const { socket } = await serve(app);
+    const client = await socket();
+    client.write(GET);
+    const gone = await handling.promise;
+    expect(gone.aborted).toBe(false);
+    client.destroy();
+    await once(gone, 'abort');
+    expect(gone.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  });
+
+  it('does not abort when the answer was sent, though the body was read and the client leaves', async () => {
+    const { app } = application();
+    const seen = signal<AbortSignal>();
+    app.post('/', express.json(), (req, res) => {
+      seen.resolve(resolve(req, 'IRequestSignal'));
+      res.json(req.body);
+    });
+    const { fetch, close } = await serve(app);
+    const init = { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } };
+    expect(await (await fetch('/', init)).json()).toEqual({ a: 1 });
+    await close();
+    expect((await seen.promise).aborted).toBe(false);
+  });
+});

@@ -1,0 +1,73 @@
+import type { Response } from 'express';
+import { describe, expect, it, vi } from 'vitest';
+import { HttpError, withTransaction } from '../src/index.js';
+import { answerError, application, expectAllEnded, serve, signal, store } from './support/app.js';
+
+const seconds: readonly [name: string, answer: (res: Response) => unknown][] = [
+  ['json', (res) => res.status(500).json('second')],
+  ['send', (res) => res.status(500).send('second')],
+  ['end', (res) => res.end('second')],
+  ['sendStatus', (res) => res.sendStatus(500)],
+  ['redirect', (res) => res.redirect('/elsewhere')],
+  ['write', (res) => res.write('second')],
+  ['writeHead', (res) => res.writeHead(500)],
+];
+
+describe('a second answer', () => {
+  it.each(seconds)('by %s is dropped and told of', async (_name, answer) => {
+    const told = signal<unknown>();
+    const { app, pool, container } = application();
+    app.post('/here', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
+      await store(req, 'order');
+      res.status(201).json('first');
+      answer(res);
+    });
+    const { post, close } = await serve(app);
+    const response = await post('/here');
+    expect([response.status, await response.json()]).toEqual([201, 'first']);
+    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await told.promise).toHaveProperty('message', expect.stringContaining('POST /here'));
+    await close();
+    expect(pool.stored).toEqual(['order']);
+    await expectAllEnded({ container, pool });
+  });
+
+  it('is printed when nobody is told', async () => {
+    const printed = signal<unknown>();
+    const print = vi.spyOn(console, 'error').mockImplementation(printed.resolve);
+    const { app } = application();
+    app.post('/', withTransaction(), (_req, res) => {
+      res.json('first');
+      res.json('second');
+    });
+    await (await serve(app)).post('/');
+    expect(await printed.promise).toBeInstanceOf(HttpError);
+    print.mockRestore();
+  });
+
+  it('is dropped after the first has been sent, too', async () => {
+    const told = signal<unknown>();
+    const { app } = application();
+    app.post('/', withTransaction({ onSecondAnswer: told.resolve }), (_req, res) => {
+      res.on('finish', () => void res.json('second'));
+      res.json('first');
+    });
+    expect(await (await (await serve(app)).post('/')).json()).toBe('first');
+    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+  });
+
+  it('by the error handler, for a handler that failed after it answered, undoes nothing', async () => {
+    const told = signal<unknown>();
+    const { app, pool } = application();
+    app.post('/', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
+      await store(req, 'order');
+      res.status(201).json('first');
+      throw new Error('too late');
+    });
+    app.use(answerError);
+    const response = await (await serve(app)).post('/');
+    expect([response.status, await response.json()]).toEqual([201, 'first']);
+    await told.promise;
+    expect(pool.stored).toEqual(['order']);
+  });
+});

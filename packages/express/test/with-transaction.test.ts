@@ -1,0 +1,98 @@
+import { openScopes } from '@ambit/container/tools';
+import express, { type RequestHandler } from 'express';
+import { describe, expect, it } from 'vitest';
+import { withTransaction } from '../src/index.js';
+import { answerOf, fails } from './support/answer-of.js';
+import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+
+describe('withTransaction()', () => {
+  it('gives the handler a scope tagged transaction, below that of the request', async () => {
+    const { app, container } = application();
+    app.post('/', withTransaction(), (req, res) => {
+      const [request, transaction] = openScopes(container);
+      res.json([transaction === req.transactionScope, transaction?.tags, transaction?.parent === request]);
+    });
+    expect(await (await (await serve(app)).post('/')).json()).toEqual([true, ['transaction'], true]);
+  });
+
+  it('commits what the handler did, and ends the scope before the answer leaves', async () => {
+    const { app, pool, container } = application();
+    const open: number[] = [];
+    app.post('/', withTransaction(), async (req, res) => {
+      const { write } = req.socket;
+      req.socket.write = (...args: unknown[]): boolean => {
+        open.push(openScopes(container).length);
+        return Reflect.apply(write, req.socket, args) as boolean;
+      };
+      await store(req, 'order');
+      res.status(201).json('done');
+    });
+    expect((await (await serve(app)).post('/')).status).toBe(201);
+    expect(pool.stored).toEqual(['order']);
+    expect(open[0]).toBe(1);
+  });
+
+  it('commits an answer of 4xx', async () => {
+    const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
+    expect(await answerOf(handler)).toMatchObject({ status: 422, stored: ['attempt'] });
+  });
+
+  it('rolls back an answer that rollbackOn names', async () => {
+    const options = { rollbackOn: (status: number) => status >= 400 };
+    const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
+    expect(await answerOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
+  });
+
+  it('rolls back when rollbackOn itself fails', async () => {
+    const options = {
+      rollbackOn: () => {
+        throw new Error('undecided');
+      },
+    };
+    const handler: RequestHandler = (req, res) => store(req, 'order').then(() => void res.json('done'));
+    expect(await answerOf(handler, { options })).toMatchObject({
+      status: 500,
+      body: { error: 'undecided' },
+      stored: [],
+    });
+  });
+
+  it.each(['acquire', 'begin'])('passes the error on, and never runs the handler, when %s fails', async (point) => {
+    let ran = false;
+    const handler: RequestHandler = (_req, res) => {
+      ran = true;
+      res.json('done');
+    };
+    const { body } = await answerOf(handler, { pool: fails(point) });
+    expect(body).toEqual({
+      error: expect.stringMatching(/^The transaction did not begin\. .*\[AMBIT_TX_(ACQUIRE|BEGIN)_FAILED\]$/),
+    });
+    expect(ran).toBe(false);
+  });
+
+  it('answers 503 when no connection can be had in time', async () => {
+    const { app, pool } = application({ pool: { max: 1, acquireTimeoutMs: 10 } });
+    const held = await pool.getConnection();
+    app.post('/', withTransaction(), (_req, res) => void res.json('done'));
+    app.use(answerError);
+    const response = await (await serve(app)).post('/');
+    expect(response.status).toBe(503);
+    held.release();
+    expect(pool.out).toBe(0);
+  });
+
+  it('refuses to run twice for one request', async () => {
+    const { app, pool, container } = application();
+    app.post('/', withTransaction(), withTransaction(), (_req, res) => void res.json('done'));
+    app.use(answerError);
+    const response = await (await serve(app)).post('/');
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED]') });
+    await expectAllEnded({ container, pool });
+  });
+
+  it('says what is missing when no request scope is there', async () => {
+    const app = express().post('/', withTransaction()).use(answerError);
+    const response = await (await serve(app)).post('/');
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE]') });
+  });
+});

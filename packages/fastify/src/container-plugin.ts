@@ -1,0 +1,127 @@
+import type { IContainer } from '@ambit/container';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { Connections } from './connections.js';
+import { drainOnClose } from './drain.js';
+import { HttpError } from './errors.js';
+import { definePlugin } from './plugin.js';
+import { RequestLife } from './request-life.js';
+
+/** Where the plugins keep what only they need to know of a request. */
+export const REQUEST_LIFE: unique symbol = Symbol('ambit.requestLife');
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The application container. */
+    container: IContainer;
+  }
+
+  interface FastifyRequest {
+    /** The request's scope, tagged `request`. It is there from the `onRequest` hook of the plugin on. */
+    container: IContainer;
+    /** @internal */
+    [REQUEST_LIFE]: RequestLife | null;
+  }
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    /** Aborts when the client is gone before it was answered. In every request scope. */
+    IRequestSignal: AbortSignal;
+  }
+}
+
+export interface ContainerPluginOptions {
+  /** The application container; `server.close()` disposes it. */
+  readonly container: IContainer;
+  /**
+   * When the request scope ends for a request that failed. `error`, the default: before the error handler runs.
+   * `response`: with the answer, for error handlers that resolve from the scope.
+   */
+  readonly disposeOn?: 'error' | 'response';
+  /** Told when a request scope did not end well. Default: the request's log. */
+  readonly onDisposeError?: (error: unknown, request: FastifyRequest) => unknown;
+}
+
+/**
+ * Gives every request a scope tagged `request` as `request.container`, and ends it exactly once, also for clients that
+ * go away. `server.close()` waits for the answers under way, then disposes the application container.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { fastify } from 'fastify';
+ *
+ * const server = fastify();
+ * await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
+ * server.get('/gone', (request) => request.container.resolve('IRequestSignal').aborted);
+ * ```
+ */
+export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = definePlugin({
+  name: 'container',
+  plugin: registerContainer,
+});
+
+const TAGS = { tags: ['request'] };
+
+function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
+  const { container, disposeOn, onDisposeError = logDisposeError } = checked(options);
+  const connections = new Connections();
+
+  server.decorate('container', container);
+  server.decorateRequest('container', null as unknown as IContainer);
+  server.decorateRequest(REQUEST_LIFE, null);
+
+  const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
+    try {
+      await onDisposeError(error, request);
+    } catch (failure) {
+      logDisposeError(failure, request);
+    }
+  };
+
+  server.addHook('onRequest', (request, reply, done) => {
+    const scope = container.createScope(TAGS);
+    const life = new RequestLife(scope, reply.raw, (error) => void report(error, request));
+    request.container = scope;
+    request[REQUEST_LIFE] = life;
+    reply.raw.on('close', () => life.over());
+    scope.register('IRequestSignal', () => life.signal);
+    connections.add(request.raw, life);
+    done();
+  });
+
+  server.addHook('onResponse', (request, _reply, done) => {
+    request[REQUEST_LIFE]?.over();
+    done();
+  });
+
+  if (disposeOn !== 'response') {
+    server.addHook('onError', async (request, _reply, error) => {
+      await request[REQUEST_LIFE]?.end(error);
+    });
+  }
+
+  // Fastify closes in the reverse order: the requests first, then what they used.
+  server.addHook('onClose', async () => {
+    await container.dispose();
+  });
+  drainOnClose(server, connections);
+}
+
+function checked(options: ContainerPluginOptions): ContainerPluginOptions {
+  const { container, disposeOn = 'error' } = options;
+  if (typeof container?.createScope !== 'function') {
+    throw new HttpError(
+      'AMBIT_HTTP_OPTION',
+      'register(containerPlugin, { container }) needs the application container',
+    );
+  }
+  if (disposeOn !== 'error' && disposeOn !== 'response') {
+    throw new HttpError('AMBIT_HTTP_OPTION', `disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);
+  }
+  return options;
+}
+
+function logDisposeError(error: unknown, request: FastifyRequest): void {
+  request.log.error({ err: error }, 'The request scope did not end well');
+}

@@ -1,0 +1,55 @@
+import { TransactionError } from '@ambit/transaction';
+
+/** Every code with its message. */
+const MESSAGES = {
+  AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its answer',
+  AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
+  AMBIT_HTTP_OPTION: 'A plugin option cannot be',
+  AMBIT_HTTP_REQUEST_ENDED: 'The request has ended, and its scope with it. Start the transaction before you answer',
+  AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
+    'The handler answered with its transaction still open, so it was rolled back. Await commitTransaction() first',
+  AMBIT_HTTP_TRANSACTION_STARTED:
+    'This request has a transaction already. Use request.transactionScope, or runInTransaction() for a nested part',
+} as const;
+
+export type HttpErrorCode = keyof typeof MESSAGES;
+
+export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[];
+
+/**
+ * What the plugins refuse, with a code to tell it by.
+ *
+ * @example
+ * ```ts
+ * const isForgottenCommit = (error: unknown): boolean =>
+ *   error instanceof HttpError && error.code === 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN';
+ * ```
+ */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly code: HttpErrorCode;
+  /** What Fastify answers when nobody says otherwise. */
+  readonly statusCode = 500;
+
+  constructor(code: HttpErrorCode, detail?: string) {
+    const text = detail === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${detail}`;
+    // This one's words are settled.
+    super(code === 'AMBIT_HTTP_NO_TRANSACTION' ? text : `${text} [${code}]`);
+    this.code = code;
+  }
+}
+
+/** A transaction's error as a client may see it: what the driver said is in `cause` only. */
+class AnswerableError extends TransactionError {
+  readonly statusCode: number;
+
+  constructor(error: TransactionError, what: string) {
+    super(error.code, what, { cause: error });
+    this.statusCode = error.unavailable ? 503 : 500;
+  }
+}
+
+/** Fastify sends the message of an error unless the application has an error handler, so it must hold no driver text. */
+export function answerable(error: unknown, what: string): unknown {
+  return error instanceof TransactionError ? new AnswerableError(error, what) : error;
+}

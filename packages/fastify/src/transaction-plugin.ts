@@ -1,0 +1,136 @@
+import type { IContainer } from '@ambit/container';
+import type { TransactionOptions } from '@ambit/transaction';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { REQUEST_LIFE } from './container-plugin.js';
+import { HttpError } from './errors.js';
+import { definePlugin } from './plugin.js';
+import { RequestTransaction } from './request-transaction.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The scope tagged `transaction`, from `startTransaction()` to `commitTransaction()` or `rollbackTransaction()`. */
+    readonly transactionScope?: IContainer | undefined;
+    /** Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind. */
+    startTransaction(options?: TransactionOptions): Promise<IContainer>;
+    /** Resolves when the database has committed. Rejects, with the scope ended all the same, when it has not. */
+    commitTransaction(): Promise<void>;
+    /** Resolves when the transaction is over; does nothing when there is none. Never rejects. */
+    rollbackTransaction(): Promise<void>;
+  }
+}
+
+/** What every transaction is begun with, unless `startTransaction(options)` says otherwise. */
+export interface TransactionPluginOptions extends Omit<TransactionOptions, 'signal'> {}
+
+/**
+ * Gives requests `startTransaction()`, `commitTransaction()`, `rollbackTransaction()` and `transactionScope`. Whatever
+ * fails rolls back, and so does a client that goes away before COMMIT was sent.
+ *
+ * @example
+ * ```ts
+ * import { fastify } from 'fastify';
+ *
+ * const server = fastify();
+ * await server.register(transactionPlugin, { isolation: 'repeatable read' });
+ * server.post('/api/orders', async (request, reply) => {
+ *   const scope = await request.startTransaction();
+ *   const order = await scope.resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository').create(request.body);
+ *   await request.commitTransaction();
+ *   return reply.code(201).send(order);
+ * });
+ * ```
+ */
+export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = definePlugin({
+  name: 'transaction',
+  dependencies: ['container'],
+  plugin: registerTransaction,
+});
+
+function registerTransaction(server: FastifyInstance, defaults: TransactionPluginOptions): void {
+  server.decorateRequest('transactionScope', {
+    getter(this: FastifyRequest) {
+      return this[REQUEST_LIFE]?.transaction?.scope;
+    },
+  });
+  server.decorateRequest('startTransaction', function (options) {
+    return start(this, { onError: (error) => logLate(this, error), ...defaults, ...options });
+  });
+  server.decorateRequest('commitTransaction', function () {
+    return commit(this);
+  });
+  server.decorateRequest('rollbackTransaction', function () {
+    return rollback(this, undefined);
+  });
+
+  // Also after an answer was sent: then there is no transaction left, and nothing happens.
+  server.addHook('onError', async (request, _reply, error) => rollback(request, error));
+
+  server.addHook('onSend', (request, reply, payload, done) => {
+    const transaction = request[REQUEST_LIFE]?.transaction;
+    const complaint = transaction?.complaint();
+    if (!transaction || complaint === undefined) {
+      done();
+      return;
+    }
+    const undo = async (): Promise<void> => {
+      await rollback(request, complaint);
+      // A commit that nobody awaited was under way: the answer has now waited for it, and is true.
+      if (transaction.committed) done();
+      else done(retract(reply, payload, complaint));
+    };
+    void undo();
+  });
+}
+
+async function start(request: FastifyRequest, options: TransactionOptions): Promise<IContainer> {
+  const life = request[REQUEST_LIFE];
+  if (!life || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
+  if (life.transaction) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+  const signals = options.signal ? [life.signal, options.signal] : [life.signal];
+  const transaction = new RequestTransaction(life.scope, options, signals);
+  life.transaction = transaction;
+  try {
+    return await transaction.started();
+  } catch (error) {
+    forget(request, transaction);
+    throw error;
+  }
+}
+
+async function commit(request: FastifyRequest): Promise<void> {
+  const transaction = request[REQUEST_LIFE]?.transaction;
+  if (!transaction) throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
+  try {
+    await transaction.commit();
+  } finally {
+    forget(request, transaction);
+  }
+}
+
+async function rollback(request: FastifyRequest, reason: unknown): Promise<void> {
+  const transaction = request[REQUEST_LIFE]?.transaction;
+  if (!transaction) return;
+  await transaction.rollback(reason);
+  forget(request, transaction);
+}
+
+function forget(request: FastifyRequest, transaction: RequestTransaction): void {
+  const life = request[REQUEST_LIFE];
+  if (life?.transaction === transaction) life.transaction = undefined;
+}
+
+/** What was said of an answer does not hold for the error that replaces it. */
+function retract(reply: FastifyReply, payload: unknown, complaint: unknown): Error {
+  const { destroy } = (payload ?? {}) as { destroy?: unknown };
+  if (typeof destroy === 'function') destroy.call(payload);
+  for (const name of Object.keys(reply.getHeaders())) {
+    if (name.startsWith('content-') || OF_THE_ANSWER.has(name)) reply.removeHeader(name);
+  }
+  return complaint as Error;
+}
+
+const OF_THE_ANSWER = new Set(['etag', 'last-modified', 'location']);
+
+function logLate(request: FastifyRequest, error: Error): void {
+  request.log.error({ err: error }, 'The transaction did not end well');
+}

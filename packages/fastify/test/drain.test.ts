@@ -1,0 +1,102 @@
+import dns from 'node:dns';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, test, vi } from 'vitest';
+import { application, get, serve, signal } from './support/app.js';
+
+type Found = (error: null, addresses: dns.LookupAddress[]) => void;
+
+test('an answer under way when the server closes says `Connection: close`, and the server waits for no more', async () => {
+  const { app, container } = await application();
+  const arrived = signal();
+  const finish = signal();
+  app.get('/', async () => {
+    arrived.resolve();
+    await finish.promise;
+    return { disposed: container.disposed };
+  });
+  const socket = await (await serve(app)).socket();
+  socket.write(get('/'));
+  await arrived.promise;
+
+  const closed = app.close();
+  await expect.poll(() => app.server.listening).toBe(false);
+  finish.resolve();
+  const answer = await text(socket);
+  await closed;
+
+  expect(answer).toMatch(/connection: close/i);
+  expect(answer).toContain('{"disposed":false}');
+  expect(container.disposed).toBe(true);
+});
+
+test('a connection whose answer had begun when the server closes is not waited for once it is idle', async () => {
+  const { app } = await application();
+  const begun = signal();
+  const finish = signal();
+  app.get('/', async (_request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200, { 'content-length': 4 });
+    reply.raw.write('so');
+    begun.resolve();
+    await finish.promise;
+    reply.raw.end('me');
+  });
+  const socket = await (await serve(app)).socket();
+  socket.write(get('/'));
+  await begun.promise;
+
+  const closed = app.close();
+  await expect.poll(() => app.server.listening).toBe(false);
+  finish.resolve();
+  socket.resume();
+  const from = performance.now();
+  await Promise.all([closed, once(socket, 'close')]);
+
+  expect(performance.now() - from).toBeLessThan(2000);
+});
+
+test('a client that never sent a request is not waited for', async () => {
+  const { app } = await application();
+  const socket = await (await serve(app)).socket();
+
+  const from = performance.now();
+  await Promise.all([app.close(), once(socket, 'close')]);
+
+  expect(performance.now() - from).toBeLessThan(2000);
+});
+
+test('on `localhost`, where Fastify listens twice and waits for one, the container outlives the requests of both', async () => {
+  const { app, container } = await application();
+  const arrived = signal();
+  const finish = signal();
+  app.get('/', async () => {
+    arrived.resolve();
+    await finish.promise;
+    return { disposed: container.disposed };
+  });
+  const { lookup } = dns;
+  const spy = vi.spyOn(dns, 'lookup').mockImplementation(((...args: [string, object, Found]) => {
+    // Node asks for one address, Fastify for all.
+    if (args.length < 3) return lookup(args[0], args[1] as () => void);
+    const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+    return args[2](null, addresses);
+  }) as typeof lookup);
+  await app.listen({ port: 0, host: 'localhost' });
+  spy.mockRestore();
+  const { address: first } = app.server.address() as AddressInfo;
+  const second = (app.addresses() as AddressInfo[]).find(({ address }) => address !== first)!;
+  const answer = fetch(`http://${second.address}:${second.port}/`);
+  await arrived.promise;
+
+  const firstClosed = once(app.server, 'close');
+  const closed = app.close();
+  await firstClosed;
+  await new Promise(setImmediate);
+  finish.resolve();
+
+  expect(await (await answer).json()).toEqual({ disposed: false });
+  await closed;
+  expect(container.disposed).toBe(true);
+});

@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import type { Container } from '@ambit/container';
+import { fastify, type FastifyRequest } from 'fastify';
+import { describe, expect, test } from 'vitest';
+import { containerPlugin } from '../src/index.js';
+import { application, leftovers, get, serve, signal } from './support/app.js';
+
+const pending = (): Promise<never> => new Promise(() => undefined);
+
+describe('a request scope ends although', () => {
+  test('the client leaves before the handler is done', async () => {
+    const made = await application();
+    const arrived = signal<FastifyRequest>();
+    made.app.get('/', (request) => {
+      arrived.resolve(request);
+      return pending();
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('its request waits behind another on a socket that dies', async () => {
+    const made = await application();
+    const arrived = signal();
+    made.app.get('/first', pending);
+    made.app.get('/second', () => 'hello');
+    made.app.get('/third', () => {
+      arrived.resolve();
+      return 'hello';
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/first') + get('/second') + get('/third'));
+    await arrived.promise;
+    socket.destroy();
+
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('the upload is cut off', async () => {
+    const made = await application();
+    made.app.post('/', () => 'hello');
+    const hooked = signal();
+    made.app.addHook('onRequest', async () => hooked.resolve());
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write('POST / HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"a":');
+    await hooked.promise;
+    socket.destroy();
+
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('a stream fails after its first bytes', async () => {
+    const made = await application();
+    made.app.post('/', () =>
+      Readable.from(
+        (async function* () {
+          yield 'some';
+          await new Promise(setImmediate);
+          throw new Error('no more');
+        })(),
+      ),
+    );
+    const { fetch } = await serve(made.app);
+
+    await expect(fetch('/', { method: 'POST' }).then((answer) => answer.text())).rejects.toThrow();
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('the handler takes the response into its own hands', async () => {
+    const made = await application();
+    made.app.get('/', (_request, reply) => {
+      reply.hijack();
+      reply.raw.end('mine');
+    });
+    const { fetch } = await serve(made.app);
+
+    expect(await (await fetch('/')).text()).toBe('mine');
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('the client was gone before the request came to the plugin', async () => {
+    const { container, pool } = await application();
+    const app = fastify();
+    const arrived = signal();
+    const handled = signal();
+    app.addHook('onRequest', async ({ raw }) => {
+      arrived.resolve();
+      if (!raw.socket.closed) await once(raw.socket, 'close');
+    });
+    await app.register(containerPlugin, { container });
+    app.addHook('onRequest', async () => handled.resolve());
+    app.get('/', () => 'hello');
+    const socket = await (await serve(app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    await handled.promise;
+
+    expect(await leftovers({ container, pool })).toEqual([]);
+    await app.close();
+  });
+
+  test('it is one of many streams of an HTTP/2 session', async () => {
+    const { container, pool } = await application();
+    const app = fastify({ http2: true });
+    await app.register(containerPlugin, { container });
+    const arrived = signal();
+    const signals: AbortSignal[] = [];
+    app.get('/', (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      return 'hello';
+    });
+    app.get('/never', (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      arrived.resolve();
+      return pending();
+    });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const session = connectHttp2(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`);
+
+    const answered = session.request({ ':path': '/' });
+    const [headers] = (await once(answered, 'response')) as [IncomingHttpHeaders];
+    answered.resume();
+    session.request({ ':path': '/never' }).on('error', () => undefined);
+    await arrived.promise;
+    session.destroy();
+
+    expect(headers[':status']).toBe(200);
+    expect(await leftovers({ container, pool })).toEqual([]);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+    await app.close();
+  });
+});
+
+describe('a scope that does not end well', () => {
+  const failing = (request: FastifyRequest): string => {
+    (request.container as Container).defer(() => Promise.reject(new Error('cannot end')));
+    return 'hello';
+  };
+
+  test('is told to onDisposeError, and the client notices nothing', async () => {
+    const told = signal<{ error: unknown; url: string }>();
+    const { app } = await application({
+      plugin: { onDisposeError: (error, { url }) => told.resolve({ error, url }) },
+    });
+    app.get('/', failing);
+
+    expect((await app.inject('/')).body).toBe('hello');
+    expect(await told.promise).toMatchObject({ url: '/', error: { message: expect.stringContaining('cannot end') } });
+  });
+
+  test.each(['throws', 'rejects'])(
+    'is told to the log of the request by default, and when the reporter %s',
+    async (how) => {
+      const lines: string[] = [];
+      const app = fastify({ logger: { level: 'error', stream: { write: (line) => void lines.push(line) } } });
+      const { container } = await application();
+      const onDisposeError = (): never => {
+        throw new Error('the reporter failed');
+      };
+      await app.register(async (silent) => {
+        await silent.register(containerPlugin, { container });
+        silent.get('/silent', failing);
+      });
+      await app.register(async (loud) => {
+        const reporter = how === 'throws' ? onDisposeError : async () => onDisposeError();
+        await loud.register(containerPlugin, { container, onDisposeError: reporter });
+        loud.get('/loud', failing);
+      });
+
+      await app.inject('/silent');
+      await app.inject('/loud');
+
+      await expect.poll(() => lines).toHaveLength(2);
+      expect(lines[0]).toContain('cannot end');
+      expect(lines[1]).toContain('the reporter failed');
+      await app.close();
+    },
+  );
+});
+
+describe('IRequestSignal', () => {
+  test('aborts when the client goes before it has its answer', async () => {
+    const made = await application();
+    const aborted = signal<unknown>();
+    const arrived = signal();
+    made.app.get('/', ({ container }) => {
+      const gone = container.resolve('IRequestSignal');
+      gone.addEventListener('abort', () => aborted.resolve(gone.reason));
+      arrived.resolve();
+      return pending();
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+
+    expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  });
+
+  test('does not abort for a client that has its answer, nor for a body that was read', async () => {
+    const { app, container } = await application();
+    const signals: AbortSignal[] = [];
+    app.post('/', async (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      await new Promise(setImmediate);
+      return { aborted: signals[0]?.aborted };
+    });
+    const { fetch } = await serve(app);
+
+    const answer = await fetch('/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+
+    expect(await answer.json()).toEqual({ aborted: false });
+    await app.close();
+    expect(container.disposed).toBe(true);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+});

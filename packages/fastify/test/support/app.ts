@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { inspect } from 'node:util';
+import { Container } from '@ambit/container';
+import { openScopes } from '@ambit/container/tools';
+import type { IConnection } from '@ambit/transaction';
+import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
+import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { afterEach, vi } from 'vitest';
+import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from '../../src/index.js';
+
+const running: FastifyInstance[] = [];
+
+afterEach(async () => {
+  for (const app of running.splice(0)) {
+    app.server.closeAllConnections();
+    await app.close();
+  }
+});
+
+/** A server with both plugins, on a database that fails where it is told to. */
+export async function application(
+  options: { pool?: FakePoolOptions; plugin?: Omit<ContainerPluginOptions, 'container'> } = {},
+) {
+  const pool = new FakePool(options.pool);
+  const container = new Container({ tags: ['application'] });
+  container.register('IDatabasePool', () => pool);
+  const app = server();
+  await app.register(containerPlugin, { container, ...options.plugin });
+  await app.register(transactionPlugin);
+  return { app, container, pool };
+}
+
+/** A bare server that is closed after the test. */
+export function server(): FastifyInstance {
+  const app = fastify();
+  running.push(app);
+  return app;
+}
+
+/** Writes in the transaction of the request. */
+export async function store(request: FastifyRequest, text: string): Promise<void> {
+  await request.transactionScope?.resolve<IConnection>('IConnection').query(text);
+}
+
+export async function serve(app: FastifyInstance) {
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  return {
+    fetch: (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init),
+    socket: async (): Promise<Socket> => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    },
+  };
+}
+
+/** One request, as it goes over the wire. */
+export function get(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
+}
+
+/** What requests have left behind once every connection is home: open scopes, offences against the database. */
+export async function leftovers({ container, pool }: { container: Container; pool: FakePool }): Promise<string[]> {
+  await pool.close();
+  // A scope that ends its transaction is the last to end.
+  await vi.waitUntil(() => openScopes(container).length === 0, { interval: 1 }).catch(() => undefined);
+  return [...openScopes(container).map((scope) => inspect(scope)), ...pool.violations];
+}
+
+/** A promise and the function that resolves it. */
+export function signal<T = void>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

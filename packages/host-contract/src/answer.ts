@@ -1,0 +1,62 @@
+/** An answer as it came over the wire. */
+export interface Answer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** The first whole answer in `bytes` and how many of them it took, or nothing when more must come. */
+export function readAnswer(
+  bytes: Buffer,
+  { toHead = false, noMoreWillCome = false } = {},
+): { answer: Answer; length: number } | undefined {
+  const headLength = bytes.indexOf('\r\n\r\n');
+  if (headLength === -1) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
+  const status = Number(statusLine.split(' ')[1]);
+  const headers = Object.fromEntries(lines.map(readHeader));
+  const start = headLength + 4;
+  const body = readBody(bytes.subarray(start), { status, headers, toHead, noMoreWillCome });
+  if (!body) return undefined;
+  return { answer: { status, headers, text: body.content.toString() }, length: start + body.length };
+}
+
+function readHeader(line: string): [name: string, value: string] {
+  const colon = line.indexOf(':');
+  return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+}
+
+interface Framing {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly toHead: boolean;
+  readonly noMoreWillCome: boolean;
+}
+
+interface Body {
+  readonly content: Buffer;
+  /** On the wire, framing included. */
+  readonly length: number;
+}
+
+function readBody(bytes: Buffer, { status, headers, toHead, noMoreWillCome }: Framing): Body | undefined {
+  if (toHead || status < 200 || status === 204 || status === 304) return { content: Buffer.alloc(0), length: 0 };
+  if (headers['transfer-encoding'] === 'chunked') return readChunks(bytes);
+  const length = Number(headers['content-length'] ?? (noMoreWillCome ? bytes.length : Infinity));
+  return bytes.length < length ? undefined : { content: bytes.subarray(0, length), length };
+}
+
+function readChunks(bytes: Buffer): Body | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd === -1) return undefined;
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const next = lineEnd + 2 + size + 2;
+    if (bytes.length < next) return undefined;
+    if (size === 0) return { content: Buffer.concat(chunks), length: next };
+    chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
+    at = next;
+  }
+}

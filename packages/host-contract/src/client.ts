@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type Answer, readAnswer } from './answer.js';
+import { Happenings } from './events.js';
+
+export interface RequestText {
+  readonly method?: string;
+  readonly path: string;
+  /** Sent as it is when it is text, as JSON otherwise. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The request as it goes over the wire. */
+export function requestText({ method = 'GET', path, body, headers = {} }: RequestText): string {
+  const content = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  const framing =
+    body === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(content)) };
+  const lines = Object.entries({ host: 'test', ...framing, ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${content}`;
+}
+
+/** A client that can do what well-behaved ones do not: pipeline, stop in the middle of a body, vanish. */
+export class RawClient {
+  readonly #socket: Socket;
+  readonly #happenings = new Happenings();
+  readonly #toHead: boolean[] = [];
+  #bytes: Buffer = Buffer.alloc(0);
+  #received = 0;
+  #ended = false;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => {
+      this.#received += chunk.length;
+      this.#bytes = Buffer.concat([this.#bytes, chunk]);
+      this.#happenings.tell();
+    });
+    const end = (): void => {
+      this.#ended = true;
+      this.#happenings.tell();
+    };
+    socket.on('error', end);
+    socket.on('end', end);
+    socket.on('close', end);
+  }
+
+  static async connect(port: number): Promise<RawClient> {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return new RawClient(socket);
+  }
+
+  /** How many bytes came so far. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Sends whatever it is given. */
+  write(text: string): void {
+    this.#socket.write(text);
+  }
+
+  /** Sends the requests in one piece, without waiting for the answers in between. */
+  send(...requests: RequestText[]): void {
+    this.#toHead.push(...requests.map(({ method }) => method === 'HEAD'));
+    this.write(requests.map(requestText).join(''));
+  }
+
+  /** The next answer; rejects when it does not come in time, or the connection closes. */
+  async answer(patienceMs?: number): Promise<Answer> {
+    const toHead = this.#toHead.shift() ?? false;
+    let read: ReturnType<typeof readAnswer>;
+    const whole = (): boolean => {
+      read = readAnswer(this.#bytes, { toHead, noMoreWillCome: this.#ended });
+      return read !== undefined || this.#ended;
+    };
+    await this.#happenings.until(whole, 'the answer came whole', patienceMs);
+    if (!read) throw new Error(`The connection closed after "${this.#bytes.toString()}"`);
+    this.#bytes = this.#bytes.subarray(read.length);
+    return read.answer;
+  }
+
+  async request(request: RequestText): Promise<Answer> {
+    this.send(request);
+    return this.answer();
+  }
+
+  /** Resolves once something of the answer came that contains `text`. */
+  hears(text: string): Promise<void> {
+    return this.#happenings.until(() => this.#bytes.includes(text), `the client hears "${text}"`);
+  }
+
+  /** Resolves when the server has closed the connection. */
+  closed(): Promise<void> {
+    return this.#happenings.until(() => this.#ended, 'the server closed the connection');
+  }
+
+  /** Goes away politely, as a closed browser tab does. */
+  leave(): void {
+    this.#socket.destroy();
+  }
+
+  /** Goes away as a crashed client does. */
+  reset(): void {
+    this.#socket.resetAndDestroy();
+  }
+}

@@ -1,0 +1,82 @@
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '@ambit/transaction';
+import type { Happenings } from './events.js';
+import { type Interfere, type Step, WatchedConnection } from './watched-connection.js';
+
+export type Interference = (connection: WatchedConnection) => unknown;
+
+/** Lends another pool's connections, writes down every step, and lets a test step in between. */
+export class WatchedPool implements IDatabasePool {
+  /** Every step, in order, as it was asked for. */
+  readonly steps: Step[] = [];
+  /** Connections that were lent and did not come back. */
+  readonly out = new Set<WatchedConnection>();
+  /** How many were lent so far. */
+  lent = 0;
+  readonly #inner: IDatabasePool;
+  readonly #happenings: Happenings;
+  readonly #before = new Map<Step, Interference>();
+  readonly #after = new Map<Step, Interference>();
+  #beforeAcquire: (() => unknown) | undefined;
+
+  constructor(inner: IDatabasePool, happenings: Happenings) {
+    this.#inner = inner;
+    this.#happenings = happenings;
+  }
+
+  get size(): PoolSize {
+    return this.#inner.size ?? { open: 0, idle: 0, waiting: 0 };
+  }
+
+  /** `interfere` is awaited before the step reaches the database; what it throws is the step's failure. */
+  before(step: Step, interfere: Interference): void {
+    this.#before.set(step, interfere);
+  }
+
+  /** The same, when the database has acted and before it is heard of. */
+  after(step: Step, interfere: Interference): void {
+    this.#after.set(step, interfere);
+  }
+
+  beforeAcquire(interfere: () => unknown): void {
+    this.#beforeAcquire = interfere;
+  }
+
+  async getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
+    this.#note('acquire');
+    await this.#beforeAcquire?.();
+    const inner = await this.#inner.getConnection(options);
+    const interfere: Interfere = {
+      note: (step) => this.#note(step),
+      before: async (step) => void (await this.#before.get(step)?.(connection)),
+      after: async (step) => void (await this.#after.get(step)?.(connection)),
+      gone: () => {
+        this.out.delete(connection);
+        this.#happenings.tell();
+      },
+    };
+    const connection: WatchedConnection = new WatchedConnection(inner, interfere);
+    this.out.add(connection);
+    this.lent += 1;
+    await interfere.after('acquire');
+    return connection;
+  }
+
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#inner.query<R>(sql, params);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /** Resolves when `step` was asked for so many times. */
+  async reaches(step: Step, times = 1): Promise<void> {
+    const soFar = (): number => this.steps.filter((taken) => taken === step).length;
+    await this.#happenings.until(() => soFar() >= times, `${step} is asked for`);
+  }
+
+  #note(step: Step): void {
+    this.steps.push(step);
+    this.#happenings.tell();
+  }
+}

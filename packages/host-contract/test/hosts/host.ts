@@ -1,0 +1,64 @@
+import type { Readable } from 'node:stream';
+import type { IContainer } from '@ambit/container';
+import type { TransactionOptions } from '@ambit/transaction';
+
+/** What a handler answers with, in no host's words. */
+export type Reply =
+  | { readonly kind: 'json'; readonly body: unknown; readonly status?: number }
+  | { readonly kind: 'text'; readonly text: string }
+  /** Ends the raw response, past everything the host offers. */
+  | { readonly kind: 'end'; readonly text: string }
+  | { readonly kind: 'status'; readonly status: number }
+  | { readonly kind: 'redirect'; readonly to: string }
+  | { readonly kind: 'stream'; readonly stream: Readable };
+
+/** What a handler is given, on every host. */
+export interface Call {
+  /** `container` of the request. */
+  readonly scope: IContainer;
+  /** `transactionScope` of the request; on a route without a transaction there is none. */
+  readonly transactionScope: IContainer;
+  readonly body: unknown;
+  /** Answers before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
+  answer(reply: Reply): Promise<void>;
+  /** Hands an error over as the host's handlers do besides throwing: `next(error)`, or sending it. */
+  fail(error: unknown): void;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Runs the handler in a transaction that is committed when it answers. */
+  readonly transaction?: TransactionOptions;
+  readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
+}
+
+export interface AppDescription {
+  readonly container: IContainer;
+  readonly routes: readonly Route[];
+  readonly onDisposeError: (error: unknown) => void;
+  /** Told of every error that reached the application's error handler. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface RunningHost {
+  readonly port: number;
+  /** Stops as an application does on SIGTERM: answers what has begun, then ends the application container. */
+  close(): Promise<void>;
+}
+
+/** One of the hosts under contract, with an ordinary application on it. */
+export interface Host {
+  readonly name: 'Express' | 'Fastify';
+  start(app: AppDescription): Promise<RunningHost>;
+}
+
+/** What both applications answer an error with: no text of a driver, and 503 where the client may come back. */
+export function replyTo(error: unknown): { status: number; body: { error: string; code?: unknown } } {
+  const { statusCode, code, unavailable } = Object(error) as Record<string, unknown>;
+  if (unavailable === true) return { status: 503, body: { error: 'Try again later', code } };
+  if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, body: { error: 'Bad request' } };
+  return { status: 500, body: { error: 'Internal error', code } };
+}
+
+export const BODY_LIMIT = 1000;

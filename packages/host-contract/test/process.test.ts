@@ -1,0 +1,80 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Happenings, RawClient } from '../src/index.js';
+import { refused } from './support/refused.js';
+
+interface Message {
+  readonly event: 'listening' | 'working' | 'disposed';
+  readonly port?: number;
+}
+
+describe.each(['Express', 'Fastify'])('a process that serves with %s', (host) => {
+  const happenings = new Happenings();
+  let folder: string;
+  let child: ChildProcess;
+  let messages: Message[];
+  let port: number;
+
+  const hears = (event: Message['event']): Promise<void> =>
+    happenings.until(() => messages.some((message) => message.event === event), `the process says ${event}`);
+
+  const stored = async (): Promise<unknown[]> => {
+    await using pool = createSqlitePool({ path: join(folder, 'test.db') });
+    const rows = await pool.query('SELECT id FROM orders ORDER BY id');
+    return rows.map(({ id }) => id);
+  };
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'ambit-'));
+    const path = join(folder, 'test.db');
+    await using pool = createSqlitePool({ path });
+    await pool.query('CREATE TABLE orders (id TEXT PRIMARY KEY)');
+    messages = [];
+    child = fork(new URL('support/main.mjs', import.meta.url), [host, path]);
+    child.on('message', (message) => {
+      messages.push(message as Message);
+      happenings.tell();
+    });
+    await hears('listening');
+    port = messages[0]?.port ?? 0;
+  });
+
+  afterEach(() => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  test('answers at SIGTERM what has begun, ends its container, and exits with code 0', async () => {
+    const idle = await RawClient.connect(port);
+    await idle.request({ method: 'POST', path: '/orders', body: { id: 'first' } });
+    const client = await RawClient.connect(port);
+    client.send({ method: 'POST', path: '/orders', body: { id: 'second', wait: true } });
+    await hears('working');
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    await refused(port);
+    child.send('go on');
+    const answer = await client.answer();
+    expect(answer.status).toBe(201);
+    expect(answer.headers['connection']).toBe('close');
+    expect(await exit).toEqual([0, null]);
+    expect(messages.at(-1)).toEqual({ event: 'disposed' });
+    expect(await stored()).toEqual(['first', 'second']);
+  });
+
+  test('killed without a warning has stored what it acknowledged, and nothing else', async () => {
+    const client = await RawClient.connect(port);
+    expect((await client.request({ method: 'POST', path: '/orders', body: { id: 'first' } })).status).toBe(201);
+    client.send({ method: 'POST', path: '/orders', body: { id: 'second', wait: true } });
+    await hears('working');
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exit;
+    expect(await stored()).toEqual(['first']);
+  });
+});

@@ -1,0 +1,79 @@
+import { Container, MetadataInjector, Registration } from '@ambit/container';
+import { describe, expect } from 'vitest';
+import { ForeignContainer } from '../support/foreign-container.js';
+import { CREATED, ORDER } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+export function containerPromises(test: StageTest): void {
+  describe('a test container of values', () => {
+    test('takes the place of the real one, and handlers use its values', async ({ stage }) => {
+      const audited: string[] = [];
+      const values = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
+        Registration.fromValue({ findAll: async () => [{ id: '1', name: 'Ann' }] }).to('IUserRepository'),
+        Registration.fromValue({ log: async (action: string) => void audited.push(action) }).to('IAuditLogger'),
+        Registration.fromValue({ requestId: 'fixed' }).to('IRequestContext'),
+      );
+      await stage.serveRequest(
+        async ({ scope }) => {
+          const users = await scope.resolve<{ findAll(): Promise<object[]> }>('IUserRepository').findAll();
+          await scope.resolve<{ log(action: string): Promise<void> }>('IAuditLogger').log('users_listed');
+          const { requestId } = scope.resolve<{ requestId: string }>('IRequestContext');
+          return { kind: 'json', body: { users, requestId } };
+        },
+        { container: () => values },
+      );
+      expect(JSON.parse((await stage.get()).text)).toEqual({ users: [{ id: '1', name: 'Ann' }], requestId: 'fixed' });
+      expect(audited).toEqual(['users_listed']);
+    });
+  });
+
+  describe('a foreign container', () => {
+    const foreign = { container: ForeignContainer.application.bind(ForeignContainer) };
+
+    test('gives a request its scope and is told of its end once', async ({ stage }) => {
+      await stage.serveRequest(({ scope }) => {
+        scope.register('IGreeting', () => 'hello');
+        return { kind: 'text', text: scope.resolve<string>('IGreeting') };
+      }, foreign);
+      expect((await stage.get()).text).toBe('hello');
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('commits what a handler answers', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      }, foreign);
+      expect((await stage.order()).status).toBe(201);
+      expect(await stage.stored()).toBe(true);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
+    });
+
+    test('rolls back what a handler throws on', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        throw new Error('secret');
+      }, foreign);
+      expect((await stage.order()).status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
+    });
+
+    test('rolls back when the client goes away, and nothing is left open', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await new Promise<void>(() => undefined);
+      }, foreign);
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('query');
+      client.reset();
+      await stage.quiet();
+      expect(stage.pool.steps).toContain('rollback');
+      expect(await stage.stored()).toBe(false);
+    });
+  });
+}

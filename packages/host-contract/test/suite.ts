@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type DatabaseKind, databases, type TestDatabase } from '../src/index.js';
+import type { Host } from './hosts/host.js';
+import { answerPromises } from './promises/answers.js';
+import { clientPromises } from './promises/clients.js';
+import { containerPromises } from './promises/containers.js';
+import { databaseFaultPromises } from './promises/database-faults.js';
+import { disposalPromises } from './promises/disposal.js';
+import { gonePromises } from './promises/gone.js';
+import { killPromises } from './promises/kills.js';
+import { outcomePromises } from './promises/outcomes.js';
+import { requestScopePromises } from './promises/request-scope.js';
+import { shutdownPromises } from './promises/shutdown.js';
+import { signalPromises } from './promises/signal.js';
+import { Stage } from './support/stage.js';
+import type { StageTest } from './support/stage-test.js';
+
+/** Everything that both hosts promise, on both databases, and what this one promises `alone`. */
+export function describeHostContract(host: Host, alone: (test: StageTest) => void): void {
+  describe.each(databases)(`on ${host.name} with $name`, (kind) => {
+    describe.skipIf(kind.missing)('holds', () => {
+      const stageTest = testOn(host, kind);
+      requestScopePromises(stageTest);
+      clientPromises(stageTest);
+      signalPromises(stageTest);
+      disposalPromises(stageTest);
+      containerPromises(stageTest);
+      answerPromises(stageTest);
+      outcomePromises(stageTest);
+      gonePromises(stageTest);
+      databaseFaultPromises(stageTest);
+      killPromises(stageTest);
+      shutdownPromises(stageTest);
+      alone(stageTest);
+    });
+  });
+}
+
+/** `test` with a stage on one database for all, whose pool must be whole in the end. */
+function testOn(host: Host, kind: DatabaseKind): StageTest {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await kind.open();
+    await database.pool.query('CREATE TABLE products (id TEXT PRIMARY KEY)');
+    await database.pool.query(
+      `CREATE TABLE orders (
+        id TEXT PRIMARY KEY,
+        product TEXT REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED
+      )`,
+    );
+  });
+
+  afterAll(async () => {
+    const all = await Promise.all(Array.from({ length: database.writers }, () => database.pool.getConnection()));
+    for (const connection of all) {
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+    }
+    await database.drop();
+  });
+
+  return test.extend<{ stage: Stage }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's text
+    stage: async ({}, use) => {
+      const stage = new Stage(host, database);
+      await use(stage);
+      await stage.balance();
+    },
+  });
+}

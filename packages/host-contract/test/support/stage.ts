@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
+import type { IContainer } from '@ambit/container';
+import type { IConnection, IDatabasePool, TransactionError } from '@ambit/transaction';
+import {
+  type Answer,
+  Happenings,
+  RawClient,
+  type RequestText,
+  ScopeLedger,
+  type TestDatabase,
+  WatchedPool,
+} from '../../src/index.js';
+import type { Call, Host, Reply, Route, RunningHost } from '../hosts/host.js';
+
+export interface StageOptions {
+  /** The same host with routes of the test's own. */
+  readonly host?: Host;
+  /** Another container than ours; it must tell the ledger of its scopes. */
+  readonly container?: (ledger: ScopeLedger, pool: IDatabasePool) => IContainer;
+}
+
+type Work = (call: Call) => Promise<Reply | void> | Reply | void;
+
+/** One test's application on a host and a database, its clients, and the books that must balance in the end. */
+export class Stage {
+  readonly happenings = new Happenings();
+  readonly scopes = new ScopeLedger(this.happenings);
+  readonly pool: WatchedPool;
+  /** What reached the application's error handler. */
+  readonly errors: unknown[] = [];
+  readonly disposeErrors: unknown[] = [];
+  /** What a transaction had to say that changed no outcome. */
+  readonly remarks: TransactionError[] = [];
+  readonly orderId: string = crypto.randomUUID();
+  readonly host: Host;
+  readonly database: TestDatabase;
+  readonly #warnings: Error[] = [];
+  readonly #clients: RawClient[] = [];
+  readonly #undo: (() => void)[] = [];
+  #container: IContainer | undefined;
+  #running: RunningHost | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(host: Host, database: TestDatabase) {
+    this.host = host;
+    this.database = database;
+    this.pool = new WatchedPool(database.pool, this.happenings);
+    const onWarning = (warning: Error): void => void this.#warnings.push(warning);
+    process.on('warning', onWarning);
+    this.#undo.push(() => process.off('warning', onWarning));
+  }
+
+  /** The application container; a test may add to it before it serves. */
+  get app(): Container {
+    return this.#useContainer() as Container;
+  }
+
+  async serve(routes: readonly Route[], { container, host = this.host }: StageOptions = {}): Promise<void> {
+    if (container) this.#container = container(this.scopes, this.pool);
+    this.#running = await host.start({
+      container: this.#useContainer(),
+      routes,
+      onDisposeError: (error) => {
+        this.disposeErrors.push(error);
+        this.happenings.tell();
+      },
+      onError: (error) => {
+        this.errors.push(error);
+        this.happenings.tell();
+      },
+    });
+  }
+
+  /** `GET /` without a transaction. */
+  serveRequest(handle: Work, options?: StageOptions): Promise<void> {
+    return this.serve([{ method: 'GET', path: '/', handle }], options);
+  }
+
+  /** `POST /orders` in a transaction, and `GET /ping` beside it. */
+  serveOrder(
+    handle: Work,
+    { transaction = {}, ...options }: StageOptions & Pick<Route, 'transaction'> = {},
+  ): Promise<void> {
+    const settings = { onError: (error: TransactionError) => void this.remarks.push(error), ...transaction };
+    return this.serve(
+      [
+        { method: 'POST', path: '/orders', transaction: settings, handle },
+        { method: 'GET', path: '/ping', handle: () => ({ kind: 'text', text: 'pong' }) },
+      ],
+      options,
+    );
+  }
+
+  /** Writes this test's order in the transaction of the call. */
+  async insertOrder({ transactionScope }: Pick<Call, 'transactionScope'>, id: string = this.orderId): Promise<void> {
+    await transactionScope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', [id]);
+  }
+
+  /** Whether the order is there, as anybody else sees it. */
+  async stored(id = this.orderId): Promise<boolean> {
+    const rows = await this.database.pool.query('SELECT id FROM orders WHERE id = $1', [id]);
+    return rows.length === 1;
+  }
+
+  get port(): number {
+    return this.#running!.port;
+  }
+
+  async client(): Promise<RawClient> {
+    const client = await RawClient.connect(this.port);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async request(request: RequestText): Promise<Answer> {
+    return (await this.client()).request(request);
+  }
+
+  get(path = '/'): Promise<Answer> {
+    return this.request({ path });
+  }
+
+  order(): Promise<Answer> {
+    return this.request(ORDER);
+  }
+
+  /** Resolves when everything that happens after the answer has happened. */
+  async quiet(): Promise<void> {
+    await this.scopes.allEnd();
+    await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
+  }
+
+  /** Stops the application as SIGTERM would. */
+  close(): Promise<void> {
+    this.#closing ??= this.#running?.close() ?? Promise.resolve();
+    return this.#closing;
+  }
+
+  /** What every test ends with: all scopes ended, once; all connections came back, once; no warning. */
+  async balance(): Promise<void> {
+    try {
+      for (const client of this.#clients) client.leave();
+      await this.quiet();
+      await this.close();
+      const balance = {
+        scopesEndedTwice: this.scopes.endedTwice,
+        connectionsBack: this.pool.steps.filter((step) => step === 'release' || step === 'destroy').length,
+        callersThatWait: this.pool.size.waiting,
+        warnings: this.#warnings,
+      };
+      assert.deepEqual(balance, {
+        scopesEndedTwice: [],
+        connectionsBack: this.pool.lent,
+        callersThatWait: 0,
+        warnings: [],
+      });
+    } finally {
+      for (const undo of this.#undo) undo();
+      // One leak must not be every later test's failure.
+      for (const leaked of this.pool.out) leaked.release(true);
+    }
+  }
+
+  /** Takes all the connections there are; what it returns gives them back. */
+  async takeAllConnections(): Promise<() => void> {
+    const { pool, writers } = this.database;
+    const taken = await Promise.all(Array.from({ length: writers }, () => pool.getConnection()));
+    const giveBack = (): void => taken.splice(0).forEach((connection) => connection.release());
+    this.#undo.push(giveBack);
+    return giveBack;
+  }
+
+  #useContainer(): IContainer {
+    if (this.#container) return this.#container;
+    const app = new Container(new MetadataInjector(), { tags: ['application'] });
+    app.addRegistration(
+      Registration.fromValue<IDatabasePool>(this.pool).to('IDatabasePool'),
+      Registration.fromFactory(() => ({ requestId: crypto.randomUUID() }))
+        .pipe(singleton(), scope(hasTag('request')))
+        .to('IRequestContext'),
+    );
+    this.#undo.push(this.scopes.follow(app));
+    this.#container = app;
+    return app;
+  }
+}
+
+export const ORDER: RequestText = { method: 'POST', path: '/orders', body: { items: [] } };
+export const CREATED: Reply = { kind: 'json', status: 201, body: { created: true } };
