@@ -1,4 +1,3 @@
-/* oxlint-disable typescript/no-extraneous-class -- to be constructed is all they are for */
 /** The services every contestant builds. A parameter is named after the key it receives: one peer reads those names. */
 
 export class Config {}
