@@ -8,10 +8,7 @@ export interface GateKeeper {
   readonly onSecondAnswer: () => void;
 }
 
-type Methods = Record<
-  'end' | 'flushHeaders' | 'json' | 'send' | 'setHeader' | 'write' | 'writeHead',
-  (...args: unknown[]) => unknown
->;
+type Methods = Record<'end' | 'flushHeaders' | 'send' | 'write' | 'writeHead', (...args: unknown[]) => unknown>;
 
 const GATE = Symbol('ambit.gate');
 
@@ -23,7 +20,8 @@ interface GatedResponse {
  * Holds an answer back until it is decided whether it may go out. Whatever would send the first byte starts the
  * decision; it and all that follows wait, and then happen, in order and with the head as it was at that moment.
  *
- * Our methods stay on the response, since others may have wrapped them; once the gate is open they only pass on.
+ * Our methods stay on the response, since others may have wrapped them; once the gate is open they only pass on. They
+ * are properties of the response and not of a prototype, which Express exchanges on the way into a mounted application.
  */
 export class Gate {
   readonly #res: Response;
@@ -37,10 +35,9 @@ export class Gate {
   constructor(res: Response, keeper: GateKeeper) {
     this.#res = res;
     this.#keeper = keeper;
-    const { end, flushHeaders, json, send, setHeader, write, writeHead } = res as unknown as Methods;
-    this.#direct = { end, flushHeaders, json, send, setHeader, write, writeHead };
+    const { end, flushHeaders, send, write, writeHead } = res as unknown as Methods;
+    this.#direct = { end, flushHeaders, send, write, writeHead };
     Object.assign(res, { [GATE]: this }, Gate.#methods);
-    Object.defineProperty(res, 'headersSent', Gate.#headersSent);
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
@@ -49,30 +46,16 @@ export class Gate {
       return this[GATE].#end(args);
     },
     flushHeaders() {
-      return this[GATE].#start(() => this[GATE].#call('flushHeaders', []));
-    },
-    json(...args) {
-      return this[GATE].#complete ? this[GATE].#drop() : this[GATE].#call('json', args);
+      return this[GATE].#flushHeaders();
     },
     send(...args) {
-      return this[GATE].#complete ? this[GATE].#drop() : this[GATE].#call('send', args);
-    },
-    setHeader(...args) {
-      return this[GATE].#setHeader(args);
+      return this[GATE].#send(args);
     },
     write(...args) {
       return this[GATE].#write(args);
     },
     writeHead(...args) {
       return this[GATE].#writeHead(args);
-    },
-  };
-
-  static readonly #headersSent: PropertyDescriptor & ThisType<GatedResponse> = {
-    configurable: true,
-    get() {
-      const gate = this[GATE];
-      return gate.#isUnderWay() || Reflect.get(Object.getPrototypeOf(gate.#res) as object, 'headersSent', gate.#res);
     },
   };
 
@@ -98,25 +81,24 @@ export class Gate {
     return false;
   }
 
+  #flushHeaders(): unknown {
+    return this.#complete ? undefined : this.#start(() => this.#call('flushHeaders', []));
+  }
+
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
     if (this.#state === 'open') return this.#call('writeHead', args);
     if (this.#complete) return this.#drop();
-    if (this.#isUnderWay()) throw headersSent();
+    if (this.#state === 'asked') throw headersSent();
     checkAnswer(args[0] as number, undefined);
     this.#res.statusCode = args[0] as number;
     this.#waiting.push(() => this.#call('writeHead', args));
     return this.#res;
   }
 
-  #setHeader(args: unknown[]): unknown {
-    if (this.#isUnderWay()) throw headersSent();
-    return this.#call('setHeader', args);
-  }
-
-  /** Part of a body waits: as far as the handler and its error handler can tell, it is on its way. */
-  #isUnderWay(): boolean {
-    return this.#state === 'asked' && !this.#complete;
+  /** Behind `json()` as well. It would change the head, and so throw, where the first answer has left already. */
+  #send(args: unknown[]): unknown {
+    return this.#complete ? this.#drop() : this.#call('send', args);
   }
 
   #start(step: () => unknown): Response {
@@ -126,13 +108,16 @@ export class Gate {
       return res;
     }
     this.#waiting.push(step);
-    if (this.#state === 'asked') return res;
-    this.#state = 'asked';
-    const head = readHead(res);
-    this.#keeper.decide(res.statusCode).then(
-      () => this.#release(head),
-      (error: unknown) => this.#refuse(error),
-    );
+    if (this.#state === 'unasked') {
+      this.#state = 'asked';
+      const head = readHead(res);
+      this.#keeper.decide(res.statusCode).then(
+        () => this.#release(head),
+        (error: unknown) => this.#refuse(error),
+      );
+    }
+    // Part of a body waits: as far as the handler and its error handler can tell, it is on its way.
+    pretendSent(res, !this.#complete);
     return res;
   }
 
@@ -156,6 +141,7 @@ export class Gate {
   }
 
   #open(): void {
+    if (this.#state !== 'open') pretendSent(this.#res, false);
     this.#state = 'open';
   }
 
@@ -167,4 +153,9 @@ export class Gate {
   #call(name: keyof Methods, args: unknown[]): unknown {
     return this.#direct[name].apply(this.#res, args);
   }
+}
+
+/** Where Node keeps the head once it is sent: `headersSent` looks there, and so does whatever changes the head. */
+function pretendSent(res: Response, pretend: boolean): void {
+  (res as Response & { _header: string | null })._header = pretend ? 'held back' : null;
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Request, RequestHandler, Response } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
 import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
@@ -70,6 +70,18 @@ describe('the first answer', () => {
     });
     const { status, headers } = await (await serve(app)).post('/');
     expect([status, headers.get('x-early'), headers.get('x-late')]).toEqual([201, '1', null]);
+  });
+
+  it('is held back on the way out of a mounted application, too', async () => {
+    const { app, pool } = application({ pool: SLOW_COMMIT });
+    const storedAtFirstByte: number[] = [];
+    const mounted = express().post('/', async (req, res) => {
+      await store(req, 'order');
+      res.json('done');
+    });
+    app.use(watchFirstByte(storedAtFirstByte, pool), withTransaction(), mounted);
+    expect(await (await (await serve(app)).post('/')).json()).toBe('done');
+    expect(storedAtFirstByte).toEqual([1]);
   });
 
   it('passes through what others wrapped around the response, before and after', async () => {

@@ -48,7 +48,7 @@ async function openSqlite(): Promise<TestDatabase> {
 }
 
 async function openPostgres(): Promise<TestDatabase> {
-  const schema = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
+  const schema = `host_contract_${process.pid}_${Math.random().toString(36).slice(2)}`;
   const admin = new Client({ connectionString: postgresUrl });
   await admin.connect();
   await admin.query(`CREATE SCHEMA ${schema}`);

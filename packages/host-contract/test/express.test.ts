@@ -1,5 +1,11 @@
 import { expressHost } from './hosts/express.js';
-import { variantMPromises } from './promises/variant-m.js';
+import { variantMAnswerPromises } from './promises/variant-m-answers.js';
+import { variantMHelperPromises } from './promises/variant-m-helpers.js';
+import { variantMTransactionPromises } from './promises/variant-m-transaction.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(expressHost, variantMPromises);
+describeHostContract(expressHost, (test) => {
+  variantMHelperPromises(test);
+  variantMTransactionPromises(test);
+  variantMAnswerPromises(test);
+});
