@@ -12,7 +12,7 @@ export function checkFunction(value: unknown, where: string, wanted: string, key
 }
 
 export function checkKey(key: unknown, where: string): void {
-  if (!['string', 'symbol', 'function'].includes(typeof key))
+  if (typeof key !== 'string' && typeof key !== 'symbol' && typeof key !== 'function')
     refuse(`${where} got ${show(key)}`, 'a key is a string, a symbol or a class');
 }
 

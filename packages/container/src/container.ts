@@ -86,9 +86,10 @@ export class Container implements IContainer, AsyncDisposable {
     refuseEnded(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
-    this.move(this.shape.learn(key));
+    const { shape, at } = this.shape.learn(key);
+    this.move(shape);
     this.hands ??= [];
-    this.hands[this.shape.learned(key) as number] = factory;
+    this.hands[at] = factory;
     return this;
   }
 
@@ -168,14 +169,16 @@ export class Container implements IContainer, AsyncDisposable {
     return `Container ${showTags(this.shape.lineage)}`;
   }
 
-  /** Takes on the shape, and gives the scopes below the shapes that follow from it. */
-  /** @internal */ move(shape: Shape, followers = new Map<Shape, Shape>()): void {
+  /** @internal Takes on the shape, and gives the scopes below the shapes that follow from it. */
+  move(shape: Shape, followers?: Map<Shape, Shape>): void {
     if (shape === this.shape) return;
     this.shape = shape;
-    for (let child = this.newest; child; child = child.older) {
-      let follower = followers.get(child.shape);
-      if (!follower) followers.set(child.shape, (follower = child.shape.moved(shape).use()));
-      child.move(follower, followers);
+    if (!this.newest) return;
+    const moved = followers ?? new Map<Shape, Shape>();
+    for (let child: Container | undefined = this.newest; child; child = child.older) {
+      const follower = moved.get(child.shape) ?? child.shape.moved(shape).use();
+      moved.set(child.shape, follower);
+      child.move(follower, moved);
     }
   }
 }

@@ -5,6 +5,13 @@ import type { Injector } from './inject.js';
 import type { AbstractClass, Class, Dependency, Key } from './keys.js';
 import { Registration, type Binding, type Tagged } from './registration.js';
 
+/** The shape of scopes that have registered a key by hand, and which of their hand-registered keys it is. */
+interface Learned {
+  readonly key: Key;
+  readonly shape: Shape;
+  readonly at: number;
+}
+
 /** A binding, and the scope that owns what it makes, so many parents up. */
 export interface Place {
   readonly binding: Binding;
@@ -27,7 +34,7 @@ function entry<K, V>(
 }
 
 /** Shapes are cached for reuse, not for keeps: tags made from data must not pile up. */
-function recent<K>(cache: Map<K, Shape>, key: K, make: () => Shape): Shape {
+function recent<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
   if (cache.size > 255) cache.clear();
   return entry(cache, key, make);
 }
@@ -42,7 +49,8 @@ export class Shape implements Tagged {
   readonly resolvers = new Map<Key, Resolver>();
   readonly collections = new Map<Key, Resolver>();
   private readonly byTags = new Map<string, Shape>();
-  private readonly byLearned = new Map<Key, Shape>();
+  private readonly byLearned = new Map<Key, Learned>();
+  private latestLearned: Learned | undefined = undefined;
   private latestTag: string | undefined = undefined;
   private latest: Shape | undefined = undefined;
   private byHand = 0;
@@ -91,18 +99,21 @@ export class Shape implements Tagged {
   }
 
   /** The shape with a key that is registered by hand on each scope; scopes that learn the same keys share it. */
-  learn(key: Key): Shape {
-    if (this.learned(key) !== undefined) return this;
-    return recent(this.byLearned, key, () => {
+  learn(key: Key): Learned {
+    if (this.latestLearned?.key === key) return this.latestLearned;
+    const known = this.learned(key);
+    if (known !== undefined) return { key, shape: this, at: known };
+    this.latestLearned = recent(this.byLearned, key, () => {
       // One list of slots for both shapes: scopes go from one to the other with what they have made.
       const shape = this.moved(this.parent, this.slots).with([{ key, source: { kind: 'register', at: this.byHand } }]);
       shape.byHand++;
-      return shape.use();
+      return { key, shape: shape.use(), at: this.byHand };
     });
+    return this.latestLearned;
   }
 
   /** Which of the hand-registered keys of its scopes this is, if that is what wins among those added here. */
-  learned(key: Key): number | undefined {
+  private learned(key: Key): number | undefined {
     const source = this.bindings.get(key)?.at(-1)?.source;
     return source?.kind === 'register' ? source.at : undefined;
   }

@@ -21,7 +21,7 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
   const root = copied(shape);
   const within = (parent: Shape, declared: readonly ScopeDeclaration[]): Shape[] =>
     declared.flatMap(({ tags, registers = [], scopes: inner = [] }) => {
-      const child = registers.reduce((learning, key) => learning.learn(key), parent.child(tags));
+      const child = registers.reduce((learning, key) => learning.learn(key).shape, parent.child(tags));
       return [child, ...within(child, inner)];
     });
   return [root, ...within(root, scopes)];
