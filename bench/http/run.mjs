@@ -73,20 +73,24 @@ async function start(work, name) {
   child.on('exit', (code) => onExit(new Error(`${name} failed: exit code ${code}`)));
   const answer = () => new Promise((resolve, reject) => ([onMessage, onExit] = [resolve, reject]));
 
-  const load = await openLoad(await answer(), { connections: CONNECTIONS, ...works[work] });
-  await load.send(WARM_UP);
+  const port = await answer();
   const cpu = () => {
     child.send('cpu');
     return answer();
   };
+  // Connections are new each time: while others are measured, a server may close those that are idle.
+  const measure = async (count) => {
+    const load = await openLoad(port, { connections: CONNECTIONS, ...works[work] });
+    const before = await cpu();
+    await load.send(count);
+    const after = await cpu();
+    load.close();
+    return (after - before) / count;
+  };
+  await measure(WARM_UP);
   return {
-    measure: async () => {
-      const before = await cpu();
-      await load.send(requests);
-      return ((await cpu()) - before) / requests;
-    },
+    measure: () => measure(requests),
     stop: () => {
-      load.close();
       onExit = () => {};
       child.kill();
     },

@@ -13,7 +13,8 @@ export const contestant = {
       done();
     });
     server.addHook('onResponse', (request, reply, done) => {
-      request.scope.dispose().then(done, done);
+      request.scope.dispose().catch(console.error);
+      done();
     });
     server.get('/', ({ scope }) => answer(scope.users, scope.audit, scope.context));
     return server.listen({ port: 0 });

@@ -1,11 +1,12 @@
 import type { Container } from './container.js';
 import { constructing, fromParent, keeping, type Resolver } from './fast.js';
 import { All, keyOf, Lazy, type Dependency, type Key } from './keys.js';
-import { given, keep } from './keeping.js';
+import { keep } from './keeping.js';
 import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
 import type { Binding } from './registration.js';
 import type { Place, Shape } from './shape.js';
-import { traced } from './tracing.js';
+import { called, traced } from './tracing.js';
+import { handed } from './trail.js';
 
 const NOTHING: Resolver = () => undefined;
 
@@ -58,7 +59,7 @@ function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk):
   });
   if (needs.includes(undefined)) return undefined;
   if (walk.dry) return NOTHING;
-  const maker = decorated(binding, undecorated(binding, needs as Resolver[]));
+  const maker = decorated(binding, undecorated(binding, home, needs as Resolver[]));
   return singleton ? keeping(home.slotOf(binding), maker, binding) : maker;
 }
 
@@ -84,24 +85,27 @@ function deliver(dependency: Dependency, home: Shape, path: readonly Step[], wal
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
 }
 
-function undecorated(binding: Binding, needs: readonly Resolver[]): Resolver {
+function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]): Resolver {
   const { key, source, needs: listed } = binding;
   if (source.kind === 'class') return constructing(source.target as new () => unknown, needs);
-  if (source.kind === 'value') {
-    if (source.value instanceof Object) given.add(source.value);
-    return () => source.value;
-  }
+  if (source.kind === 'value') return () => source.value;
   if (source.kind === 'alias') return needs[0] as Resolver;
   if (source.kind === 'register') {
-    const give: Resolver = (scope) => {
-      const value = (scope.hands as Resolver[])[source.at]?.(scope);
-      if (value instanceof Object) given.add(value);
-      return value;
-    };
+    const give: Resolver = (scope) => (scope.hands as Resolver[])[source.at]?.(scope);
     return (scope) => traced(scope, key, give);
   }
-  const call = source.make as (...needs: unknown[]) => unknown;
-  return listed ? (scope) => call(...needs.map((get) => get(scope))) : (scope) => traced(scope, key, call);
+  const make = source.make as (...needs: unknown[]) => unknown;
+  if (!listed) return (scope) => traced(scope, key, (asked) => called(make, asked));
+  const owned = listed.map((dependency) => dependency instanceof All || !home.makesAnew(keyOf(dependency) as Key));
+  return (scope) => {
+    const things = needs.map((get) => get(scope));
+    const made = make(...things);
+    handed.on = things
+      .filter((_, i) => owned[i])
+      .flat()
+      .includes(made);
+    return made;
+  };
 }
 
 function decorated(binding: Binding, inner: Resolver): Resolver {
@@ -109,8 +113,9 @@ function decorated(binding: Binding, inner: Resolver): Resolver {
   if (!wraps) return inner;
   const wrapped: Resolver = (scope) => {
     const layers = [inner(scope)];
+    const borrowed = handed.on;
     for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
-    if (binding.singleton) keep(scope, binding, ...layers);
+    if (binding.singleton) keep(scope, binding, layers, borrowed);
     return layers.at(-1);
   };
   return (scope) => traced(scope, binding.key, wrapped);

@@ -11,7 +11,7 @@ import { keep, start, type Kept } from './keeping.js';
 import type { Binding } from './registration.js';
 import { Shape } from './shape.js';
 import { traced } from './tracing.js';
-import { trail } from './trail.js';
+import { handed, trail } from './trail.js';
 
 export interface ScopeOptions {
   /** What the scope is for, such as `request`; predicates of registrations look at these. */
@@ -116,7 +116,10 @@ export class Container implements IContainer, AsyncDisposable {
   resolve<T = unknown>(key: string | symbol): T;
   resolve(key: Key): unknown {
     if (this.closed) refuseEnded(this, 'resolve', key);
-    return traced(this, key, this.shape.resolvers.get(key) ?? resolverFor(this.shape, key, key, this.shape.resolvers));
+    const { shape } = this;
+    const got = traced(this, key, shape.resolvers.get(key) ?? resolverFor(shape, key, key, shape.resolvers));
+    if (handed.factories > 0 && !shape.makesAnew(key)) handed.things.push(got);
+    return got;
   }
 
   /** Every service bound to the key: outermost scope first, then in the order of registration. */
@@ -125,18 +128,18 @@ export class Container implements IContainer, AsyncDisposable {
   resolveAll<T = unknown>(key: string | symbol): T[];
   resolveAll(key: Key): unknown {
     if (this.closed) refuseEnded(this, 'resolveAll', key);
-    return traced(
-      this,
-      key,
-      this.shape.collections.get(key) ?? resolverFor(this.shape, key, new All(key), this.shape.collections),
-    );
+    const { shape } = this;
+    const get = shape.collections.get(key) ?? resolverFor(shape, key, new All(key), shape.collections);
+    const got = traced(this, key, get);
+    if (handed.factories > 0) handed.things.push(got);
+    return got;
   }
 
   /** Runs `work` when this scope ends, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
     refuseEnded(this, 'defer');
     const source = { kind: 'class', target: Object } as const;
-    keep(this, { key: 'defer', source, onDispose: [{ layer: 0, act: () => work() }] }, undefined);
+    keep(this, { key: DEFERRED, source, onDispose: [{ layer: 0, act: () => work() }] }, [work]);
   }
 
   /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
@@ -183,10 +186,14 @@ export class Container implements IContainer, AsyncDisposable {
   }
 }
 
+// What errors and events call the work given to `defer`; no key of anybody's.
+const DEFERRED = Symbol('work given to defer()');
+
 // Room for more is made when it is needed.
 const MOST_SLOTS_AHEAD = 32;
 
-function rootShape(first: Injector | ScopeOptions = {}, second?: ScopeOptions): Shape {
+function rootShape(injectorOrOptions: Injector | ScopeOptions | null | undefined, second?: ScopeOptions): Shape {
+  const first = injectorOrOptions ?? {};
   const injector = 'dependencies' in first ? first : undefined;
   const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
   return new Shape(undefined, checkedTags(tags), injector ?? new MetadataInjector());

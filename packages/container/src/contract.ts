@@ -1,4 +1,4 @@
-import type { AbstractClass, KnownKey, ServiceMap } from './keys.js';
+import type { AbstractClass, Delivered, KnownKey, ServiceMap } from './keys.js';
 
 /** Makes a value for the scope that asks. */
 export type Factory<T = unknown> = (scope: IContainer) => T;
@@ -13,7 +13,7 @@ export interface IContainer {
   /** A child scope. */
   createScope(options: { tags: string[] }): IContainer;
   /** Binds a key on this one scope. */
-  register(key: string, factory: Factory): unknown;
+  register<const K extends string>(key: K, factory: Factory<Delivered<K>>): unknown;
   /** Ends the scope, its children first. */
   dispose(): Promise<void> | void;
   /** Runs `end` when the scope ends; a container may lack this. */

@@ -72,7 +72,7 @@ const one = (slot: number, make: Resolver, binding: Binding, known: typeof const
         endable !== null &&
         (endable[asyncEnd] ?? endable[end] ?? endable.dispose) !== undefined)
     )
-      note(scope, binding, made);
+      note(scope, binding, [made]);
     if (since !== undefined) tell(scope, binding, since);
     return made;
   };

@@ -4,6 +4,7 @@ import { ContainerError } from './errors.js';
 import { instanceCreated } from './events.js';
 import { cycle } from './problems.js';
 import type { Binding } from './registration.js';
+import { handed } from './trail.js';
 
 /** Something to end or to start; a list of these runs from the newest to the oldest. */
 export interface Kept {
@@ -11,7 +12,7 @@ export interface Kept {
   /** What was made, and what each decorator made of it. */
   readonly layers: readonly unknown[];
   readonly before: Kept | undefined;
-  /** Kept by another scope, which will end it. */
+  /** Handed to the factory by somebody else, who ends it. */
   readonly borrowed: boolean;
   started: boolean;
 }
@@ -26,28 +27,19 @@ export function reentered({ shape }: Container, { key }: Binding): never {
   throw cycle(key, shape, []);
 }
 
-/** Notes an instance that has to be ended or started. */
-export function keep(scope: Container, binding: Binding, ...layers: unknown[]): void {
+/** Notes an instance that has to be ended or started; `borrowed` says that its factory was handed it. */
+export function keep(scope: Container, binding: Binding, layers: readonly unknown[], borrowed = handed.on): void {
   const { source, decorators, onDispose, onStart } = binding;
   // Values and what aliases name belong to others, and a decorator notes all layers by itself.
   if (source.kind === 'value' || source.kind === 'alias' || (decorators && layers.length === 1)) return;
-  const borrowed = source.kind === 'factory' && !onDispose && isKept(scope, layers[0]);
-  if (!borrowed || onStart) scope.kept = { binding, layers, before: scope.kept, borrowed, started: false };
+  const others = source.kind === 'factory' && !onDispose && (borrowed || isScope(layers[0]));
+  if (!others || onStart) scope.kept = { binding, layers, before: scope.kept, borrowed: others, started: false };
   // It was ended while this was made; its end waits for that.
   refuseEnded(scope, 'resolve', binding.key);
 }
 
-/** Values, and what was registered by hand: others made these, and end them. */
-export const given = new WeakSet<object>();
-
-/** A factory may hand out a scope, what a scope up here keeps already, or what was given. */
-function isKept(scope: Container, instance: unknown): boolean {
-  if (given.has(instance as object)) return true;
-  if ((instance as Partial<Container> | undefined)?.createScope) return true;
-  for (let at: Container | undefined = scope; at; at = at.parent)
-    for (let kept = at.kept; kept; kept = kept.before) if (kept.layers.includes(instance)) return true;
-  return false;
-}
+/** A scope ends with its parent. */
+const isScope = (instance: unknown) => typeof (instance as Partial<Container> | undefined)?.createScope === 'function';
 
 /** Runs what `onStart` asked for, in the order in which the instances were made: dependencies first. */
 export async function start(app: Container, before: Promise<void> | undefined): Promise<void> {

@@ -20,7 +20,7 @@ export type Class<T = unknown> = new (...args: never[]) => T;
 /** What a service is known by: a string, a symbol, or the class itself. */
 export type Key = string | symbol | AbstractClass;
 
-/** A key of `ServiceMap`, as `ContainerError` and the graph print it. */
+/** A key that `ServiceMap` lists. */
 export type KnownKey = keyof ServiceMap;
 
 /** What a constructor or a factory may ask for: one service, a way to get it later, or all of a key. */

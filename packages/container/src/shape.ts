@@ -51,6 +51,7 @@ export class Shape implements Tagged {
   private readonly byTags = new Map<string, Shape>();
   private readonly byLearned = new Map<Key, Learned>();
   private latestLearned: Learned | undefined = undefined;
+  private readonly anew = new Map<Key, boolean>();
   private latestTag: string | undefined = undefined;
   private latest: Shape | undefined = undefined;
   private byHand = 0;
@@ -169,6 +170,15 @@ export class Shape implements Tagged {
     }
     const overrides = [...places.values()].filter(({ binding }) => binding.override);
     return overrides.length > 0 ? overrides : [...places.values()];
+  }
+
+  /** Whether each `resolve` of the key makes an instance that nobody keeps. */
+  makesAnew(key: Key): boolean {
+    return entry(this.anew, key, () => {
+      const { source, needs, singleton } = this.place(key)?.binding ?? {};
+      if (source?.kind === 'alias') return this.makesAnew(needs?.[0] as Key);
+      return !singleton && (source?.kind === 'class' || source?.kind === 'factory');
+    });
   }
 
   /** The place that wins. */

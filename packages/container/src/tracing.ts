@@ -3,7 +3,7 @@ import type { Resolver } from './fast.js';
 import type { Key } from './keys.js';
 import { cycle } from './problems.js';
 import type { Shape } from './shape.js';
-import { trail } from './trail.js';
+import { handed, trail } from './trail.js';
 
 // Factories on their way for the first time are not in a circle, nor are the first few rounds of a recursion that ends.
 const MOST_ROUNDS = 20;
@@ -22,5 +22,20 @@ export function traced(scope: Container, key: Key, get: Resolver): unknown {
     return get(scope);
   } finally {
     trail.depth = depth;
+  }
+}
+
+/** Calls a factory, and notes whether what it returns was handed to it by an owner: then it has made nothing. */
+export function called(make: (scope: Container) => unknown, scope: Container): unknown {
+  const { things } = handed;
+  const before = things.length;
+  handed.factories++;
+  try {
+    const made = make(scope);
+    handed.on = things.slice(before).flat().includes(made);
+    return made;
+  } finally {
+    handed.factories--;
+    things.length = before;
   }
 }

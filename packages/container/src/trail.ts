@@ -6,3 +6,6 @@ import type { Shape } from './shape.js';
  * and decorators call it; and the shapes of the scopes they are resolved from.
  */
 export const trail = { keys: [] as Key[], shapes: [] as Shape[], depth: 0 };
+
+/** What the factories at work were handed that has an owner, and whether the one that returned last returned some of that. */
+export const handed = { things: [] as unknown[], factories: 0, on: false };

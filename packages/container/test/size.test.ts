@@ -24,12 +24,12 @@ async function gzipped(...without: string[]): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
 }
 
-it('the main door is less than 7.5 kB, minified and gzipped, without the polyfill', async () => {
-  expect(await gzipped()).toBeLessThan(7_500);
+it('the main door is less than 7.7 kB, minified and gzipped, without the polyfill', async () => {
+  expect(await gzipped()).toBeLessThan(7_700);
 });
 
 it('the words of errors are a quarter of that', async () => {
-  expect(await gzipped(...WORDS)).toBeLessThan(5_500);
+  expect(await gzipped(...WORDS)).toBeLessThan(5_750);
 });
 
 it.each(sources)('%s has at most 200 lines', (name) => {

@@ -1,0 +1,75 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Registration, singleton, type Container } from '../src/index.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
+
+const endable = () => ({ dispose: vi.fn<() => void>() });
+
+const HANDING: [string, () => Registration<unknown>][] = [
+  ['resolves it', () => Registration.fromFactory((scope) => scope.resolve('IPool'))],
+  ['lists it', () => Registration.fromFactory((pool) => pool, ['IPool'])],
+];
+
+describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
+  const openWith = (pool: Registration<unknown>): [Container, Container] => {
+    const app = openApplication(pool.to('IPool'), handing().pipe(singleton(), perRequest).to('ISame'));
+    return [app, openRequest(app)];
+  };
+
+  it.each([
+    ['the pool was asked for before', true],
+    ['it was not', false],
+  ])('does not end a value, whether %s', async (_when, asked) => {
+    const pool = endable();
+    const [app, request] = openWith(Registration.fromValue(pool));
+    if (asked) app.resolve('IPool');
+    expect(request.resolve('ISame')).toBe(pool);
+    await request.dispose();
+    await app.dispose();
+    expect(pool.dispose).not.toHaveBeenCalled();
+  });
+
+  it('leaves the end of a singleton to its owner', async () => {
+    const pool = endable();
+    const [app, request] = openWith(Registration.fromFactory(() => pool).pipe(singleton()));
+    request.resolve('ISame');
+    await request.dispose();
+    expect(pool.dispose).not.toHaveBeenCalled();
+    await app.dispose();
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('ends with its owner what nobody else keeps', async () => {
+    const pool = endable();
+    const [app, request] = openWith(Registration.fromFactory(() => pool));
+    request.resolve('ISame');
+    await request.dispose();
+    expect(pool.dispose).toHaveBeenCalledOnce();
+    await app.dispose();
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('does not end what was registered by hand', async () => {
+    const pool = endable();
+    const [, request] = openWith(Registration.fromValue(undefined));
+    request.register('IPool', () => pool);
+    expect(request.resolve('ISame')).toBe(pool);
+    await request.dispose();
+    expect(pool.dispose).not.toHaveBeenCalled();
+  });
+});
+
+it('what was registered by hand on one scope is ended where another scope makes it by a factory', async () => {
+  const pool = endable();
+  const app = openApplication(
+    Registration.fromFactory(() => pool)
+      .pipe(singleton(), perRequest)
+      .to('IPool'),
+  );
+  const [byHand, made] = [openRequest(app).register('IOther', () => pool), openRequest(app)];
+  byHand.resolve('IOther');
+  made.resolve('IPool');
+  await byHand.dispose();
+  expect(pool.dispose).not.toHaveBeenCalled();
+  await made.dispose();
+  expect(pool.dispose).toHaveBeenCalledOnce();
+});
