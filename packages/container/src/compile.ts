@@ -94,12 +94,12 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]):
     const give: Resolver = (scope) => (scope.hands as Resolver[])[source.at]?.(scope);
     return (scope) => traced(scope, key, give);
   }
-  const make = source.make as (...needs: unknown[]) => unknown;
-  if (!listed) return (scope) => traced(scope, key, (asked) => called(make, asked));
+  const call = source.make as (...needs: unknown[]) => unknown;
+  if (!listed) return (scope) => traced(scope, key, (asked) => called(call, asked));
   const owned = listed.map((dependency) => dependency instanceof All || !home.makesAnew(keyOf(dependency) as Key));
   return (scope) => {
     const things = needs.map((get) => get(scope));
-    const made = make(...things);
+    const made = call(...things);
     handed.on = things
       .filter((_, i) => owned[i])
       .flat()
