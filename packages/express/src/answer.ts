@@ -19,14 +19,15 @@ export function readHead(res: Response): Head {
   return { status: res.statusCode, statusMessage: res.statusMessage, headers };
 }
 
+/** All but `Connection`: while the answer waited, the server may have begun to close, and the client must hear of it. */
 export function restoreHead(res: Response, { status, statusMessage, headers }: Head): void {
-  for (const name of res.getHeaderNames()) res.removeHeader(name);
-  for (const [name, value] of headers) res.setHeader(name, value);
+  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
+  for (const [name, value] of headers) if (name.toLowerCase() !== 'connection') res.setHeader(name, value);
   res.statusCode = status;
   res.statusMessage = statusMessage;
 }
 
-/** What is true of one answer only. */
+/** What is true of one answer only: the same list as in @ambit/fastify. */
 const OF_THE_ANSWER = [
   'cache-control',
   'content-disposition',

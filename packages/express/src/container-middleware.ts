@@ -31,12 +31,17 @@ export function containerMiddleware(
   watchConnections();
   return function container(req, res, next) {
     const scope = appContainer.createScope({ tags: ['request'] });
+    const end = (): void => dispose(scope, (error) => report(onDisposeError, error, req));
     req.container = scope;
-    // Before the life begins: it may be over at once.
-    scope.register('IRequestSignal', () => life.signal);
-    const life = new RequestLife(req, res, () => {
-      dispose(scope, (error) => report(onDisposeError, error, req));
-    });
+    try {
+      // Before the life begins: it may be over at once.
+      scope.register('IRequestSignal', () => life.signal);
+    } catch (error) {
+      // No life will end it.
+      end();
+      throw error;
+    }
+    const life = new RequestLife(req, res, end);
     next();
   };
 }

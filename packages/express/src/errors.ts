@@ -1,5 +1,3 @@
-import { TransactionError } from '@ambit/transaction';
-
 /** Every code with its message. */
 const MESSAGES = {
   AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its answer',
@@ -32,21 +30,4 @@ export class HttpError extends Error {
     super(`${MESSAGES[code]}${detail === undefined ? '' : `: ${detail}`} [${code}]`);
     this.code = code;
   }
-}
-
-/** A transaction's error as a client may see it: what the driver said is in `cause` only. */
-class AnswerableError extends TransactionError {
-  /** Express's own error handler looks for the first, many another for the second. */
-  readonly status: number;
-  readonly statusCode: number;
-
-  constructor(error: TransactionError, what: string) {
-    super(error.code, what, { cause: error });
-    this.status = this.statusCode = error.unavailable ? 503 : 500;
-  }
-}
-
-/** Express sends the text of an error unless the application has an error handler, so it must hold no driver text. */
-export function answerable(error: unknown, what: string): unknown {
-  return error instanceof TransactionError ? new AnswerableError(error, what) : error;
 }

@@ -3,14 +3,12 @@ import type { Socket } from 'node:net';
 import { isOn } from './connections.js';
 import { HttpError } from './errors.js';
 
-const LIFE = Symbol('ambit.requestLife');
-
-interface LivingRequest extends IncomingMessage {
-  [LIFE]?: RequestLife;
+/** The requests alive on one socket, as a list: the newest, the one older than it, and so on. */
+interface Lives {
+  newest: RequestLife | undefined;
 }
 
-/** The requests alive on each socket. */
-const neighbours = new Map<Socket, Set<RequestLife>>();
+const livesOn = new Map<Socket, Lives>();
 
 /**
  * From the arrival of a request until it is answered or its client is gone, whichever comes first; it ends once.
@@ -22,31 +20,31 @@ const neighbours = new Map<Socket, Set<RequestLife>>();
 export class RequestLife {
   readonly res: ServerResponse;
   readonly #onEnd: () => void;
-  readonly #neighbours: Set<RequestLife>;
+  readonly #lives: Lives;
+  #older: RequestLife | undefined;
+  #newer: RequestLife | undefined = undefined;
   #ended = false;
   #gone = false;
   #abort: AbortController | undefined = undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, onEnd: () => void) {
-    const { socket } = req;
+  constructor({ socket }: IncomingMessage, res: ServerResponse, onEnd: () => void) {
     this.res = res;
     this.#onEnd = onEnd;
-    this.#neighbours = neighboursOn(socket);
-    this.#neighbours.add(this);
-    (req as LivingRequest)[LIFE] = this;
+    this.#lives = livesOn.get(socket) ?? watch(socket);
+    this.#older = this.#lives.newest;
+    if (this.#older) this.#older.#newer = this;
+    this.#lives.newest = this;
     res.on('finish', () => this.#end(false));
     res.on('close', () => this.#end(true));
     // Behind a middleware that takes its time, all that we listen for may have happened.
     if (res.writableFinished || socket.closed) this.#end(!res.writableFinished);
   }
 
-  static of(req: IncomingMessage): RequestLife | undefined {
-    return (req as LivingRequest)[LIFE];
-  }
-
   /** Those alive on the connections of a server. */
   static *allOn(server: Server): Generator<RequestLife> {
-    for (const [socket, lives] of neighbours) if (isOn(server, socket)) yield* lives;
+    for (const [socket, { newest }] of livesOn) {
+      if (isOn(server, socket)) for (let life = newest; life; life = life.#older) yield life;
+    }
   }
 
   /** Aborts when the client is gone before it had its answer. Made when first asked for. */
@@ -67,22 +65,26 @@ export class RequestLife {
     if (this.#ended) return;
     this.#ended = true;
     this.#gone = gone;
-    this.#neighbours.delete(this);
+    this.#leave();
     // The signal first: what it stops is stopped with the true reason, before the end of the scope stops it anyway.
     if (gone) this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     this.#onEnd();
   }
+
+  #leave(): void {
+    if (this.#newer) this.#newer.#older = this.#older;
+    else this.#lives.newest = this.#older;
+    if (this.#older) this.#older.#newer = this.#newer;
+  }
 }
 
-function neighboursOn(socket: Socket): Set<RequestLife> {
-  const known = neighbours.get(socket);
-  if (known) return known;
-  const lives = new Set<RequestLife>();
+function watch(socket: Socket): Lives {
+  const lives: Lives = { newest: undefined };
   if (socket.closed) return lives;
-  neighbours.set(socket, lives);
+  livesOn.set(socket, lives);
   socket.on('close', () => {
-    neighbours.delete(socket);
-    for (const life of lives) life.lose();
+    livesOn.delete(socket);
+    while (lives.newest) lives.newest.lose();
   });
   return lives;
 }

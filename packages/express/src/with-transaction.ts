@@ -1,6 +1,6 @@
 import { beginTransaction, type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
-import { answerable, HttpError } from './errors.js';
+import { HttpError } from './errors.js';
 import { checkFailuresAreSeen, listenToRouters, watchFailure } from './failure.js';
 import { Gate } from './gate.js';
 import { report } from './report.js';
@@ -35,7 +35,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
     try {
       await open(req, res, options, next);
     } catch (error) {
-      return next(answerable(error, 'The transaction did not begin'));
+      return next(error);
     }
     next();
   };
@@ -51,7 +51,7 @@ async function open(
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   checkFailuresAreSeen(req);
   const { rollbackOn = () => false, onSecondAnswer, ...terms } = options;
-  const { signal } = RequestLife.of(req) ?? new RequestLife(req, res, () => undefined);
+  const signal = signalOf(req, res);
   const transaction = await beginTransaction(scope, { ...terms, signal });
   req.transactionScope = transaction.scope;
 
@@ -66,7 +66,7 @@ async function open(
       }
       if (!rollsBack) await commit(transaction, status);
     },
-    onRefused: (error) => next(answerable(error, 'The transaction did not commit')),
+    onRefused: next,
     onSecondAnswer: () => {
       report(onSecondAnswer, new HttpError('AMBIT_HTTP_SECOND_ANSWER', `${req.method} ${req.originalUrl}`), req);
     },
@@ -88,5 +88,14 @@ async function commit(transaction: Transaction, status: number): Promise<void> {
   } catch (error) {
     if (status >= 400 && error instanceof TransactionError && KNOWN_BEFORE.has(error.code)) return;
     throw error;
+  }
+}
+
+function signalOf(req: Request, res: Response): AbortSignal {
+  try {
+    return req.container.resolve('IRequestSignal');
+  } catch {
+    // The scope has ended already, or the application opened it by other means than our middleware.
+    return new RequestLife(req, res, () => undefined).signal;
   }
 }

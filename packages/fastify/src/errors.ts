@@ -1,5 +1,3 @@
-import { TransactionError } from '@ambit/transaction';
-
 /** Every code with its message. */
 const MESSAGES = {
   AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its answer',
@@ -37,19 +35,4 @@ export class HttpError extends Error {
     super(code === 'AMBIT_HTTP_NO_TRANSACTION' ? text : `${text} [${code}]`);
     this.code = code;
   }
-}
-
-/** A transaction's error as a client may see it: what the driver said is in `cause` only. */
-class AnswerableError extends TransactionError {
-  readonly statusCode: number;
-
-  constructor(error: TransactionError, what: string) {
-    super(error.code, what, { cause: error });
-    this.statusCode = error.unavailable ? 503 : 500;
-  }
-}
-
-/** Fastify sends the message of an error unless the application has an error handler, so it must hold no driver text. */
-export function answerable(error: unknown, what: string): unknown {
-  return error instanceof TransactionError ? new AnswerableError(error, what) : error;
 }

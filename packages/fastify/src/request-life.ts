@@ -15,6 +15,8 @@ export class RequestLife {
   readonly response: ServerResponse;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
+  /** What was said of an answer so far was said in the hope of a commit, and holds for no error. */
+  commitFailed = false;
   /** The connection it is alive on, and its neighbours there. */
   connection: Connection | undefined = undefined;
   older: RequestLife | undefined = undefined;
@@ -73,7 +75,9 @@ export class RequestLife {
 
   /** Not every container ends the children of a scope with it, so the transaction does not rely on that. */
   async #endBoth(transaction: RequestTransaction, reason: unknown): Promise<void> {
-    await transaction.rollback(reason ?? (this.#gone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
+    // Not `writableFinished`: whether the client stayed for all of the answer makes no difference to the mistake.
+    if (this.response.writableEnded) await transaction.leftOpen();
+    else await transaction.rollback(reason ?? (this.#gone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
     this.transaction = undefined;
     await this.#dispose();
   }

@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { clearHead } from './answer.js';
 import { REQUEST_LIFE } from './container-plugin.js';
 import { HttpError } from './errors.js';
 import { definePlugin } from './plugin.js';
@@ -63,7 +64,10 @@ function registerTransaction(server: FastifyInstance, defaults: TransactionPlugi
   });
 
   // Also after an answer was sent: then there is no transaction left, and nothing happens.
-  server.addHook('onError', async (request, _reply, error) => rollback(request, error));
+  server.addHook('onError', async (request, reply, error) => {
+    if (request[REQUEST_LIFE]?.commitFailed) clearHead(reply);
+    await rollback(request, error);
+  });
 
   server.addHook('onSend', (request, reply, payload, done) => {
     const transaction = request[REQUEST_LIFE]?.transaction;
@@ -86,8 +90,7 @@ async function start(request: FastifyRequest, options: TransactionOptions): Prom
   const life = request[REQUEST_LIFE];
   if (!life || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
   if (life.transaction) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-  const signals = options.signal ? [life.signal, options.signal] : [life.signal];
-  const transaction = new RequestTransaction(life.scope, options, signals);
+  const transaction = new RequestTransaction(life.scope, options, (error) => logLate(request, error));
   life.transaction = transaction;
   try {
     return await transaction.started();
@@ -98,10 +101,14 @@ async function start(request: FastifyRequest, options: TransactionOptions): Prom
 }
 
 async function commit(request: FastifyRequest): Promise<void> {
-  const transaction = request[REQUEST_LIFE]?.transaction;
+  const life = request[REQUEST_LIFE];
+  const transaction = life?.transaction;
   if (!transaction) throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
   try {
     await transaction.commit();
+  } catch (error) {
+    life.commitFailed = true;
+    throw error;
   } finally {
     forget(request, transaction);
   }
@@ -123,14 +130,10 @@ function forget(request: FastifyRequest, transaction: RequestTransaction): void 
 function retract(reply: FastifyReply, payload: unknown, complaint: unknown): Error {
   const { destroy } = (payload ?? {}) as { destroy?: unknown };
   if (typeof destroy === 'function') destroy.call(payload);
-  for (const name of Object.keys(reply.getHeaders())) {
-    if (name.startsWith('content-') || OF_THE_ANSWER.has(name)) reply.removeHeader(name);
-  }
+  clearHead(reply);
   return complaint as Error;
 }
 
-const OF_THE_ANSWER = new Set(['etag', 'last-modified', 'location']);
-
-function logLate(request: FastifyRequest, error: Error): void {
+function logLate(request: FastifyRequest, error: unknown): void {
   request.log.error({ err: error }, 'The transaction did not end well');
 }

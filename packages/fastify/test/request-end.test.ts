@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import type { Container } from '@ambit/container';
 import { fastify, type FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
@@ -140,91 +139,5 @@ describe('a request scope ends although', () => {
     expect(await leftovers({ container, pool })).toEqual([]);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
     await app.close();
-  });
-});
-
-describe('a scope that does not end well', () => {
-  const failing = (request: FastifyRequest): string => {
-    (request.container as Container).defer(() => Promise.reject(new Error('cannot end')));
-    return 'hello';
-  };
-
-  test('is told to onDisposeError, and the client notices nothing', async () => {
-    const told = signal<{ error: unknown; url: string }>();
-    const { app } = await application({
-      plugin: { onDisposeError: (error, { url }) => told.resolve({ error, url }) },
-    });
-    app.get('/', failing);
-
-    expect((await app.inject('/')).body).toBe('hello');
-    expect(await told.promise).toMatchObject({ url: '/', error: { message: expect.stringContaining('cannot end') } });
-  });
-
-  test.each(['throws', 'rejects'])(
-    'is told to the log of the request by default, and when the reporter %s',
-    async (how) => {
-      const lines: string[] = [];
-      const app = fastify({ logger: { level: 'error', stream: { write: (line) => void lines.push(line) } } });
-      const { container } = await application();
-      const onDisposeError = (): never => {
-        throw new Error('the reporter failed');
-      };
-      await app.register(async (silent) => {
-        await silent.register(containerPlugin, { container });
-        silent.get('/silent', failing);
-      });
-      await app.register(async (loud) => {
-        const reporter = how === 'throws' ? onDisposeError : async () => onDisposeError();
-        await loud.register(containerPlugin, { container, onDisposeError: reporter });
-        loud.get('/loud', failing);
-      });
-
-      await app.inject('/silent');
-      await app.inject('/loud');
-
-      await expect.poll(() => lines).toHaveLength(2);
-      expect(lines[0]).toContain('cannot end');
-      expect(lines[1]).toContain('the reporter failed');
-      await app.close();
-    },
-  );
-});
-
-describe('IRequestSignal', () => {
-  test('aborts when the client goes before it has its answer', async () => {
-    const made = await application();
-    const aborted = signal<unknown>();
-    const arrived = signal();
-    made.app.get('/', ({ container }) => {
-      const gone = container.resolve('IRequestSignal');
-      gone.addEventListener('abort', () => aborted.resolve(gone.reason));
-      arrived.resolve();
-      return pending();
-    });
-    const socket = await (await serve(made.app)).socket();
-
-    socket.write(get('/'));
-    await arrived.promise;
-    socket.destroy();
-
-    expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
-  });
-
-  test('does not abort for a client that has its answer, nor for a body that was read', async () => {
-    const { app, container } = await application();
-    const signals: AbortSignal[] = [];
-    app.post('/', async (request) => {
-      signals.push(request.container.resolve('IRequestSignal'));
-      await new Promise(setImmediate);
-      return { aborted: signals[0]?.aborted };
-    });
-    const { fetch } = await serve(app);
-
-    const answer = await fetch('/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
-
-    expect(await answer.json()).toEqual({ aborted: false });
-    await app.close();
-    expect(container.disposed).toBe(true);
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   });
 });

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { AcquireOptions, IDatabasePool, IPooledConnection } from './contract.js';
-import { aborted, TransactionError, textOf } from './errors.js';
-import { beginOptions, readOptions, type Settings, type TransactionOptions } from './options.js';
+import { aborted, TransactionError } from './errors.js';
+import { beginOptions, given, readOptions, type Settings, type TransactionOptions } from './options.js';
 import { Transaction } from './transaction.js';
 
 /**
@@ -35,11 +35,7 @@ export async function beginTransaction(parent: IContainer, options: TransactionO
 
 async function acquire(pool: IDatabasePool, settings: Settings): Promise<IPooledConnection> {
   const { signal, acquireTimeoutMs: timeoutMs } = settings;
-  const options: AcquireOptions = {
-    ...beginOptions(settings),
-    ...(signal ? { signal } : {}),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  };
+  const options: AcquireOptions = given({ ...beginOptions(settings), signal, timeoutMs });
   try {
     return await pool.getConnection(options);
   } catch (error) {
@@ -63,5 +59,5 @@ function asCoded(
   what: string,
 ): TransactionError {
   const ours = error instanceof TransactionError && error.code !== 'AMBIT_TX_STATEMENT_FAILED';
-  return ours ? error : new TransactionError(code, `${what}: ${textOf(error)}`, { cause: error });
+  return ours ? error : new TransactionError(code, what, { cause: error });
 }

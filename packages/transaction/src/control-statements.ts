@@ -1,23 +1,61 @@
+import { TransactionError } from './errors.js';
+
 const CONTROL = /^(?:begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i;
+const NOTHING = /[\s;]*/y;
+const COMMENT_MARK = /\/\*|\*\//g;
 const ROLLBACK_TO = /^rollback\s+(?:(?:work|transaction)\s+)?to\b/i;
 
 /** Whether the statement would begin or end a transaction behind the back of whoever owns it. */
 export function isTransactionControl(sql: string): boolean {
-  const statement = withoutLeadingComments(sql);
-  return CONTROL.test(statement) && !ROLLBACK_TO.test(statement);
+  return readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
+}
+
+export function refuseTransactionControl(sql: string): void {
+  if (!isTransactionControl(sql)) return;
+  throw new TransactionError(
+    'AMBIT_TX_CONTROL_STATEMENT',
+    'query() was given a statement that begins or ends a transaction',
+  );
 }
 
 /** `ROLLBACK TO SAVEPOINT` repairs a transaction rather than ending it. */
 export function isRollbackTo(sql: string): boolean {
-  return ROLLBACK_TO.test(withoutLeadingComments(sql));
+  return readings(sql).every((statement) => ROLLBACK_TO.test(statement));
 }
 
-function withoutLeadingComments(sql: string): string {
-  let rest = sql.trimStart();
-  while (rest.startsWith('--') || rest.startsWith('/*')) {
-    const end = rest.startsWith('--') ? rest.indexOf('\n') : rest.indexOf('*/', 2) + 1;
-    if (end <= 0) return '';
-    rest = rest.slice(end + 1).trimStart();
+/** The statement as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */
+function readings(sql: string): string[] {
+  return [bare(sql, endOfNestedComment), bare(sql, endOfFlatComment)];
+}
+
+/** Without the comments, and the semicolons of empty statements, that either database passes over. */
+function bare(sql: string, endOfComment: (sql: string, start: number) => number): string {
+  let start = 0;
+  for (;;) {
+    NOTHING.lastIndex = start;
+    NOTHING.test(sql);
+    start = NOTHING.lastIndex;
+    if (sql.startsWith('--', start)) start = after(sql, '\n', start);
+    else if (sql.startsWith('/*', start)) start = endOfComment(sql, start);
+    else return sql.slice(start);
   }
-  return rest;
+}
+
+function endOfFlatComment(sql: string, start: number): number {
+  return after(sql, '*/', start + 2);
+}
+
+function endOfNestedComment(sql: string, start: number): number {
+  let depth = 0;
+  COMMENT_MARK.lastIndex = start;
+  for (let mark = COMMENT_MARK.exec(sql); mark; mark = COMMENT_MARK.exec(sql)) {
+    depth += mark[0] === '/*' ? 1 : -1;
+    if (depth === 0) return COMMENT_MARK.lastIndex;
+  }
+  return sql.length;
+}
+
+function after(sql: string, end: string, start: number): number {
+  const index = sql.indexOf(end, start);
+  return index === -1 ? sql.length : index + end.length;
 }

@@ -1,6 +1,6 @@
 import { startTimer, within } from './clock.js';
 import type { BeginOptions, IPooledConnection } from './contract.js';
-import { TransactionError, textOf } from './errors.js';
+import { because, TransactionError } from './errors.js';
 import { saysNothingStored } from './faults.js';
 import { failed } from './handle.js';
 import type { Lane } from './lane.js';
@@ -100,10 +100,9 @@ export class Ending {
         ? 'is being committed'
         : `is ${this.#state}`;
     const reason = this.#rollback?.reason ?? this.#error;
-    const why = reason === undefined ? '' : ` because of: ${textOf(reason)}`;
     return new TransactionError(
       'AMBIT_TX_ENDED',
-      `The transaction ${how}${why}`,
+      `The transaction ${how}${because(reason)}`,
       reason === undefined ? {} : { cause: reason },
     );
   }
@@ -123,18 +122,14 @@ export class Ending {
     } catch (error) {
       if (saysNothingStored(error)) {
         this.#state = 'rolled back';
-        this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed: ${textOf(error)}`, {
+        this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(error)}`, {
           cause: error,
         });
       } else {
         this.#state = 'unknown';
-        this.#error = new TransactionError(
-          'AMBIT_TX_OUTCOME_UNKNOWN',
-          `COMMIT was sent and not answered: ${textOf(error)}`,
-          {
-            cause: error,
-          },
-        );
+        this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and not answered', {
+          cause: error,
+        });
         this.#doubt = this.#error;
       }
     }
@@ -145,9 +140,7 @@ export class Ending {
       try {
         await this.#inTime('ROLLBACK', () => this.#connection.rollback());
       } catch (error) {
-        const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', `ROLLBACK failed: ${textOf(error)}`, {
-          cause: error,
-        });
+        const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: error });
         this.#doubt = failure;
         this.#settings.onError(failure);
       }

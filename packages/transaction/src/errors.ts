@@ -54,15 +54,15 @@ const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
 ]);
 
 /**
- * The one error of this package.
+ * The one error of this package. Hosts send its message to clients unless the application has an error handler, so the
+ * message is ours to the last word: no text of the driver, no SQL, no name of a table or a file. Those are in `cause`.
  *
  * @example
  * ```ts
  * import { TransactionError } from '@ambit/transaction';
  *
- * function statusOf(error: unknown): number {
- *   if (!(error instanceof TransactionError)) return 500;
- *   return error.unavailable ? 503 : 500;
+ * function isDuplicate(error: unknown): boolean {
+ *   return error instanceof TransactionError && error.sqlState === '23505';
  * }
  * ```
  */
@@ -75,6 +75,10 @@ export class TransactionError extends Error {
   readonly retryable: boolean;
   /** A matter of now, not of this request: 503 rather than 500. */
   readonly unavailable: boolean;
+  /** What a host answers when the application has no error handler: 503 when the client may come back, 500 otherwise. */
+  readonly statusCode: 500 | 503;
+  /** The same, where error handlers for Express look first. */
+  readonly status: 500 | 503;
 
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
     super(`${detail}. ${ADVICE[code]} [${code}]`, 'cause' in options ? { cause: options.cause } : undefined);
@@ -83,17 +87,16 @@ export class TransactionError extends Error {
     const known = { sqlState: this.sqlState, cause: options.cause };
     this.retryable = !FINAL.has(code) && (code === 'AMBIT_TX_BUSY' || isRetryable(known));
     this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
+    this.status = this.statusCode = this.unavailable || this.retryable ? 503 : 500;
   }
 }
 
-/** The text of whatever was thrown, for the middle of a sentence. */
-export function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+/** For the end of a sentence: the code of an error of ours, and nothing of any other. */
+export function because(error: unknown): string {
+  return error instanceof TransactionError ? ` because of ${error.code}` : '';
 }
 
 /** The coded error for a signal that has fired. */
 export function aborted(signal: AbortSignal): TransactionError {
-  return new TransactionError('AMBIT_TX_ABORTED', `The work was aborted: ${textOf(signal.reason)}`, {
-    cause: signal.reason,
-  });
+  return new TransactionError('AMBIT_TX_ABORTED', 'The work was aborted', { cause: signal.reason });
 }

@@ -1,6 +1,6 @@
-import { isRollbackTo, isTransactionControl } from './control-statements.js';
+import { isRollbackTo, refuseTransactionControl } from './control-statements.js';
 import type { IConnection, Row } from './contract.js';
-import { TransactionError, textOf } from './errors.js';
+import { TransactionError } from './errors.js';
 import type { Lane } from './lane.js';
 import type { Transaction } from './transaction.js';
 
@@ -48,15 +48,13 @@ export class Handle implements IConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    if (isTransactionControl(sql)) {
-      throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', `The statement "${head(sql)}" controls transactions`);
-    }
+    refuseTransactionControl(sql);
     return this.#owner.lane.run(() => this.#run<R>(sql, params));
   }
 
   async #run<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
     const repairs = isRollbackTo(sql);
-    if (this.#failure && !repairs) throw failed(this.#failure.error, `"${head(sql)}" was not run`);
+    if (this.#failure && !repairs) throw failed(this.#failure.error, 'The statement was not run');
     try {
       const rows = await this.#owner.connection.query<R>(sql, params);
       if (repairs) this.#failure = undefined;
@@ -69,12 +67,5 @@ export class Handle implements IConnection {
 }
 
 export function failed(error: unknown, consequence: string): TransactionError {
-  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because of an earlier failure: ${textOf(error)}`, {
-    cause: error,
-  });
-}
-
-function head(sql: string): string {
-  const line = sql.trim().replaceAll(/\s+/g, ' ');
-  return line.length > 60 ? `${line.slice(0, 60)}...` : line;
+  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because of an earlier failure`, { cause: error });
 }

@@ -32,7 +32,7 @@ const DEFAULTS: Settings = {
   timeoutMs: 30_000,
   endTimeoutMs: 10_000,
   cancelAfterMs: 100,
-  onError: (error) => process.emitWarning(error),
+  onError: warn,
   clock: systemClock,
 };
 
@@ -42,8 +42,9 @@ const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read
 export function readOptions(options: TransactionOptions): Settings {
   for (const name of TIMES) checkTime(name, options[name]);
   checkIsolation(options.isolation);
-  const { onError = DEFAULTS.onError } = options;
-  return { ...DEFAULTS, ...options, onError: (error) => reportTo(onError, error) };
+  const settings = { ...DEFAULTS, ...given(options) };
+  const { onError } = settings;
+  return { ...settings, onError: (error) => reportTo(onError, error) };
 }
 
 /** A reporter that throws must not change how a transaction ends. */
@@ -51,13 +52,32 @@ function reportTo(onError: (error: TransactionError) => void, error: Transaction
   try {
     onError(error);
   } catch {
-    process.emitWarning(error);
+    warn(error);
   }
+}
+
+function warn(error: TransactionError): void {
+  // Of a warning Node prints the message and the detail, but not the cause, and only the cause says what went wrong.
+  process.emitWarning(Object.assign(error, { detail: inspect(error.cause) }));
+}
+
+/** Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all. */
+export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${inspect(value)}`);
+}
+
+export function checkCount(name: string, value: unknown, least: number): void {
+  if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
+  throw new TransactionError(
+    'AMBIT_TX_OPTION',
+    `${name} must be a whole number from ${least} on, not ${inspect(value)}`,
+  );
 }
 
 export function checkIsolation(isolation: unknown): void {
@@ -70,5 +90,5 @@ export function checkIsolation(isolation: unknown): void {
 
 /** What BEGIN is told; absent rather than undefined where nothing was asked. */
 export function beginOptions({ isolation, readOnly }: BeginOptions): BeginOptions {
-  return { ...(isolation === undefined ? {} : { isolation }), ...(readOnly === undefined ? {} : { readOnly }) };
+  return given({ isolation, readOnly });
 }

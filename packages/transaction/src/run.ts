@@ -4,7 +4,7 @@ import type { IContainer } from '@ambit/container';
 import { aborted, TransactionError } from './errors.js';
 import { isRetryable } from './faults.js';
 import { runInSavepoint, transactionOf } from './nested.js';
-import { checkTime, readOptions, type Settings, type TransactionOptions } from './options.js';
+import { checkCount, checkTime, readOptions, type Settings, type TransactionOptions } from './options.js';
 import type { Transaction } from './transaction.js';
 
 export interface RunOptions extends TransactionOptions {
@@ -50,6 +50,7 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   if (around) return runInSavepoint(around, () => work(scope, { number: 1, signal: around.signal }), options);
 
   const { retries = 3, backoffMs = 10 } = options;
+  checkCount('retries', retries, 0);
   checkTime('backoffMs', backoffMs);
   const settings = readOptions(options);
   const { clock, signal, timeoutMs } = settings;

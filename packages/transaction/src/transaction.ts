@@ -2,7 +2,7 @@ import { startTimer, within } from './clock.js';
 import type { IContainer } from '@ambit/container';
 import type { BeginOptions, IConnection, IPooledConnection } from './contract.js';
 import { Ending, type TransactionState } from './ending.js';
-import { aborted, TransactionError, textOf } from './errors.js';
+import { aborted, TransactionError } from './errors.js';
 import { Handle } from './handle.js';
 import { Lane } from './lane.js';
 import { beginOptions, type Settings } from './options.js';
@@ -174,18 +174,15 @@ export class Transaction {
   async #disposeScope(): Promise<void> {
     this.#scopeEnds = true;
     const { clock, endTimeoutMs } = this.#settings;
-    const late = (): Error => new Error(`it took longer than ${endTimeoutMs} ms`);
     try {
-      await within(clock, endTimeoutMs, (async () => this.scope.dispose())(), late);
+      await within(clock, endTimeoutMs, (async () => this.scope.dispose())(), () => new Error('it took too long'));
     } catch (error) {
       this.#report('dispose() of the transaction scope', error);
     }
   }
 
   #report(what: string, error: unknown): void {
-    this.#settings.onError(
-      new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed: ${textOf(error)}`, { cause: error }),
-    );
+    this.#settings.onError(new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed`, { cause: error }));
   }
 
   #watch(): void {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isRetryable, isUnavailable, sqlStateOf, TRANSACTION_ERROR_CODES, TransactionError } from '../src/index.js';
+import { aborted } from '../src/errors.js';
 
 const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
 
@@ -17,6 +18,29 @@ describe('a TransactionError', () => {
     const error = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { cause });
     expect(error).toMatchObject({ cause, sqlState: '23505', retryable: false, unavailable: false });
   });
+
+  test('says nothing of what its cause said', () => {
+    const cause = new Error('duplicate key in table "orders"');
+    const error = aborted(AbortSignal.abort(cause));
+    expect(error.cause).toBe(cause);
+    expect(error.message).not.toContain('orders');
+    expect(JSON.stringify(error)).not.toContain('orders');
+  });
+
+  test.each(['40001', '40P01', '57014', '53300', '08006'])('asks a host for 503 after %s', (sqlState) => {
+    const error = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { sqlState });
+    expect(error).toMatchObject({ status: 503, statusCode: 503 });
+  });
+
+  test.each(['23505', '42601', '40000'])('asks a host for 500 after %s', (sqlState) => {
+    const error = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { sqlState });
+    expect(error).toMatchObject({ status: 500, statusCode: 500 });
+  });
+
+  test.each(['AMBIT_TX_BUSY', 'AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_OUTCOME_UNKNOWN'] as const)(
+    'asks a host for 503 as %s',
+    (code) => expect(new TransactionError(code, 'Not now')).toMatchObject({ status: 503, statusCode: 503 }),
+  );
 
   test('is final when the outcome is unknown, although its cause could be tried again', () => {
     const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'Lost', { cause: driverError('40001') });

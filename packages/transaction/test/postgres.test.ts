@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   beginTransaction,
   type IConnection,
@@ -337,6 +337,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     test('runs again after a real serialisation failure, until both have counted', async () => {
       await pool.query('INSERT INTO orders VALUES (1, 0)');
       let attempts = 0;
+      let reads = 0;
       const count = (): Promise<void> =>
         runInTransaction(
           request,
@@ -344,6 +345,9 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
             attempts += 1;
             const connection = scope.resolve<IConnection>('IConnection');
             const [row] = await connection.query<{ note: string }>('SELECT note FROM orders WHERE id = 1');
+            reads += 1;
+            // Two must have read before one writes, or there is no conflict.
+            await vi.waitUntil(() => reads >= 2, { interval: 1 });
             await connection.query('UPDATE orders SET note = $1 WHERE id = 1', [String(Number(row?.note) + 1)]);
           },
           { isolation: 'serializable', retries: 20, onError },

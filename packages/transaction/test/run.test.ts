@@ -89,6 +89,16 @@ describe('runInTransaction()', () => {
     expect(pool.stored).toEqual([]);
   });
 
+  test.each([-1, 1.5, NaN, Infinity, '3', null])('refuses %j retries before it begins', async (retries) => {
+    await expect(run(insert, { retries } as RunOptions)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    expect(pool.stored).toEqual([]);
+  });
+
+  test('does not run again with 0 retries', async () => {
+    faultsOf.commit = [conflict];
+    await expect(run(insert, { retries: 0 })).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
+  });
+
   test.each(['refused', 'lost', 'lost after'] as const)(
     'does not run again after another failure: %s',
     async (kind) => {

@@ -38,7 +38,7 @@ describe('numberedParameters()', () => {
   });
 
   test('takes no longer than the text is long', () => {
-    for (const piece of [' ', "'", '"', '/*', '--', '$a$', '[', 'a', '$1 ']) {
+    for (const piece of [' ', "'", '"', '/*', '/**/', '/*/', '*/', ';', '--', '--\n', '$a$', '[', 'a', '$1 ']) {
       const start = performance.now();
       numberedParameters(piece.repeat(20_000));
       isTransactionControl(piece.repeat(20_000));
@@ -76,6 +76,12 @@ describe('statements that control transactions', () => {
     'START  TRANSACTION',
     "PREPARE TRANSACTION 'x'",
     '/* a */--b\nCOMMIT',
+    '/* a /* b */ c */ COMMIT',
+    '/* /* */ */ /*/**/*/ COMMIT',
+    // SQLite's comments do not nest, so there this one ends before COMMIT.
+    '/* /* */ COMMIT',
+    ' ; ;COMMIT',
+    '/**/;-- a\n;COMMIT',
   ])('are recognised: %j', (sql) => expect(isTransactionControl(sql)).toBe(true));
 
   test.each([
@@ -87,6 +93,7 @@ describe('statements that control transactions', () => {
     'ending',
     'PREPARE x AS SELECT 1',
     '/* COMMIT',
+    '/* /* COMMIT */ */ SELECT 1',
     '-- COMMIT',
     '',
   ])('are not confused with %j', (sql) => expect(isTransactionControl(sql)).toBe(false));
@@ -94,4 +101,9 @@ describe('statements that control transactions', () => {
   test.each(['ROLLBACK TO a', ' ROLLBACK WORK TO SAVEPOINT a'])('are told from repairs: %j', (sql) => {
     expect(isRollbackTo(sql)).toBe(true);
   });
+
+  test.each(['/* /* */ INSERT -- */ */ ROLLBACK TO a', '/* /* */ ROLLBACK TO a'])(
+    'are no repair when only one of the databases reads one: %j',
+    (sql) => expect(isRollbackTo(sql)).toBe(false),
+  );
 });

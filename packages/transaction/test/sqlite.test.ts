@@ -122,7 +122,10 @@ describe('transactions on SQLite', () => {
   test('says at once that a file cannot be opened', () => {
     const open = (): unknown => createSqlitePool({ path: '/no/such/folder/test.db' });
     expect(open).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_ACQUIRE_FAILED', message: expect.stringContaining('/no/such/folder') }),
+      expect.objectContaining({
+        code: 'AMBIT_TX_ACQUIRE_FAILED',
+        cause: expect.objectContaining({ message: 'Could not open /no/such/folder/test.db' }),
+      }),
     );
   });
 

@@ -1,5 +1,5 @@
 import type { FakeFault } from '@ambit/transaction/testing';
-import type { RequestHandler } from 'express';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { withTransaction, type WithTransactionOptions } from '../../src/index.js';
 import { answerError, application, expectAllEnded, serve } from './app.js';
 
@@ -19,11 +19,16 @@ export async function answerOf(
     next();
   });
   app.post('/', withTransaction(setup.options), handler);
-  app.use(answerError);
+  const errors: unknown[] = [];
+  const note: ErrorRequestHandler = (error, _req, _res, next) => {
+    errors.push(error);
+    next(error);
+  };
+  app.use(note, answerError);
   const { post, close } = await serve(app);
   const response = await post('/');
   const body: unknown = await response.json();
   await close();
   await expectAllEnded({ container, pool });
-  return { status: response.status, headers: response.headers, body, stored: pool.stored };
+  return { status: response.status, headers: response.headers, body, errors, stored: pool.stored };
 }

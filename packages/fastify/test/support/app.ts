@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
-import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
+import { type FakeFault, FakePool, type FakePoolOptions, type FaultPoint } from '@ambit/transaction/testing';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { afterEach, vi } from 'vitest';
 import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from '../../src/index.js';
@@ -76,3 +76,8 @@ export function signal<T = void>() {
   const promise = new Promise<T>((settle) => (resolve = settle));
   return { promise, resolve };
 }
+
+/** The fate of the one step; all others go well. */
+export const failing =
+  (where: FaultPoint, kind: FakeFault['kind']) =>
+  (point: FaultPoint): FakeFault => ({ ms: 0, kind: point === where ? kind : 'none' });

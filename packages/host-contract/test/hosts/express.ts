@@ -30,7 +30,7 @@ export function expressWith(mount: (app: Express) => void): Host {
 
 async function start(
   mount: (app: Express) => void,
-  { container, routes, onDisposeError, onError }: AppDescription,
+  { container, routes, onDisposeError, ownErrorHandler = true, onError }: AppDescription,
 ): Promise<RunningHost> {
   const app = express();
   app.use(containerMiddleware(container, { onDisposeError }));
@@ -47,7 +47,7 @@ async function start(
     const { status, body } = replyTo(error);
     res.status(status).json(body);
   };
-  app.use(handleError);
+  if (ownErrorHandler) app.use(handleError);
 
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,6 +68,7 @@ function handlerOf(route: Route) {
         return req.transactionScope as IContainer;
       },
       body: req.body as unknown,
+      setHeaders: (headers) => void res.set(headers),
       answer: async (reply) => send(res, reply),
       fail: next,
     };

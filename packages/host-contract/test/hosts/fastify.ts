@@ -27,16 +27,18 @@ export function fastifyWith(mount: (app: FastifyInstance) => unknown, parts: Fas
 async function start(
   mount: (app: FastifyInstance) => unknown,
   parts: FastifyParts,
-  { container, routes, onDisposeError, onError }: AppDescription,
+  { container, routes, onDisposeError, ownErrorHandler = true, onError }: AppDescription,
 ): Promise<RunningHost> {
   const app = fastify({ bodyLimit: BODY_LIMIT });
   await app.register(containerPlugin, { container, onDisposeError, ...parts });
   await app.register(transactionPlugin);
-  app.setErrorHandler((error, _request, reply) => {
-    onError(error);
-    const { status, body } = replyTo(error);
-    return reply.code(status).send(body);
-  });
+  if (ownErrorHandler) {
+    app.setErrorHandler((error, _request, reply) => {
+      onError(error);
+      const { status, body } = replyTo(error);
+      return reply.code(status).send(body);
+    });
+  }
   for (const route of routes) {
     app.route({ method: route.method, url: route.path, handler: handlerOf(route) });
   }
@@ -65,6 +67,7 @@ function handlerOf({ transaction, handle }: Route) {
         return request.transactionScope as IContainer;
       },
       body: request.body,
+      setHeaders: (headers) => void reply.headers(headers),
       answer,
       fail: (error) => void reply.send(error),
     };

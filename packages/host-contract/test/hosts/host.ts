@@ -19,6 +19,8 @@ export interface Call {
   /** `transactionScope` of the request; on a route without a transaction there is none. */
   readonly transactionScope: IContainer;
   readonly body: unknown;
+  /** Says something of the answer to come. */
+  setHeaders(headers: Readonly<Record<string, string>>): void;
   /** Answers before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
   answer(reply: Reply): Promise<void>;
   /** Hands an error over as the host's handlers do besides throwing: `next(error)`, or sending it. */
@@ -37,6 +39,8 @@ export interface AppDescription {
   readonly container: IContainer;
   readonly routes: readonly Route[];
   readonly onDisposeError: (error: unknown) => void;
+  /** Default true; with `false`, errors are answered by the framework itself. */
+  readonly ownErrorHandler?: boolean;
   /** Told of every error that reached the application's error handler. */
   readonly onError: (error: unknown) => void;
 }

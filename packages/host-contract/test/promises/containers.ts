@@ -1,7 +1,7 @@
 import { Container, MetadataInjector, Registration } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { ForeignContainer } from '../support/foreign-container.js';
-import { CREATED, ORDER } from '../support/stage.js';
+import { CREATED, ORDER, type StageOptions } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 export function containerPromises(test: StageTest): void {
@@ -36,6 +36,24 @@ export function containerPromises(test: StageTest): void {
         return { kind: 'text', text: scope.resolve<string>('IGreeting') };
       }, foreign);
       expect((await stage.get()).text).toBe('hello');
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('that refuses a registration fails the request, and its scope ends all the same', async ({ stage }) => {
+      const readOnly: StageOptions['container'] = (ledger, pool) => {
+        const app = ForeignContainer.application(ledger, pool);
+        const refuse = (): never => {
+          throw new Error('read-only');
+        };
+        return Object.assign(app, {
+          createScope: (options: { tags: string[] }) =>
+            Object.assign(ForeignContainer.prototype.createScope.call(app, options), { register: refuse }),
+        });
+      };
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }), { container: readOnly });
+      expect((await stage.get()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ message: 'read-only' }]);
       await stage.quiet();
       expect(stage.scopes.count('request')).toBe(1);
     });

@@ -43,6 +43,24 @@ export function shutdownPromises(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
+    test('tells a client to go whose answer already waits for COMMIT', async ({ stage }) => {
+      const commit = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      stage.pool.before('commit', commit.here);
+      const client = await stage.client();
+      client.send(ORDER);
+      await commit.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      commit.letGo();
+      const [answer] = await Promise.all([client.answer(), closed]);
+      expect(answer).toMatchObject({ status: 201, headers: { connection: 'close' } });
+      expect(await stage.stored()).toBe(true);
+    });
+
     test('ends the application container when the last request is over', async ({ stage }) => {
       const work = new Pause();
       await stage.serveRequest(async ({ scope }) => {

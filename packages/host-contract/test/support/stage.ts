@@ -14,6 +14,8 @@ import {
 import type { Call, Host, Reply, Route, RunningHost } from '../hosts/host.js';
 
 export interface StageOptions {
+  /** Whether the application has an error handler of its own. Default true. */
+  readonly ownErrorHandler?: boolean;
   /** The same host with routes of the test's own. */
   readonly host?: Host;
   /** Another container than ours; it must tell the ledger of its scopes. */
@@ -56,7 +58,10 @@ export class Stage {
     return this.#useContainer() as Container;
   }
 
-  async serve(routes: readonly Route[], { container, host = this.host }: StageOptions = {}): Promise<void> {
+  async serve(
+    routes: readonly Route[],
+    { container, host = this.host, ownErrorHandler = true }: StageOptions = {},
+  ): Promise<void> {
     if (container) this.#container = container(this.scopes, this.pool);
     this.#running = await host.start({
       container: this.#useContainer(),
@@ -65,6 +70,7 @@ export class Stage {
         this.disposeErrors.push(error);
         this.happenings.tell();
       },
+      ownErrorHandler,
       onError: (error) => {
         this.errors.push(error);
         this.happenings.tell();

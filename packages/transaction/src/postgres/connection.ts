@@ -1,6 +1,6 @@
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import { startTimer } from '../clock.js';
-import { isTransactionControl } from '../control-statements.js';
+import { refuseTransactionControl } from '../control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
 import { TransactionError } from '../errors.js';
 import { Lane } from '../lane.js';
@@ -62,7 +62,7 @@ export class PostgresConnection implements IPooledConnection {
       throw error;
     }
     if (result.command === 'COMMIT') return;
-    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', `PostgreSQL answered COMMIT with ${result.command}`, {
+    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', 'PostgreSQL answered COMMIT with ROLLBACK', {
       sqlState: '40000',
     });
   }
@@ -72,12 +72,7 @@ export class PostgresConnection implements IPooledConnection {
   }
 
   async query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    if (isTransactionControl(sql)) {
-      throw new TransactionError(
-        'AMBIT_TX_CONTROL_STATEMENT',
-        'query() was given a statement that begins or ends a transaction',
-      );
-    }
+    refuseTransactionControl(sql);
     const name = this.#loan.names?.nameOf(sql);
     // The extended protocol takes one statement only, with parameters or without.
     const config = {

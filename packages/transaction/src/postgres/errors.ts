@@ -1,4 +1,4 @@
-import { TransactionError, textOf } from '../errors.js';
+import { TransactionError } from '../errors.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
@@ -26,10 +26,6 @@ export function isStaleStatement(error: unknown): boolean {
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
   if (error instanceof TransactionError) return error;
   return connectionDied || hangsUp(error)
-    ? new TransactionError('AMBIT_TX_CONNECTION_LOST', `The connection to PostgreSQL was lost: ${textOf(error)}`, {
-        cause: error,
-      })
-    : new TransactionError('AMBIT_TX_STATEMENT_FAILED', `PostgreSQL refused a statement: ${textOf(error)}`, {
-        cause: error,
-      });
+    ? new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to PostgreSQL was lost', { cause: error })
+    : new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
 }

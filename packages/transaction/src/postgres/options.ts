@@ -1,7 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, systemClock } from '../clock.js';
-import { TransactionError } from '../errors.js';
-import { checkTime } from '../options.js';
+import { checkCount, checkTime, given } from '../options.js';
 
 export interface PostgresPoolOptions {
   /** `postgres://user:password@host:port/database`; or give the parts. */
@@ -63,12 +62,6 @@ const TIMES = [
 
 export function readPostgresOptions(options: PostgresPoolOptions): PostgresSettings {
   for (const name of TIMES) checkTime(name, options[name]);
-  const { max = DEFAULTS.max } = options;
-  if (!Number.isInteger(max) || max < 1) {
-    throw new TransactionError(
-      'AMBIT_TX_OPTION',
-      `max must be a whole number of connections from 1 on, not ${String(max)}`,
-    );
-  }
-  return { ...DEFAULTS, ...options };
+  checkCount('max', options.max, 1);
+  return { ...DEFAULTS, ...given(options) };
 }

@@ -1,7 +1,8 @@
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { within } from '../clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import { aborted, TransactionError, textOf } from '../errors.js';
+import { aborted, TransactionError } from '../errors.js';
+import { given } from '../options.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
 import { PostgresConnection } from './connection.js';
 import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
@@ -106,9 +107,7 @@ export class PostgresPool implements IDatabasePool {
         )
         .finally(leave);
       if (error instanceof TransactionError) throw error;
-      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', `PostgreSQL gave no connection: ${textOf(error)}`, {
-        cause: error,
-      });
+      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', 'PostgreSQL gave no connection', { cause: error });
     }
   }
 }
@@ -124,7 +123,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
 
 function driverOptions(settings: PostgresSettings): PoolConfig {
   const { connectionString, host, port, user, password, database, ssl, applicationName, statementTimeoutMs } = settings;
-  const given = {
+  const asked = {
     connectionString,
     host,
     port,
@@ -137,7 +136,7 @@ function driverOptions(settings: PostgresSettings): PoolConfig {
   };
   return {
     // An option given as undefined would hide what the connection string or the environment says.
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...given(asked),
     max: settings.max,
     connectionTimeoutMillis: orNever(settings.connectTimeoutMs),
     idleTimeoutMillis: orNever(settings.idleTimeoutMs),

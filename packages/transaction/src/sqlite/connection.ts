@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js';
-import { isTransactionControl } from '../control-statements.js';
+import { refuseTransactionControl } from '../control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
 import { TransactionError } from '../errors.js';
 import { checkIsolation } from '../options.js';
@@ -59,12 +59,7 @@ export class SqliteConnection implements IPooledConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    if (isTransactionControl(sql)) {
-      throw new TransactionError(
-        'AMBIT_TX_CONTROL_STATEMENT',
-        'query() was given a statement that begins or ends a transaction',
-      );
-    }
+    refuseTransactionControl(sql);
     const { database } = this.#usable();
     try {
       return database.run<R>(sql, params);

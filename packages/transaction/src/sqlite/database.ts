@@ -1,5 +1,5 @@
 import Libsql from 'libsql';
-import { TransactionError, textOf } from '../errors.js';
+import { TransactionError } from '../errors.js';
 import { numberedParameters, splitStatements } from '../sql-text.js';
 import { translated } from './errors.js';
 import { sqliteValues } from './parameters.js';
@@ -68,8 +68,8 @@ export class SqliteDatabase {
       if (this.#readOnly) libsql.exec('PRAGMA query_only = ON');
       return libsql;
     } catch (error) {
-      const what = `SQLite could not open ${this.#path}: ${textOf(error)}`;
-      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', what, { cause: translated(error) });
+      const cause = new Error(`Could not open ${this.#path}`, { cause: translated(error) });
+      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', 'SQLite could not open the file', { cause });
     }
   }
 

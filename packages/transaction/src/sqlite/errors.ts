@@ -1,4 +1,4 @@
-import { TransactionError, textOf } from '../errors.js';
+import { TransactionError } from '../errors.js';
 
 /** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
 const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [
@@ -41,13 +41,13 @@ export function translated(error: unknown): TransactionError {
   if (error instanceof TransactionError) return error;
   const code = codeOf(error);
   if (isBusy(error)) {
-    return new TransactionError('AMBIT_TX_BUSY', `SQLite gave up waiting: ${textOf(error)}`, {
+    return new TransactionError('AMBIT_TX_BUSY', 'SQLite gave up waiting', {
       cause: error,
       sqlState: '55P03',
     });
   }
   const sqlState = SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1] ?? '42000';
-  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', `SQLite refused a statement: ${textOf(error)}`, {
+  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'SQLite refused a statement', {
     cause: error,
     sqlState,
   });

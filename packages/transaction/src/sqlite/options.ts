@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../clock.js';
 import { TransactionError } from '../errors.js';
-import { checkTime } from '../options.js';
+import { checkCount, checkTime, given } from '../options.js';
 
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that lives as long as the pool. */
@@ -25,15 +25,10 @@ export type SqliteSettings = Required<SqlitePoolOptions>;
 
 export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
   for (const name of ['acquireTimeoutMs', 'closeTimeoutMs'] as const) checkTime(name, options[name]);
-  const { path, maxReaders = DEFAULTS.maxReaders } = options;
+  checkCount('maxReaders', options.maxReaders, 1);
+  const { path } = options;
   if (typeof path !== 'string' || path === '') {
     throw new TransactionError('AMBIT_TX_OPTION', 'path must name a file, or be ":memory:"');
   }
-  if (!Number.isInteger(maxReaders) || maxReaders < 1) {
-    throw new TransactionError(
-      'AMBIT_TX_OPTION',
-      `maxReaders must be a whole number from 1 on, not ${String(maxReaders)}`,
-    );
-  }
-  return { ...DEFAULTS, ...options };
+  return { ...DEFAULTS, ...given(options), path };
 }

@@ -1,7 +1,7 @@
 import { within } from '../clock.js';
-import { isTransactionControl } from '../control-statements.js';
+import { refuseTransactionControl } from '../control-statements.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import { TransactionError } from '../errors.js';
+import type { TransactionError } from '../errors.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
 import { SqliteConnection } from './connection.js';
 import { SqliteDatabase } from './database.js';
@@ -58,12 +58,7 @@ export class SqlitePool implements IDatabasePool {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    if (isTransactionControl(sql)) {
-      throw new TransactionError(
-        'AMBIT_TX_CONTROL_STATEMENT',
-        'query() was given a statement that begins or ends a transaction',
-      );
-    }
+    refuseTransactionControl(sql);
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     const rows = await this.#tryToRead<R>(sql, params);
     if (rows) return rows;

@@ -57,6 +57,8 @@ class Simulation {
     const requests = 1 + this.#below(3);
     const ends = Array.from({ length: requests }, () => this.#request());
     await this.#clock.run();
+    this.#queryLate();
+    await this.#clock.run();
     this.#expect(this.#unsettled === 0, `${this.#unsettled} pieces of work never settled`);
     this.#expect(this.#pool.out === 0, `${this.#pool.out} connections are out`);
     for (const scope of this.#app.open) {
@@ -187,14 +189,20 @@ class Simulation {
     }
   }
 
+  /** Whatever became of a transaction, its connection refuses from then on, without a word to the database. */
+  #queryLate(): void {
+    for (const { transaction, mark } of this.#transactions) {
+      transaction.connection.query('late').then(
+        () => this.#broken.push(`${mark} answered a query after its end`),
+        () => undefined,
+      );
+    }
+  }
+
   #compareWithStored(): void {
     if (this.#pool.stored.includes('undone')) this.#broken.push('what a nested run undid was stored');
     for (const { transaction, mark } of this.#transactions) {
       if (isPending(transaction)) this.#broken.push(`${mark} is ${transaction.state}`);
-      transaction.connection.query('late').then(
-        () => this.#broken.push('a query was answered after the end'),
-        () => undefined,
-      );
     }
     for (const [mark, report] of this.#reports) {
       const stored = this.#pool.stored.includes(mark);

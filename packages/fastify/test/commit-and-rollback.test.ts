@@ -1,0 +1,159 @@
+import type { Container } from '@ambit/container';
+import type { IConnection } from '@ambit/transaction';
+import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
+import { describe, expect, test } from 'vitest';
+import { application, failing, leftovers, store } from './support/app.js';
+
+describe('commitTransaction()', () => {
+  test('commits, ends the scope and clears transactionScope', async () => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      const scope = (await request.startTransaction()) as Container;
+      await store(request, 'INSERT order');
+      await request.commitTransaction();
+      return reply.code(201).send({ ended: scope.disposed, cleared: request.transactionScope === undefined });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toEqual([201, { ended: true, cleared: true }]);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('without a transaction throws `No transaction in progress`', async () => {
+    const { app } = await application();
+    app.post('/', (request) => request.commitTransaction());
+
+    const answer = await app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(500);
+    expect(answer.json()).toMatchObject({ message: 'No transaction in progress' });
+  });
+
+  test.each([
+    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500],
+    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503],
+  ] as const)('that is %s rejects, and the client never sees the 201', async (kind, code, status) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    let cleared: unknown;
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.commitTransaction().finally(() => (cleared = request.transactionScope === undefined));
+      return reply.code(201).send({ id: '1' });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(status);
+    expect(answer.json()).toMatchObject({ code });
+    expect(cleared).toBe(true);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('that nobody awaits holds the answer back until the database has answered', async () => {
+    const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
+    const made = await application({ pool: { faultAt: slow } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      return { stored: 'soon' };
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toEqual({ stored: 'soon' });
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+describe('rollbackTransaction()', () => {
+  test('rolls back, ends the scope and clears transactionScope', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const scope = (await request.startTransaction()) as Container;
+      await store(request, 'INSERT order');
+      await request.rollbackTransaction();
+      return { ended: scope.disposed, cleared: request.transactionScope === undefined };
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).json()).toEqual({ ended: true, cleared: true });
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('without a transaction, or a second time, has no effect', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      await request.rollbackTransaction();
+      await request.startTransaction();
+      await Promise.all([request.rollbackTransaction(), request.rollbackTransaction()]);
+      await request.rollbackTransaction();
+      return 'ok';
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('calls off a start that is under way', async () => {
+    const made = await application({ pool: { faultAt: () => ({ ms: 20, kind: 'none' }) } });
+    made.app.post('/', async (request) => {
+      const starting = request.startTransaction();
+      const [, started] = await Promise.allSettled([request.rollbackTransaction(), starting]);
+      return { started: started.status, scope: request.transactionScope === undefined };
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toEqual({ started: 'rejected', scope: true });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('that the database does not answer never rejects', async () => {
+    const errors: Error[] = [];
+    const made = await application({ pool: { faultAt: failing('rollback', 'lost') } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction({ onError: (error) => void errors.push(error) });
+      await request.rollbackTransaction();
+      return 'ok';
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(errors).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+describe('a commit stands', () => {
+  test('when the answer cannot be sent after it', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.commitTransaction();
+      return { id: 1n };
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).statusCode).toBe(500);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('when the handler ended the transaction through the connection', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const scope = await request.startTransaction();
+      await store(request, 'INSERT order');
+      await scope.resolve<IConnection>('IConnection').commit();
+      return 'ok';
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});

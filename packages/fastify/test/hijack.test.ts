@@ -1,0 +1,46 @@
+import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
+import { describe, expect, test } from 'vitest';
+import { containerPlugin, transactionPlugin } from '../src/index.js';
+import { application, leftovers, store } from './support/app.js';
+
+describe('a handler that takes the response into its own hands', () => {
+  async function answered(handler: (request: FastifyRequest, reply: FastifyReply) => Promise<void>) {
+    const lines: string[] = [];
+    const { container, pool } = await application();
+    const app = fastify({ logger: { level: 'error', stream: { write: (line) => void lines.push(line) } } });
+    await app.register(containerPlugin, { container });
+    await app.register(transactionPlugin);
+    app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await handler(request, reply);
+      reply.hijack().raw.end('mine');
+    });
+    const { body } = await app.inject({ method: 'POST', url: '/' });
+    expect(body).toBe('mine');
+    expect(await leftovers({ container, pool })).toEqual([]);
+    await app.close();
+    return { codes: lines.map((line) => (JSON.parse(line) as { err: { code: string } }).err.code), pool };
+  }
+
+  test('with its transaction open stores nothing, and the log of the request says so', async () => {
+    const { codes, pool } = await answered(async () => undefined);
+    expect(codes).toEqual(['AMBIT_HTTP_TRANSACTION_LEFT_OPEN']);
+    expect(pool.stored).toEqual([]);
+  });
+
+  test.each(['awaited', 'under way'])('after a commit (%s) has stored its work, and nothing is logged', async (how) => {
+    const { codes, pool } = await answered(async (request) => {
+      const commit = request.commitTransaction();
+      if (how === 'awaited') await commit;
+    });
+    expect(codes).toEqual([]);
+    expect(pool.stored).toEqual(['INSERT order']);
+  });
+
+  test('after a rollback that it did not await is not complained of', async () => {
+    const { codes, pool } = await answered(async (request) => void request.rollbackTransaction());
+    expect(codes).toEqual([]);
+    expect(pool.stored).toEqual([]);
+  });
+});

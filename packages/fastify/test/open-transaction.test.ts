@@ -1,0 +1,126 @@
+import { Readable } from 'node:stream';
+import type { IConnection } from '@ambit/transaction';
+import { describe, expect, test } from 'vitest';
+import { application, get, leftovers, serve, signal, store } from './support/app.js';
+
+describe('an open transaction is rolled back', () => {
+  test.each(['error', 'response'] as const)('before the error handler runs (disposeOn: %s)', async (disposeOn) => {
+    const made = await application({ plugin: { disposeOn } });
+    made.app.setErrorHandler((error: Error, request) => ({
+      error: error.message,
+      out: made.pool.out,
+      scope: request.transactionScope === undefined,
+    }));
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      throw new Error('no stock');
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toEqual({ error: 'no stock', out: 0, scope: true });
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['an object', () => ({ id: '1' })],
+    ['a text', () => 'created'],
+    ['nothing', () => null],
+    ['a stream', () => Readable.from(['created'])],
+  ])('when the handler answers with %s, which becomes a 500', async (_what, body) => {
+    const made = await application();
+    const payload = body();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      return reply.code(201).header('location', '/orders/1').header('content-language', 'en').send(payload);
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(500);
+    expect(answer.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
+    expect(answer.headers).not.toHaveProperty('location');
+    expect(answer.headers).not.toHaveProperty('content-language');
+    expect(payload instanceof Readable ? payload.destroyed : true).toBe(true);
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('when it was open for too long, and the answer says so', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      await request.startTransaction({ timeoutMs: 5 });
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return 'ok';
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(503);
+    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('when the client goes away, and a query after that is refused', async () => {
+    const made = await application();
+    const arrived = signal();
+    const left = signal();
+    const refused = signal<unknown>();
+    made.app.get('/', async (request) => {
+      const scope = await request.startTransaction();
+      const connection = scope.resolve<IConnection>('IConnection');
+      await connection.query('INSERT order');
+      arrived.resolve();
+      await left.promise;
+      await connection.query('INSERT more').catch(refused.resolve);
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    expect(await leftovers(made)).toEqual([]);
+    left.resolve();
+
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    expect(made.pool.stored).toEqual([]);
+  });
+
+  test('when the client goes away while the connection is awaited', async () => {
+    const made = await application({ pool: { max: 1 } });
+    const loan = await made.pool.getConnection();
+    const waiting = signal();
+    made.app.get('/', async (request) => {
+      const starting = request.startTransaction();
+      waiting.resolve();
+      await starting;
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await waiting.promise;
+    socket.destroy();
+
+    await expect.poll(() => made.pool.size.waiting, { interval: 1 }).toBe(0);
+    loan.release();
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('when the signal of the caller aborts', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const own = new AbortController();
+      await request.startTransaction({ signal: own.signal });
+      own.abort(new Error('enough'));
+      await request.commitTransaction();
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+});

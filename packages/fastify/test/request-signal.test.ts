@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { application, get, serve, signal } from './support/app.js';
+
+const pending = (): Promise<never> => new Promise(() => undefined);
+
+describe('IRequestSignal', () => {
+  test('aborts when the client goes before it has its answer', async () => {
+    const made = await application();
+    const aborted = signal<unknown>();
+    const arrived = signal();
+    made.app.get('/', ({ container }) => {
+      const gone = container.resolve('IRequestSignal');
+      gone.addEventListener('abort', () => aborted.resolve(gone.reason));
+      arrived.resolve();
+      return pending();
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+
+    expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  });
+
+  test('does not abort for a client that has its answer, nor for a body that was read', async () => {
+    const { app, container } = await application();
+    const signals: AbortSignal[] = [];
+    app.post('/', async (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      await new Promise(setImmediate);
+      return { aborted: signals[0]?.aborted };
+    });
+    const { fetch } = await serve(app);
+
+    const answer = await fetch('/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+
+    expect(await answer.json()).toEqual({ aborted: false });
+    await app.close();
+    expect(container.disposed).toBe(true);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+});

@@ -1,0 +1,143 @@
+import type { Container } from '@ambit/container';
+import type { IConnection } from '@ambit/transaction';
+import { describe, expect, test } from 'vitest';
+import { containerPlugin, transactionPlugin } from '../src/index.js';
+import { application, failing, leftovers, server, store, signal } from './support/app.js';
+
+describe('startTransaction()', () => {
+  test('gives the scope tagged `transaction`, with the connection, and sets transactionScope', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const before = request.transactionScope;
+      const scope = (await request.startTransaction()) as Container;
+      const facts = {
+        before: before === undefined,
+        same: scope === request.transactionScope,
+        below: scope.parent === request.container,
+        tags: scope.tags,
+        connection: typeof scope.resolve<IConnection>('IConnection').query,
+      };
+      await request.rollbackTransaction();
+      return facts;
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toEqual({
+      before: true,
+      same: true,
+      below: true,
+      tags: ['transaction'],
+      connection: 'function',
+    });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('twice in one request is an error, and the first is rolled back', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.startTransaction();
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(500);
+    expect(answer.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_STARTED' });
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('may be called again when the first has ended', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      for (const what of ['first', 'second']) {
+        await request.startTransaction();
+        await store(request, what);
+        await request.commitTransaction();
+      }
+      return 'ok';
+    });
+
+    await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(made.pool.stored).toEqual(['first', 'second']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('after the request has ended is refused', async () => {
+    const made = await application();
+    const refused = signal<unknown>();
+    made.app.post('/', async (request) => {
+      setTimeout(() => void request.startTransaction().catch(refused.resolve), 20);
+      return 'ok';
+    });
+
+    await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_HTTP_REQUEST_ENDED' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['acquire', 'refused', 'AMBIT_TX_ACQUIRE_FAILED', 503],
+    ['begin', 'refused', 'AMBIT_TX_BEGIN_FAILED', 500],
+    ['begin', 'lost', 'AMBIT_TX_BEGIN_FAILED', 500],
+  ] as const)('leaves nothing behind when %s is %s', async (where, kind, code, status) => {
+    const made = await application({ pool: { faultAt: failing(where, kind) } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.statusCode).toBe(status);
+    expect(answer.json()).toMatchObject({
+      code,
+      message: expect.stringMatching(/^(No connection could be had|BEGIN failed)\. /),
+    });
+    // What the driver said is for the log.
+    expect(answer.body).not.toMatch(/refused\.|the connection died|no connection could be made/);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('times out with 503 when every connection is on loan', async () => {
+    const made = await application({ pool: { max: 1 } });
+    const loan = await made.pool.getConnection();
+    made.app.post('/', async (request) => {
+      await request.startTransaction({ acquireTimeoutMs: 10 });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    loan.release();
+
+    expect(answer.statusCode).toBe(503);
+    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+describe('the transaction plugin', () => {
+  test('requires the plugin `container`', async () => {
+    const app = server();
+    const registering = app.register(transactionPlugin);
+    await expect(async () => registering).rejects.toMatchObject({ code: 'FST_ERR_PLUGIN_DEPENDENCY_NOT_REGISTERED' });
+  });
+
+  test('goes by the name `transaction`, and gives defaults to every transaction of its context', async () => {
+    const { container, pool } = await application();
+    const app = server();
+    await app.register(containerPlugin, { container });
+    await app.register(transactionPlugin, { timeoutMs: 5 });
+    app.post('/', async (request) => {
+      await request.startTransaction();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await request.commitTransaction();
+    });
+
+    expect(app.hasPlugin('transaction')).toBe(true);
+    expect((await app.inject({ method: 'POST', url: '/' })).json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(await leftovers({ container, pool })).toEqual([]);
+  });
+});

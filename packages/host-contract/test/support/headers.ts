@@ -1,0 +1,31 @@
+import { expect } from 'vitest';
+import type { Answer } from '../../src/index.js';
+
+const OF_ONE_ANSWER = {
+  'cache-control': 'public, max-age=3600',
+  'content-disposition': 'attachment; filename="order.json"',
+  'content-encoding': 'identity',
+  'content-language': 'en',
+  'content-location': '/orders/1.json',
+  'content-range': 'items 0-1/2',
+  etag: '"1"',
+  expires: 'Thu, 01 Jan 2099 00:00:00 GMT',
+  'last-modified': 'Thu, 01 Jan 2015 00:00:00 GMT',
+  location: '/orders/1',
+};
+
+const OF_EVERY_ANSWER = {
+  'content-security-policy': "default-src 'none'",
+  vary: 'origin',
+  'x-request-id': '7',
+};
+
+/** What a handler says of its answer, and what its application says of all of them. */
+export const MANY_HEADERS = { ...OF_ONE_ANSWER, ...OF_EVERY_ANSWER };
+
+/** The first answer's headers are gone; Express adds an `etag` of the error's own. */
+export function expectTakenBack({ headers }: Answer): void {
+  expect(Object.entries(OF_ONE_ANSWER).filter(([name, value]) => headers[name] === value)).toEqual([]);
+  expect(Object.keys(OF_ONE_ANSWER).filter((name) => name !== 'etag' && name in headers)).toEqual([]);
+  expect(headers).toMatchObject({ ...OF_EVERY_ANSWER, 'content-type': 'application/json; charset=utf-8' });
+}

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { runInTransaction, type RunOptions, type TransactionOptions } from '../src/index.js';
+import { readOptions } from '../src/options.js';
+import type { PostgresPoolOptions } from '../src/postgres/index.js';
+import { readPostgresOptions } from '../src/postgres/options.js';
+import type { SqlitePoolOptions } from '../src/sqlite/index.js';
+import { readSqliteOptions } from '../src/sqlite/options.js';
+import { type FakeFault, FakePool, type FaultPoint } from '../src/testing/index.js';
+import { requestScope } from './support/requests.js';
+
+// The types see to it that no option is forgotten here.
+const ofTransactions: Record<keyof TransactionOptions, undefined> = {
+  isolation: undefined,
+  readOnly: undefined,
+  signal: undefined,
+  acquireTimeoutMs: undefined,
+  timeoutMs: undefined,
+  endTimeoutMs: undefined,
+  cancelAfterMs: undefined,
+  onError: undefined,
+  clock: undefined,
+};
+const ofRuns: Record<keyof RunOptions, undefined> = { ...ofTransactions, retries: undefined, backoffMs: undefined };
+const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
+  connectionString: undefined,
+  host: undefined,
+  port: undefined,
+  user: undefined,
+  password: undefined,
+  database: undefined,
+  ssl: undefined,
+  applicationName: undefined,
+  max: undefined,
+  acquireTimeoutMs: undefined,
+  connectTimeoutMs: undefined,
+  idleTimeoutMs: undefined,
+  queryTimeoutMs: undefined,
+  cancelGraceMs: undefined,
+  statementTimeoutMs: undefined,
+  closeTimeoutMs: undefined,
+  prepare: undefined,
+  onError: undefined,
+  clock: undefined,
+};
+const ofSqlite: Record<keyof Omit<SqlitePoolOptions, 'path'>, undefined> = {
+  acquireTimeoutMs: undefined,
+  maxReaders: undefined,
+  closeTimeoutMs: undefined,
+  clock: undefined,
+};
+
+const undefinedIs = (name: string): object => ({ [name]: undefined });
+
+describe('an option given as undefined means its default', () => {
+  test.each(Object.keys(ofTransactions))('of a transaction: %s', (name) => {
+    expect(readOptions(undefinedIs(name))).toStrictEqual({ ...readOptions({}), onError: expect.any(Function) });
+  });
+
+  test.each(Object.keys(ofPostgres))('of a PostgreSQL pool: %s', (name) => {
+    expect(readPostgresOptions(undefinedIs(name))).toStrictEqual(readPostgresOptions({}));
+  });
+
+  test.each(Object.keys(ofSqlite))('of a SQLite pool: %s', (name) => {
+    const path = ':memory:';
+    expect(readSqliteOptions({ path, ...undefinedIs(name) })).toStrictEqual(readSqliteOptions({ path }));
+  });
+
+  test.each(Object.keys(ofRuns))('of a run: %s', async (name) => {
+    let conflicts = 1;
+    const faultAt = (point: FaultPoint): FakeFault => {
+      return { ms: 0, kind: point === 'begin' && conflicts-- > 0 ? 'conflict' : 'none' };
+    };
+    const ran = runInTransaction(requestScope(new FakePool({ faultAt })), async () => 'done', undefinedIs(name));
+    await expect(ran).resolves.toBe('done');
+  });
+});
