@@ -24,7 +24,6 @@ export async function startNest(adapter) {
   Get()(Handler.prototype, 'get', Object.getOwnPropertyDescriptor(Handler.prototype, 'get'));
   Controller()(Handler);
 
-  // oxlint-disable-next-line typescript/no-extraneous-class -- NestJS wants one
   class AppModule {}
   Module({ controllers: [Handler], providers })(AppModule);
 
