@@ -174,11 +174,17 @@ export class Shape implements Tagged {
 
   /** Whether each `resolve` of the key makes an instance that nobody keeps. */
   makesAnew(key: Key): boolean {
-    return entry(this.anew, key, () => {
-      const { source, needs, singleton } = this.place(key)?.binding ?? {};
-      if (source?.kind === 'alias') return this.makesAnew(needs?.[0] as Key);
-      return !singleton && (source?.kind === 'class' || source?.kind === 'factory');
-    });
+    const known = this.anew.get(key);
+    if (known !== undefined) return known;
+    // What goes in a circle makes nothing.
+    this.anew.set(key, false);
+    const { source, needs, singleton } = this.place(key)?.binding ?? {};
+    const anew =
+      source?.kind === 'alias'
+        ? this.makesAnew(needs?.[0] as Key)
+        : !singleton && (source?.kind === 'class' || source?.kind === 'factory');
+    this.anew.set(key, anew);
+    return anew;
   }
 
   /** The place that wins. */

@@ -67,7 +67,9 @@ test('a client that never sent a request is not waited for', async () => {
   expect(performance.now() - from).toBeLessThan(2000);
 });
 
-test('on `localhost`, where Fastify listens twice and waits for one, the container outlives the requests of both', async () => {
+test('on `localhost`, where Fastify listens twice and waits for one, the container outlives the requests of both', async ({
+  skip,
+}) => {
   const { app, container } = await application();
   const arrived = signal();
   const finish = signal();
@@ -78,15 +80,21 @@ test('on `localhost`, where Fastify listens twice and waits for one, the contain
   });
   const { lookup } = dns;
   const spy = vi.spyOn(dns, 'lookup').mockImplementation(((...args: [string, object, Found]) => {
-    // Node asks for one address, Fastify for all.
-    if (args.length < 3) return lookup(args[0], args[1] as () => void);
+    // Node may ask for one address, Fastify asks for all.
+    const [, options, found] = args;
+    if (!found || !('all' in options)) return Reflect.apply(lookup, dns, args) as void;
     const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
-    return args[2](null, addresses);
+    return found(null, addresses);
   }) as typeof lookup);
   await app.listen({ port: 0, host: 'localhost' });
   spy.mockRestore();
   const { address: first } = app.server.address() as AddressInfo;
-  const second = (app.addresses() as AddressInfo[]).find(({ address }) => address !== first)!;
+  const second = (app.addresses() as AddressInfo[]).find(({ address }) => address !== first);
+  if (!second) {
+    await app.close();
+    // From Node 22 on, its own look-up cannot be answered in Fastify's stead.
+    return skip('Fastify listens once here');
+  }
   const answer = fetch(`http://${second.address}:${second.port}/`);
   await arrived.promise;
 
