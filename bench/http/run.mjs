@@ -8,7 +8,8 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hosts, works } from './contestant.mjs';
 import { openLoad } from './load.mjs';
-import { report, write } from './report.mjs';
+import { report } from './report.mjs';
+import { write } from '../results.mjs';
 
 const WAYS = ['bare', 'hand', 'ambit', 'awilix', 'nest'];
 const CONNECTIONS = 16;
@@ -35,7 +36,7 @@ for (const work of options.work.split(',')) {
   }
 }
 console.log(report(results));
-if (options.write) write(report(results));
+if (options.write) write('http', report(results));
 
 /**
  * All contestants of a host side by side, one measure at a time, each time another one first. A process is one throw of

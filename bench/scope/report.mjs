@@ -1,5 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { version } from '../results.mjs';
 import { works } from './works.mjs';
 
 /**
@@ -87,24 +86,3 @@ function median(numbers) {
 
 /** The median of the ratios of measures taken in the same round. */
 const ratio = (these, those) => median(these.map((it, round) => it / those[round]));
-
-/** Not every package exports its package.json, so it is looked for in the `node_modules` folders from here upward. */
-function version(name) {
-  if (!name) return '';
-  let at = new URL('.', import.meta.url);
-  const file = () => new URL(`node_modules/${name}/package.json`, at);
-  while (!existsSync(file()) && at.pathname !== '/') at = new URL('..', at);
-  return existsSync(file()) ? JSON.parse(readFileSync(file(), 'utf8')).version : '';
-}
-
-const RESULTS = new URL('../results.md', import.meta.url);
-const BEGIN = '<!-- scope: begin -->';
-const END = '<!-- scope: end -->';
-
-/** Replaces what stands between the marks in results.md. */
-export function write(text) {
-  const [before, rest] = readFileSync(RESULTS, 'utf8').split(BEGIN);
-  const [, after] = rest.split(END);
-  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
-  writeFileSync(RESULTS, `${before}${BEGIN}\n\nOn ${machine}.\n\n${text}\n\n${END}${after}`);
-}

@@ -6,7 +6,8 @@ import { fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { able } from './contestant.mjs';
-import { report, write } from './report.mjs';
+import { report } from './report.mjs';
+import { write } from '../results.mjs';
 import { flatness, works } from './works.mjs';
 
 const here = new URL('.', import.meta.url);
@@ -45,7 +46,7 @@ for (const name of asked.includes('flat') ? names : []) {
 }
 progress('');
 console.log(report(results));
-if (options.write) write(report(results));
+if (options.write) write('scope', report(results));
 
 /**
  * Runs jobs `[label, contestant, work]` side by side, one measure at a time: a b c, b c a, c a b, ... Each has a process

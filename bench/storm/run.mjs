@@ -9,7 +9,8 @@ import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createDatabase } from './database.mjs';
-import { judge, report, write } from './report.mjs';
+import { judge, report } from './report.mjs';
+import { write } from '../results.mjs';
 import { storm } from './storm.mjs';
 
 const SETTLE_MS = 10_000;
@@ -45,7 +46,7 @@ for (const name of names) {
 }
 const text = report(results, { seconds, sockets });
 console.log(text);
-if (options.write) write(text);
+if (options.write) write('storm', text);
 process.exitCode = judge(results);
 
 async function start(name, url) {
