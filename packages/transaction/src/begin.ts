@@ -1,7 +1,8 @@
 import type { IContainer } from '@ambit/container';
 import type { AcquireOptions, IDatabasePool, IPooledConnection } from './contract.js';
-import { aborted, TransactionError } from './errors.js';
-import { beginOptions, given, readOptions, type Settings, type TransactionOptions } from './options.js';
+import { aborted, asCoded } from './errors.js';
+import { stopwatch, transactionAcquired, transactionRefused } from './events.js';
+import { readOptions, type Settings, type TransactionOptions } from './options.js';
 import { Transaction } from './transaction.js';
 
 /**
@@ -21,26 +22,35 @@ import { Transaction } from './transaction.js';
  */
 export async function beginTransaction(parent: IContainer, options: TransactionOptions = {}): Promise<Transaction> {
   const settings = readOptions(options);
-  if (settings.signal?.aborted) throw aborted(settings.signal);
-  const connection = await acquire(parent.resolve<IDatabasePool>('IDatabasePool'), settings);
-  const transaction = new Transaction(openScope(parent, connection), connection, settings);
-  try {
-    await transaction.begin();
-    return transaction;
-  } catch (error) {
-    await transaction.rollback(error);
-    throw asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed');
-  }
+  const transaction = await acquire(parent, settings, acquireOptions(settings));
+  await transaction.begin();
+  return transaction;
 }
 
-async function acquire(pool: IDatabasePool, settings: Settings): Promise<IPooledConnection> {
-  const { signal, acquireTimeoutMs: timeoutMs } = settings;
-  const options: AcquireOptions = given({ ...beginOptions(settings), signal, timeoutMs });
+/** A transaction that has its connection and its scope, and nothing more yet. */
+export async function acquire(parent: IContainer, settings: Settings, options: AcquireOptions): Promise<Transaction> {
+  if (settings.signal?.aborted) throw aborted(settings.signal);
+  const pool = parent.resolve<IDatabasePool>('IDatabasePool');
+  const milliseconds = stopwatch(transactionAcquired);
+  let connection: IPooledConnection;
   try {
-    return await pool.getConnection(options);
-  } catch (error) {
-    throw asCoded(error, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be had');
+    connection = await pool.getConnection(options);
+  } catch (failure) {
+    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be had');
+    if (transactionRefused.hasSubscribers) {
+      transactionRefused.publish({ parent, milliseconds: milliseconds(), error });
+    }
+    throw error;
   }
+  const scope = openScope(parent, connection);
+  if (transactionAcquired.hasSubscribers) {
+    transactionAcquired.publish({ parent, scope, milliseconds: milliseconds() });
+  }
+  return new Transaction(scope, connection, settings);
+}
+
+export function acquireOptions({ terms, signal, acquireTimeoutMs: timeoutMs }: Settings): AcquireOptions {
+  return { ...terms, ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
 function openScope(parent: IContainer, connection: IPooledConnection): IContainer {
@@ -51,13 +61,4 @@ function openScope(parent: IContainer, connection: IPooledConnection): IContaine
     connection.release();
     throw error;
   }
-}
-
-function asCoded(
-  error: unknown,
-  code: 'AMBIT_TX_ACQUIRE_FAILED' | 'AMBIT_TX_BEGIN_FAILED',
-  what: string,
-): TransactionError {
-  const ours = error instanceof TransactionError && error.code !== 'AMBIT_TX_STATEMENT_FAILED';
-  return ours ? error : new TransactionError(code, what, { cause: error });
 }

@@ -1,3 +1,5 @@
+import { startSharedTimer } from './shared-timers.js';
+
 /** Time and chance, so that a test can own both. */
 export interface Clock {
   now(): number;
@@ -9,10 +11,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  setTimer: (fn, ms) => {
-    const timer = setTimeout(fn, ms);
-    return () => clearTimeout(timer);
-  },
+  setTimer: startSharedTimer,
   random: () => Math.random(),
 };
 
@@ -24,10 +23,10 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
   return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
 }
 
-/** Settles as `promise` does, or rejects with `late()` after `ms`. The promise itself goes on. */
+/** Settles as `promise` does, or rejects with `late()` after `ms`. The promise itself, of whatever kind, goes on. */
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = startTimer(clock, () => reject(late()), ms);
-    promise.then(resolve, reject).finally(callOff);
+    void Promise.resolve(promise).then(resolve, reject).then(callOff);
   });
 }

@@ -5,9 +5,12 @@ const NOTHING = /[\s;]*/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 const ROLLBACK_TO = /^rollback\s+(?:(?:work|transaction)\s+)?to\b/i;
 
+/** What begins with one of these is read alike by both databases, and controls nothing. */
+const PLAIN = /^\s*(?:select|insert|update|delete|with|values)\b/i;
+
 /** Whether the statement would begin or end a transaction behind the back of whoever owns it. */
 export function isTransactionControl(sql: string): boolean {
-  return readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
+  return !PLAIN.test(sql) && readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
 }
 
 export function refuseTransactionControl(sql: string): void {
@@ -20,7 +23,7 @@ export function refuseTransactionControl(sql: string): void {
 
 /** `ROLLBACK TO SAVEPOINT` repairs a transaction rather than ending it. */
 export function isRollbackTo(sql: string): boolean {
-  return readings(sql).every((statement) => ROLLBACK_TO.test(statement));
+  return !PLAIN.test(sql) && readings(sql).every((statement) => ROLLBACK_TO.test(statement));
 }
 
 /** The statement as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */

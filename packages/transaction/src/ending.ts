@@ -1,10 +1,11 @@
 import { startTimer, within } from './clock.js';
 import type { BeginOptions, IPooledConnection } from './contract.js';
 import { because, TransactionError } from './errors.js';
+import { stopwatch, transactionEnded } from './events.js';
 import { saysNothingStored } from './faults.js';
 import { failed } from './handle.js';
 import type { Lane } from './lane.js';
-import type { Settings } from './options.js';
+import { report, type Settings } from './options.js';
 
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
@@ -26,10 +27,12 @@ export class Ending {
   #commitSent = false;
   /** A statement still runs that we no longer wait for, so ROLLBACK would only queue up behind it. */
   #abandoned = false;
-  #rollback: { readonly reason: unknown } | undefined;
-  #decision: Promise<void> | undefined;
-  #error: TransactionError | undefined;
-  #doubt: Error | undefined;
+  #rollback: { readonly reason: unknown } | undefined = undefined;
+  #decision: Promise<void> | undefined = undefined;
+  #error: TransactionError | undefined = undefined;
+  /** How long COMMIT or ROLLBACK took, where anybody wants to know. */
+  #milliseconds = 0;
+  #doubt: Error | undefined = undefined;
 
   constructor(
     connection: IPooledConnection,
@@ -57,12 +60,16 @@ export class Ending {
     return this.#doubt;
   }
 
-  async begin(options: BeginOptions): Promise<void> {
-    await this.#lane.run(() => {
+  get milliseconds(): number {
+    return this.#milliseconds;
+  }
+
+  begin(options: BeginOptions): Promise<void> {
+    return this.#lane.run(async () => {
       this.#beginSent = true;
-      return this.#connection.beginTransaction(options);
+      await this.#connection.beginTransaction(options);
+      if (!this.begun) this.#state = 'open';
     });
-    if (!this.begun) this.#state = 'open';
   }
 
   /** Whether somebody has asked for the end. */
@@ -111,38 +118,35 @@ export class Ending {
     await this.#lane.idle();
     const failure = this.#failure();
     if (failure && !this.#rollback) this.#error = failed(failure.error, 'The transaction was rolled back');
-    await (failure || this.#rollback ? this.#sendRollback() : this.#sendCommit());
-  }
-
-  async #sendCommit(): Promise<void> {
+    if (failure || this.#rollback) return this.#sendRollback();
     this.#commitSent = true;
     try {
-      await this.#inTime('COMMIT', () => this.#connection.commit());
+      await this.#inTime('COMMIT', this.#connection.commit());
       this.#state = 'committed';
     } catch (error) {
-      if (saysNothingStored(error)) {
-        this.#state = 'rolled back';
-        this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(error)}`, {
-          cause: error,
-        });
-      } else {
-        this.#state = 'unknown';
-        this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and not answered', {
-          cause: error,
-        });
-        this.#doubt = this.#error;
-      }
+      this.#commitFailed(error);
+    }
+  }
+
+  #commitFailed(cause: unknown): void {
+    if (saysNothingStored(cause)) {
+      this.#state = 'rolled back';
+      this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
+    } else {
+      this.#state = 'unknown';
+      this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and not answered', { cause });
+      this.#doubt = this.#error;
     }
   }
 
   async #sendRollback(): Promise<void> {
     if (this.#beginSent && !this.#abandoned) {
       try {
-        await this.#inTime('ROLLBACK', () => this.#connection.rollback());
+        await this.#inTime('ROLLBACK', this.#connection.rollback());
       } catch (error) {
         const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: error });
         this.#doubt = failure;
-        this.#settings.onError(failure);
+        report(this.#settings, failure);
       }
     }
     this.#state = 'rolled back';
@@ -171,11 +175,15 @@ export class Ending {
     this.#lane.abandon(error);
   }
 
-  #inTime(what: string, step: () => Promise<void>): Promise<void> {
+  async #inTime(what: string, answer: Promise<void>): Promise<void> {
     const { clock, endTimeoutMs } = this.#settings;
-    const promise = (async () => step())();
-    return within(clock, endTimeoutMs, promise, () => {
-      return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);
-    });
+    const milliseconds = stopwatch(transactionEnded);
+    try {
+      await within(clock, endTimeoutMs, answer, () => {
+        return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);
+      });
+    } finally {
+      this.#milliseconds = milliseconds();
+    }
   }
 }

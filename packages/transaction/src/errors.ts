@@ -96,7 +96,17 @@ export function because(error: unknown): string {
   return error instanceof TransactionError ? ` because of ${error.code}` : '';
 }
 
-/** The coded error for a signal that has fired. */
-export function aborted(signal: AbortSignal): TransactionError {
-  return new TransactionError('AMBIT_TX_ABORTED', 'The work was aborted', { cause: signal.reason });
+/** The coded error for a signal that has fired, or for what else gives its reason. */
+export function aborted({ reason }: { readonly reason: unknown }): TransactionError {
+  return new TransactionError('AMBIT_TX_ABORTED', 'The work was aborted', { cause: reason });
+}
+
+/** An error of ours as it is, unless it is only that a statement failed; any other as the cause of one. */
+export function asCoded(
+  error: unknown,
+  code: 'AMBIT_TX_ACQUIRE_FAILED' | 'AMBIT_TX_BEGIN_FAILED',
+  what: string,
+): TransactionError {
+  const ours = error instanceof TransactionError && error.code !== 'AMBIT_TX_STATEMENT_FAILED';
+  return ours ? error : new TransactionError(code, what, { cause: error });
 }

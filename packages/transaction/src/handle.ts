@@ -1,38 +1,38 @@
 import { isRollbackTo, refuseTransactionControl } from './control-statements.js';
 import type { IConnection, Row } from './contract.js';
 import { TransactionError } from './errors.js';
+import { stopwatch, transactionStatement } from './events.js';
 import type { Lane } from './lane.js';
 import type { Transaction } from './transaction.js';
-
-/** What the handle needs of the transaction it belongs to. */
-export interface HandleOwner {
-  readonly transaction: Transaction;
-  readonly connection: Pick<IConnection, 'query'>;
-  readonly lane: Lane;
-  commitFromHandle(): Promise<void>;
-  rollbackFromHandle(): Promise<void>;
-}
 
 /**
  * The `IConnection` of a transaction scope. It works until the transaction ends and never after: its lane refuses.
  * Commit and rollback on it end the whole transaction through the one state machine, so no path ends it twice.
  */
 export class Handle implements IConnection {
-  readonly #owner: HandleOwner;
+  readonly #transaction: Transaction;
+  readonly #connection: IConnection;
+  readonly #lane: Lane;
   /** The first failure since the start or since the last `ROLLBACK TO`; PostgreSQL keeps the same memory. */
-  #failure: { readonly error: unknown } | undefined;
+  #failure: { readonly error: unknown } | undefined = undefined;
 
-  constructor(owner: HandleOwner) {
-    this.#owner = owner;
+  constructor(transaction: Transaction, connection: IConnection, lane: Lane) {
+    this.#transaction = transaction;
+    this.#connection = connection;
+    this.#lane = lane;
   }
 
   /** The transaction that a connection belongs to, if it is one of ours. */
   static transactionOf(connection: unknown): Transaction | undefined {
-    return connection instanceof Handle ? connection.#owner.transaction : undefined;
+    return connection instanceof Handle ? connection.#transaction : undefined;
   }
 
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
+  }
+
+  doom(error: unknown): void {
+    this.#failure ??= { error };
   }
 
   async beginTransaction(): Promise<void> {
@@ -40,29 +40,36 @@ export class Handle implements IConnection {
   }
 
   commit(): Promise<void> {
-    return this.#owner.commitFromHandle();
+    return this.#transaction.commitFromHandle();
   }
 
   rollback(): Promise<void> {
-    return this.#owner.rollbackFromHandle();
+    return this.#transaction.rollbackFromHandle();
   }
 
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    refuseTransactionControl(sql);
-    return this.#owner.lane.run(() => this.#run<R>(sql, params));
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#lane.run(() => this.#run<R>(sql, params));
   }
 
   async #run<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
+    refuseTransactionControl(sql);
     const repairs = isRollbackTo(sql);
     if (this.#failure && !repairs) throw failed(this.#failure.error, 'The statement was not run');
+    const milliseconds = stopwatch(transactionStatement);
     try {
-      const rows = await this.#owner.connection.query<R>(sql, params);
+      const rows = await this.#connection.query<R>(sql, params);
       if (repairs) this.#failure = undefined;
+      if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds() });
       return rows;
     } catch (error) {
       this.#failure ??= { error };
+      if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds(), error });
       throw error;
     }
+  }
+
+  #tell(statement: object): void {
+    transactionStatement.publish({ scope: this.#transaction.scope, ...statement });
   }
 }
 

@@ -16,4 +16,5 @@ export type { TransactionOptions } from './options.js';
 export { transactionOf } from './nested.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run.js';
 export { splitStatements } from './sql-text.js';
+export { TransactionStart } from './start.js';
 export type { Transaction, TransactionOutcome, TransactionState } from './transaction.js';

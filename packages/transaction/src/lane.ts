@@ -6,26 +6,23 @@ export class Lane {
   readonly #waiting: (() => void)[] = [];
   #busy = false;
   #whenIdle: (() => void)[] = [];
-  #giveUp: ((error: Error) => void) | undefined;
+  /** Counts the statements; one that was abandoned has lost its turn. */
+  #turn = 0;
+  #giveUp: ((error: Error) => void) | undefined = undefined;
   /** Set once new statements are refused. */
-  #refuseNew: (() => Error) | undefined;
+  #refuseNew: (() => Error) | undefined = undefined;
   /** Set once those that wait for their turn are refused too. */
-  #refuseAll: (() => Error) | undefined;
+  #refuseAll: (() => Error) | undefined = undefined;
 
   get busy(): boolean {
     return this.#busy;
   }
 
-  async run<T>(statement: () => Promise<T>): Promise<T> {
-    if (this.#refuseNew) throw this.#refuseNew();
-    if (this.#busy) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#busy = true;
-    try {
-      if (this.#refuseAll) throw this.#refuseAll();
-      return await this.#orGiveUp(statement);
-    } finally {
-      this.#next();
-    }
+  run<T>(statement: () => Promise<T>): Promise<T> {
+    if (this.#refuseNew) return Promise.reject(this.#refuseNew());
+    if (this.#busy) return this.#inTurn(statement);
+    this.#busy = true;
+    return this.#start(statement);
   }
 
   /** Refuses new statements; those already asked for still run. */
@@ -41,7 +38,10 @@ export class Lane {
 
   /** Stops waiting for the statement under way: its caller gets `error`, whatever becomes of it. */
   abandon(error: Error): void {
-    this.#giveUp?.(error);
+    if (!this.#giveUp) return;
+    this.#giveUp(error);
+    this.#turn += 1;
+    this.#next();
   }
 
   /** Resolves when no statement runs or waits. */
@@ -49,11 +49,29 @@ export class Lane {
     return this.#busy ? new Promise((resolve) => this.#whenIdle.push(resolve)) : Promise.resolve();
   }
 
-  #orGiveUp<T>(statement: () => Promise<T>): Promise<T> {
+  async #inTurn<T>(statement: () => Promise<T>): Promise<T> {
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (!this.#refuseAll) return this.#start(statement);
+    this.#next();
+    throw this.#refuseAll();
+  }
+
+  #start<T>(statement: () => Promise<T>): Promise<T> {
+    this.#turn += 1;
+    const running = this.#finish(statement, this.#turn);
     return new Promise<T>((resolve, reject) => {
       this.#giveUp = reject;
-      statement().then(resolve, reject);
+      running.then(resolve, reject);
     });
+  }
+
+  /** Awaits where a callback would do: so the stack of an error shows who asked for the statement. */
+  async #finish<T>(statement: () => Promise<T>, turn: number): Promise<T> {
+    try {
+      return await statement();
+    } finally {
+      if (turn === this.#turn) this.#next();
+    }
   }
 
   #next(): void {
@@ -61,6 +79,6 @@ export class Lane {
     const turn = this.#waiting.shift();
     if (turn) return turn();
     this.#busy = false;
-    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    if (this.#whenIdle.length > 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 }

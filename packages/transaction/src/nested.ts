@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IContainer } from '@ambit/container';
-import type { BeginOptions, IConnection } from './contract.js';
+import type { BeginOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { Handle } from './handle.js';
 import type { Transaction } from './transaction.js';
@@ -49,7 +49,7 @@ export async function runInSavepoint<T>(
       await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
       return result;
     } catch (error) {
-      if (transaction.state === 'open') await undo(connection, savepoint);
+      if (transaction.state === 'open') await undo(transaction, savepoint);
       throw error;
     }
   } finally {
@@ -57,12 +57,14 @@ export async function runInSavepoint<T>(
   }
 }
 
-async function undo(connection: IConnection, savepoint: string): Promise<void> {
+async function undo(transaction: Transaction, savepoint: string): Promise<void> {
+  const { connection } = transaction;
   try {
     await connection.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
     await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
-  } catch {
-    // The transaction has failed or ended, and its commit says so; the error of the work tells more.
+  } catch (error) {
+    // A commit may be waiting already. What was to be undone is still there, so it must not come to that.
+    transaction.doom(error);
   }
 }
 

@@ -20,7 +20,11 @@ export interface TransactionOptions extends BeginOptions {
 }
 
 /** The options with every gap filled. */
-export interface Settings extends TransactionOptions {
+export interface Settings {
+  /** What BEGIN is told. */
+  readonly terms: BeginOptions;
+  readonly signal: AbortSignal | undefined;
+  readonly acquireTimeoutMs: number | undefined;
   readonly timeoutMs: number;
   readonly endTimeoutMs: number;
   readonly cancelAfterMs: number;
@@ -28,27 +32,30 @@ export interface Settings extends TransactionOptions {
   readonly clock: Clock;
 }
 
-const DEFAULTS: Settings = {
-  timeoutMs: 30_000,
-  endTimeoutMs: 10_000,
-  cancelAfterMs: 100,
-  onError: warn,
-  clock: systemClock,
-};
-
-const TIMES = ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const;
 const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
 
 export function readOptions(options: TransactionOptions): Settings {
-  for (const name of TIMES) checkTime(name, options[name]);
-  checkIsolation(options.isolation);
-  const settings = { ...DEFAULTS, ...given(options) };
-  const { onError } = settings;
-  return { ...settings, onError: (error) => reportTo(onError, error) };
+  const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
+  checkTime('acquireTimeoutMs', acquireTimeoutMs);
+  checkTime('timeoutMs', timeoutMs);
+  checkTime('endTimeoutMs', endTimeoutMs);
+  checkTime('cancelAfterMs', cancelAfterMs);
+  const { onError = warn, clock = systemClock } = options;
+  const terms = readTerms(options);
+  return { terms, signal, acquireTimeoutMs, timeoutMs, endTimeoutMs, cancelAfterMs, onError, clock };
+}
+
+const NO_TERMS: BeginOptions = {};
+
+/** Absent rather than undefined where nothing was asked. */
+function readTerms({ isolation, readOnly }: BeginOptions): BeginOptions {
+  checkIsolation(isolation);
+  if (isolation === undefined) return readOnly === undefined ? NO_TERMS : { readOnly };
+  return readOnly === undefined ? { isolation } : { isolation, readOnly };
 }
 
 /** A reporter that throws must not change how a transaction ends. */
-function reportTo(onError: (error: TransactionError) => void, error: TransactionError): void {
+export function report({ onError }: Settings, error: TransactionError): void {
   try {
     onError(error);
   } catch {
@@ -86,9 +93,4 @@ export function checkIsolation(isolation: unknown): void {
     'AMBIT_TX_OPTION',
     `isolation must be one of ${[...LEVELS].join(', ')}, not ${inspect(isolation)}`,
   );
-}
-
-/** What BEGIN is told; absent rather than undefined where nothing was asked. */
-export function beginOptions({ isolation, readOnly }: BeginOptions): BeginOptions {
-  return given({ isolation, readOnly });
 }

@@ -1,4 +1,4 @@
-import { beginTransaction } from './begin.js';
+import { acquire, acquireOptions } from './begin.js';
 import { type Clock, startTimer } from './clock.js';
 import type { IContainer } from '@ambit/container';
 import { aborted, TransactionError } from './errors.js';
@@ -47,7 +47,7 @@ const LONGEST_PAUSE_MS = 1000;
  */
 export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
   const around = transactionOf(scope);
-  if (around) return runInSavepoint(around, () => work(scope, { number: 1, signal: around.signal }), options);
+  if (around) return runInSavepoint(around, () => work(scope, new RunAttempt(1, around)), options);
 
   const { retries = 3, backoffMs = 10 } = options;
   checkCount('retries', retries, 0);
@@ -57,7 +57,12 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   const deadline = clock.now() + timeoutMs;
   for (let number = 1; ; number += 1) {
     try {
-      return await runOnce(scope, work, number, { ...settings, timeoutMs: Math.max(0, deadline - clock.now()) });
+      return await runOnce(
+        scope,
+        work,
+        number,
+        number === 1 ? settings : { ...settings, timeoutMs: Math.max(0, deadline - clock.now()) },
+      );
     } catch (error) {
       if (number > retries || !isRetryable(error)) throw error;
       const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
@@ -70,12 +75,11 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
 async function runOnce<T>(parent: IContainer, work: Work<T>, number: number, settings: Settings): Promise<T> {
   const { acquireTimeoutMs = Infinity, timeoutMs } = settings;
   const limit = Math.min(acquireTimeoutMs, timeoutMs);
-  const transaction = await beginTransaction(
-    parent,
-    limit === Infinity ? settings : { ...settings, acquireTimeoutMs: limit },
-  );
+  const options = acquireOptions(limit === Infinity ? settings : { ...settings, acquireTimeoutMs: limit });
+  const transaction = await acquire(parent, settings, options);
+  await transaction.begin();
   try {
-    const result = await raceEnd(transaction, work(transaction.scope, { number, signal: transaction.signal }));
+    const result = await raceEnd(transaction, work(transaction.scope, new RunAttempt(number, transaction)));
     await transaction.commit();
     return result;
   } catch (error) {
@@ -84,12 +88,25 @@ async function runOnce<T>(parent: IContainer, work: Work<T>, number: number, set
   }
 }
 
+class RunAttempt implements Attempt {
+  readonly #transaction: Transaction;
+
+  constructor(
+    readonly number: number,
+    transaction: Transaction,
+  ) {
+    this.#transaction = transaction;
+  }
+
+  get signal(): AbortSignal {
+    return this.#transaction.signal;
+  }
+}
+
 /** Work that does not notice the end of its transaction is left behind: its connection refuses it everything. */
-function raceEnd<T>({ signal }: Transaction, work: Promise<T>): Promise<T> {
+function raceEnd<T>(transaction: Transaction, work: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const lose = (): void => reject(signal.reason as TransactionError);
-    signal.addEventListener('abort', lose, { once: true });
-    if (signal.aborted) lose();
+    transaction.onLost(reject);
     work.then(resolve, reject);
   });
 }

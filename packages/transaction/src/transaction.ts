@@ -1,12 +1,14 @@
-import { startTimer, within } from './clock.js';
+import { within } from './clock.js';
 import type { IContainer } from '@ambit/container';
 import type { BeginOptions, IConnection, IPooledConnection } from './contract.js';
 import { Ending, type TransactionState } from './ending.js';
-import { aborted, TransactionError } from './errors.js';
+import { asCoded, TransactionError } from './errors.js';
+import { stopwatch, tellBegun, tellEnded, transactionBegun } from './events.js';
 import { Handle } from './handle.js';
 import { Lane } from './lane.js';
-import { beginOptions, type Settings } from './options.js';
+import { report, type Settings } from './options.js';
 import { onScopeEnd } from './scope-end.js';
+import { watch } from './watch.js';
 
 export type { TransactionOutcome, TransactionState } from './ending.js';
 
@@ -46,25 +48,20 @@ export class Transaction {
   readonly #lane = new Lane();
   readonly #handle: Handle;
   readonly #ending: Ending;
-  readonly #stopWatching: (() => void)[] = [];
-  #abort: AbortController | undefined;
-  #closing: Promise<void> | undefined;
+  #stopWatching: (() => void) | undefined = undefined;
+  #abort: AbortController | undefined = undefined;
+  #onLost: ((error: TransactionError) => void) | undefined = undefined;
+  #closing: Promise<void> | undefined = undefined;
   /** Somebody disposes the scope, so waiting for its end from within would wait for ourselves. */
   #scopeEnds = false;
 
   /** Takes over an acquired connection; `beginTransaction()` is the way in. */
   constructor(scope: IContainer, connection: IPooledConnection, settings: Settings) {
     this.scope = scope;
-    this.terms = beginOptions(settings);
+    this.terms = settings.terms;
     this.#settings = settings;
     this.#connection = connection;
-    this.#handle = new Handle({
-      transaction: this,
-      connection,
-      lane: this.#lane,
-      commitFromHandle: () => this.#commitFromHandle(),
-      rollbackFromHandle: () => this.#rollbackFromHandle(),
-    });
+    this.#handle = new Handle(this, connection, this.#lane);
     this.#ending = new Ending(connection, this.#lane, settings, () => this.#failure());
   }
 
@@ -91,19 +88,27 @@ export class Transaction {
     return this.#abort.signal;
   }
 
-  /** @internal Registers the handle, sends BEGIN. Rejects when anything ended the transaction meanwhile. */
+  /** @internal Tells once it can no longer commit, for less than the signal costs. */
+  onLost(tell: (error: TransactionError) => void): void {
+    this.#onLost = tell;
+    if (this.error) tell(this.error);
+  }
+
+  /** @internal Registers the handle, sends BEGIN. When it rejects, all is undone. */
   async begin(): Promise<void> {
-    onScopeEnd(this.scope, () => this.#endWithScope());
-    this.scope.register('IConnection', () => this.#handle);
-    this.#watch();
+    const ending = this.#ending;
     try {
-      if (!this.#ending.begun) await this.#ending.begin(this.terms);
+      onScopeEnd(this.scope, () => this.#endWithScope());
+      this.scope.register('IConnection', () => this.#handle);
+      this.#stopWatching = watch(this.#settings, (why) => void this.rollback(why));
+      const milliseconds = stopwatch(transactionBegun);
+      if (!ending.begun) await ending.begin(this.terms);
+      if (!ending.begun) return tellBegun(this.scope, milliseconds());
     } catch (error) {
-      if (!this.#ending.begun) throw error;
+      if (!ending.begun) void ending.rollback(asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
     }
-    if (!this.#ending.begun) return;
     await this.#close();
-    throw this.#ending.error ?? this.#ending.ended();
+    throw ending.error ?? ending.ended();
   }
 
   /** Resolves when committed and wholly ended. Rejects with the reason, in every other case, as often as it is called. */
@@ -119,6 +124,26 @@ export class Transaction {
     await this.#close();
   }
 
+  /** @internal Its caller may be the scope's own disposal: it waits for the database only, not for the scope. */
+  async commitFromHandle(): Promise<void> {
+    const decided = this.#ending.commit();
+    void this.#close();
+    await decided;
+    this.#throwUnlessCommitted();
+  }
+
+  /** @internal The same. */
+  async rollbackFromHandle(): Promise<void> {
+    this.#startRollback(undefined);
+    void this.#close();
+    await this.#ending.decided();
+  }
+
+  /** @internal From now on it can only roll back. */
+  doom(error: unknown): void {
+    this.#handle.doom(error);
+  }
+
   /** Why COMMIT must not be sent. */
   #failure(): { readonly error: unknown } | undefined {
     if (this.#handle.failure || this.savepoints.length === 0) return this.#handle.failure;
@@ -127,27 +152,19 @@ export class Transaction {
 
   #startRollback(reason: unknown): void {
     void this.#ending.rollback(reason);
-    if (this.error) this.#abort?.abort(this.error);
+    this.#tellIfLost();
   }
 
-  /** The handle's owner may be the scope's own disposal: it waits for the database only, not for the scope. */
-  async #commitFromHandle(): Promise<void> {
-    const decided = this.#ending.commit();
-    void this.#close();
-    await decided;
-    this.#throwUnlessCommitted();
+  #tellIfLost(): void {
+    if (!this.error) return;
+    this.#abort?.abort(this.error);
+    this.#onLost?.(this.error);
   }
 
-  async #rollbackFromHandle(): Promise<void> {
-    this.#startRollback(undefined);
-    void this.#close();
-    await this.#ending.decided();
-  }
-
-  async #endWithScope(): Promise<void> {
-    if (this.#scopeEnds) return;
+  #endWithScope(): Promise<void> | undefined {
+    if (this.#scopeEnds) return undefined;
     this.#scopeEnds = true;
-    await this.rollback(new TransactionError('AMBIT_TX_ENDED', 'The scope of the transaction was disposed'));
+    return this.rollback(new TransactionError('AMBIT_TX_ENDED', 'The scope of the transaction was disposed'));
   }
 
   #throwUnlessCommitted(): void {
@@ -161,9 +178,16 @@ export class Transaction {
 
   async #closeOnce(): Promise<void> {
     await this.#ending.decided();
-    for (const stop of this.#stopWatching) stop();
-    if (this.error) this.#abort?.abort(this.error);
-    if (!this.#scopeEnds) await this.#disposeScope();
+    tellEnded(this, this.#ending.milliseconds);
+    this.#stopWatching?.();
+    this.#tellIfLost();
+    const { clock, endTimeoutMs } = this.#settings;
+    try {
+      const disposed = this.#disposeScope();
+      if (disposed) await within(clock, endTimeoutMs, disposed, () => new Error('it took too long'));
+    } catch (error) {
+      this.#report('dispose() of the transaction scope', error);
+    }
     try {
       this.#connection.release(this.#ending.doubt);
     } catch (error) {
@@ -171,29 +195,13 @@ export class Transaction {
     }
   }
 
-  async #disposeScope(): Promise<void> {
+  #disposeScope(): Promise<void> | void {
+    if (this.#scopeEnds) return undefined;
     this.#scopeEnds = true;
-    const { clock, endTimeoutMs } = this.#settings;
-    try {
-      await within(clock, endTimeoutMs, (async () => this.scope.dispose())(), () => new Error('it took too long'));
-    } catch (error) {
-      this.#report('dispose() of the transaction scope', error);
-    }
+    return this.scope.dispose();
   }
 
   #report(what: string, error: unknown): void {
-    this.#settings.onError(new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed`, { cause: error }));
-  }
-
-  #watch(): void {
-    const { signal, timeoutMs, clock } = this.#settings;
-    const tooLong = (): TransactionError =>
-      new TransactionError('AMBIT_TX_TIMEOUT', `The transaction was open for ${Math.round(timeoutMs)} ms`);
-    this.#stopWatching.push(startTimer(clock, () => void this.rollback(tooLong()), timeoutMs));
-    if (!signal) return;
-    const onAbort = (): void => void this.rollback(aborted(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#stopWatching.push(() => signal.removeEventListener('abort', onAbort));
-    if (signal.aborted) onAbort();
+    report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed`, { cause: error }));
   }
 }

@@ -1,10 +1,7 @@
+import { givenUp, onGivenUp } from './acquisition.js';
 import { type Clock, startTimer } from './clock.js';
+import type { AcquireOptions } from './contract.js';
 import { aborted, TransactionError } from './errors.js';
-
-export interface EnterOptions {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs: number;
-}
 
 /** Leaves the place; only the first call counts. */
 export type Leave = () => void;
@@ -32,17 +29,14 @@ export class WaitingLine {
     return this.#taken;
   }
 
-  async enter({ signal, timeoutMs }: EnterOptions): Promise<Leave> {
+  /** Takes a place, at once where there is one. */
+  enter(options: AcquireOptions, timeoutMs: number): Leave | Promise<Leave> {
     if (this.#closed) throw closed();
-    if (signal?.aborted) throw aborted(signal);
-    if (this.#taken < this.#places) this.#taken += 1;
-    else await this.#wait(signal, timeoutMs);
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#passOn();
-    };
+    const why = givenUp(options);
+    if (why) throw aborted(why);
+    if (this.#taken >= this.#places) return this.#wait(options, timeoutMs);
+    this.#taken += 1;
+    return this.#place();
   }
 
   /** Refuses whoever waits and whoever comes. */
@@ -56,13 +50,22 @@ export class WaitingLine {
     if (this.#taken > 0) await new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
   }
 
-  #wait(signal: AbortSignal | undefined, timeoutMs: number): Promise<void> {
+  #place(): Leave {
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#passOn();
+    };
+  }
+
+  #wait(options: AcquireOptions, timeoutMs: number): Promise<Leave> {
     const ticket = {};
-    return new Promise<void>((resolve, reject) => {
+    return new Promise<Leave>((resolve, reject) => {
       const stop = (): void => {
         this.#waiting.delete(ticket);
         callOff();
-        signal?.removeEventListener('abort', onAbort);
+        stopListening();
       };
       const refuse = (error: Error): void => {
         stop();
@@ -70,11 +73,10 @@ export class WaitingLine {
       };
       const admit = (): void => {
         stop();
-        resolve();
+        resolve(this.#place());
       };
-      const onAbort = (): void => refuse(signal ? aborted(signal) : closed());
       const callOff = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const stopListening = onGivenUp(options, (why) => refuse(aborted(why)));
       this.#waiting.set(ticket, { admit, refuse });
     });
   }

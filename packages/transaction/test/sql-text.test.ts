@@ -42,7 +42,7 @@ describe('numberedParameters()', () => {
       const start = performance.now();
       numberedParameters(piece.repeat(20_000));
       isTransactionControl(piece.repeat(20_000));
-      expect(performance.now() - start, `of many ${piece}`).toBeLessThan(1000);
+      expect(performance.now() - start, `of many ${piece}`).toBeLessThan(5000);
     }
   });
 });

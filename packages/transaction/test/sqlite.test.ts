@@ -61,6 +61,18 @@ describe('transactions on SQLite', () => {
     reader.release();
   });
 
+  test('lets the writer not write in a read-only transaction, and write again after it', async () => {
+    const writer = await pool.getConnection();
+    await writer.beginTransaction({ readOnly: true });
+    await expect(addOne(writer)).rejects.toMatchObject({ sqlState: '25006' });
+    await writer.rollback();
+    writer.release();
+    const next = await pool.getConnection();
+    await addOne(next);
+    next.release();
+    expect(await level()).toBe(1);
+  });
+
   test('counts right when many transactions read and then write', async () => {
     const request = requestScope(pool);
     const work = (): Promise<void> =>

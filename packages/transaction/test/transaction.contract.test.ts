@@ -75,6 +75,15 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       expect(await stored()).toEqual([]);
     });
 
+    test('tells who asked for a statement that failed', async () => {
+      const transaction = await beginTransaction(request);
+      async function findOrders(): Promise<void> {
+        await transaction.connection.query('SELECT * FROM no_such_table');
+      }
+      await expect(findOrders()).rejects.toMatchObject({ stack: expect.stringContaining('findOrders') });
+      await transaction.rollback();
+    });
+
     test('repaired by a nested run, at any depth', async () => {
       await runInTransaction(request, async (scope) => {
         const connection = scope.resolve<IConnection>('IConnection');

@@ -1,4 +1,4 @@
-import type { PoolClient, QueryConfig, QueryResult } from 'pg';
+import { type PoolClient, Query, type QueryResult } from 'pg';
 import { startTimer } from '../clock.js';
 import { refuseTransactionControl } from '../control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
@@ -12,6 +12,17 @@ import type { StatementNames } from './statement-names.js';
 
 /** What the driver knows but does not declare. */
 type Client = PoolClient & { readonly processID: number; readonly secretKey: number };
+
+/**
+ * The driver's own statement, made without options: of options it would first make a copy, property by property, and
+ * that costs as much as to send the statement.
+ */
+class Statement extends Query {
+  /** Named, the server parses and plans it once per connection. */
+  name: string | undefined = undefined;
+  /** The extended protocol takes one statement only, with parameters or without. */
+  queryMode: 'extended' | undefined = undefined;
+}
 
 export interface Loan {
   readonly client: PoolClient;
@@ -39,7 +50,7 @@ export class PostgresConnection implements IPooledConnection {
     checkIsolation(isolation);
     const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
     const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
-    await this.#send({ text: `BEGIN${level}${access}` });
+    await this.#send(`BEGIN${level}${access}`);
   }
 
   async commit(): Promise<void> {
@@ -55,7 +66,7 @@ export class PostgresConnection implements IPooledConnection {
     }
     let result: QueryResult;
     try {
-      result = await this.#send({ text: 'COMMIT' });
+      result = await this.#send('COMMIT');
     } catch (error) {
       // The driver reports the error before the server says it is ready; this waits for that, and proves it is idle.
       if (!this.#doubtful) await this.rollback().catch(() => (this.#doubtful = true));
@@ -68,21 +79,15 @@ export class PostgresConnection implements IPooledConnection {
   }
 
   async rollback(): Promise<void> {
-    await this.#send({ text: 'ROLLBACK' });
+    await this.#send('ROLLBACK');
   }
 
-  async query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    refuseTransactionControl(sql);
-    const name = this.#loan.names?.nameOf(sql);
-    // The extended protocol takes one statement only, with parameters or without.
-    const config = {
-      text: sql,
-      values: params as unknown[],
-      queryMode: 'extended',
-      ...(name === undefined ? {} : { name }),
-    };
-    const result = await this.#send<R>(config);
-    return result.rows;
+  query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
+    return this.#lane.run(async () => {
+      refuseTransactionControl(sql);
+      const result = await this.#ask(sql, params);
+      return result.rows as R[];
+    });
   }
 
   release(destroy: boolean | Error = false): void {
@@ -103,22 +108,39 @@ export class PostgresConnection implements IPooledConnection {
     requestCancel({ host, port, processId: processID, secretKey }, this.#loan.settings.cancelGraceMs);
   }
 
-  #send<R extends object>(config: QueryConfig): Promise<QueryResult<R & Row>> {
-    return this.#lane.run(async () => {
-      const { clock, queryTimeoutMs, cancelGraceMs } = this.#loan.settings;
-      const callOff = [
-        startTimer(clock, () => this.cancel(), queryTimeoutMs),
-        startTimer(clock, () => this.#cut(), queryTimeoutMs + cancelGraceMs),
-      ];
-      try {
-        return await this.#client.query<R & Row>(config);
-      } catch (error) {
-        this.#doubtful ||= this.#loan.health.died || hangsUp(error) || isStaleStatement(error);
-        throw translated(error, this.#loan.health.died);
-      } finally {
-        for (const off of callOff) off();
-      }
-    });
+  #send(text: string): Promise<QueryResult> {
+    return this.#lane.run(() => this.#ask(text));
+  }
+
+  /** One of our own statements when it comes without parameters. */
+  async #ask(text: string, params?: readonly unknown[]): Promise<QueryResult> {
+    const { clock, queryTimeoutMs, cancelGraceMs } = this.#loan.settings;
+    let callOff = startTimer(
+      clock,
+      () => {
+        this.cancel();
+        callOff = startTimer(clock, () => this.#cut(), cancelGraceMs);
+      },
+      queryTimeoutMs,
+    );
+    try {
+      return await new Promise<QueryResult>((resolve, reject) => {
+        const statement = new Statement(text, params, (error, result) => {
+          if (error) reject(error);
+          else resolve(result);
+        });
+        if (params) {
+          statement.name = this.#loan.names?.nameOf(text);
+          statement.queryMode = 'extended';
+        }
+        this.#client.query(statement);
+      });
+    } catch (error) {
+      this.#doubtful ||= this.#loan.health.died || hangsUp(error) || isStaleStatement(error);
+      throw translated(error, this.#loan.health.died);
+    } finally {
+      callOff();
+    }
   }
 
   /** With a statement under way the driver cuts the socket, and so the statement's promise rejects. */

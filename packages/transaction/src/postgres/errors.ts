@@ -2,20 +2,24 @@ import { TransactionError } from '../errors.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
+/** What PgBouncer takes its leave with, whatever the reason; PostgreSQL says it of a wrong number of parameters, and stays. */
+const PROTOCOL_VIOLATION = '08P01';
 /** The connection's prepared statements no longer fit the server's: cached plan, unknown or doubled name. */
 const STALE_STATEMENT = new Set(['0A000', '26000', '42P05']);
 
 interface DriverError {
   readonly code?: unknown;
+  readonly severity?: unknown;
 }
 
 function codeOf(error: unknown): string {
-  const code = typeof error === 'object' && error !== null ? (error as DriverError).code : undefined;
+  const { code } = (error ?? {}) as DriverError;
   return typeof code === 'string' ? code : '';
 }
 
 export function hangsUp(error: unknown): boolean {
-  return HANGS_UP.test(codeOf(error));
+  const { severity } = (error ?? {}) as DriverError;
+  return HANGS_UP.test(codeOf(error)) || severity === 'FATAL';
 }
 
 export function isStaleStatement(error: unknown): boolean {
@@ -25,7 +29,13 @@ export function isStaleStatement(error: unknown): boolean {
 /** What the driver threw, with a code of ours, the SQLSTATE, and the driver's error as the cause. */
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
   if (error instanceof TransactionError) return error;
-  return connectionDied || hangsUp(error)
-    ? new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to PostgreSQL was lost', { cause: error })
-    : new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
+  if (!connectionDied && !hangsUp(error)) {
+    return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
+  }
+  // Left as it is, it would read as PostgreSQL's last word, on a COMMIT too.
+  const lost = codeOf(error) === PROTOCOL_VIOLATION ? { sqlState: '08006' } : {};
+  return new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to PostgreSQL was lost', {
+    cause: error,
+    ...lost,
+  });
 }

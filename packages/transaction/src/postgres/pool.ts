@@ -1,4 +1,5 @@
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { onGivenUp } from '../acquisition.js';
 import { within } from '../clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
 import { aborted, TransactionError } from '../errors.js';
@@ -33,12 +34,12 @@ export class PostgresPool implements IDatabasePool {
     return { open: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#line.waiting };
   }
 
-  async getConnection({ signal, timeoutMs }: AcquireOptions = {}): Promise<IPooledConnection> {
+  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
-    const limit = timeoutMs ?? acquireTimeoutMs;
-    const start = clock.now();
-    const leave = await this.#line.enter({ timeoutMs: limit, ...(signal ? { signal } : {}) });
-    const client = await this.#connect(leave, limit - (clock.now() - start), signal);
+    const { timeoutMs = acquireTimeoutMs } = options;
+    const deadline = clock.now() + timeoutMs;
+    const leave = await this.#line.enter(options, timeoutMs);
+    const client = await this.#connect(leave, deadline, options);
     const health = this.#health.get(client) ?? this.#watch(client);
     const connection: PostgresConnection = new PostgresConnection({
       client,
@@ -92,12 +93,15 @@ export class PostgresPool implements IDatabasePool {
   }
 
   /** The line admits no more than the driver's pool holds, so this waits for a new connection at most. */
-  async #connect(leave: Leave, ms: number, signal: AbortSignal | undefined): Promise<PoolClient> {
+  async #connect(leave: Leave, deadline: number, options: AcquireOptions): Promise<PoolClient> {
+    const { clock } = this.#settings;
+    const isAtHome = this.#pool.idleCount > this.#pool.waitingCount;
     const connecting = this.#pool.connect();
     const late = (): Error =>
       new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
     try {
-      return await within(this.#settings.clock, Math.max(0, ms), orAborted(connecting, signal), late);
+      if (isAtHome) return await connecting;
+      return await within(clock, Math.max(0, deadline - clock.now()), orGivenUp(connecting, options), late);
     } catch (error) {
       // It may still arrive; the place stays taken until it has.
       connecting
@@ -112,12 +116,10 @@ export class PostgresPool implements IDatabasePool {
   }
 }
 
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
+function orGivenUp<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(aborted(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const stopListening = onGivenUp(options, (why) => reject(aborted(why)));
+    promise.then(resolve, reject).finally(stopListening);
   });
 }
 

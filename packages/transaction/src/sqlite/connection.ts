@@ -20,6 +20,8 @@ export class SqliteConnection implements IPooledConnection {
   readonly #loan: SqliteLoan;
   #released = false;
   #cancelled = false;
+  /** We have told a connection that may write not to. */
+  #heldBack = false;
 
   constructor(loan: SqliteLoan) {
     this.#loan = loan;
@@ -35,8 +37,11 @@ export class SqliteConnection implements IPooledConnection {
         'A connection acquired with readOnly cannot begin a transaction that writes',
       );
     }
-    // A connection that may write asks for the lock at once, so that no later statement can find it taken.
-    const begin = (): void => database.exec(readOnly ? 'PRAGMA query_only = ON; BEGIN' : 'BEGIN IMMEDIATE');
+    const begin = (): void => {
+      if (readOnly && !reader) this.#holdBack(true);
+      // A connection that may write asks for the lock at once, so that no later statement can find it taken.
+      database.exec(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    };
     await whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
   }
 
@@ -77,15 +82,21 @@ export class SqliteConnection implements IPooledConnection {
   release(): void {
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
-    const { database, reader, onReturn } = this.#loan;
+    const { database, onReturn } = this.#loan;
     try {
       database.rollbackIfOpen();
-      if (!reader) database.exec('PRAGMA query_only = OFF');
+      if (this.#heldBack) this.#holdBack(false);
     } catch {
       database.reopen();
     } finally {
       onReturn();
     }
+  }
+
+  /** SQLite then prepares every statement anew, which costs more than most transactions, so only where it is needed. */
+  #holdBack(on: boolean): void {
+    this.#heldBack = on;
+    this.#loan.database.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
   }
 
   #usable(): SqliteLoan {

@@ -9,7 +9,9 @@ const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
 
 interface Prepared {
-  readonly statement: { all(params: readonly unknown[]): unknown[] };
+  readonly statement: { all(params: readonly unknown[]): unknown[]; run(params: readonly unknown[]): unknown };
+  /** Where there are no rows to ask for, not to ask for them is cheaper. */
+  readonly givesRows: boolean;
   readonly count: number;
 }
 
@@ -17,7 +19,7 @@ interface Prepared {
 export class SqliteDatabase {
   readonly #path: string;
   readonly #readOnly: boolean;
-  /** The order of the map is the order of last use, so the first entry is the one to forget. */
+  /** In the order in which they were prepared, so the first is the one to forget. */
   readonly #statements = new Map<string, Prepared>();
   #libsql: InstanceType<typeof Libsql>;
 
@@ -33,8 +35,13 @@ export class SqliteDatabase {
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
   run<R extends object>(sql: string, params: readonly unknown[] = []): R[] {
-    const { statement, count } = this.#prepare(sql);
-    const rows = statement.all(sqliteValues(params, count)) as R[];
+    const { statement, givesRows, count } = this.#prepare(sql);
+    const values = sqliteValues(params, count);
+    if (!givesRows) {
+      statement.run(values);
+      return [];
+    }
+    const rows = statement.all(values) as R[];
     for (const row of rows) bytesAsBuffers(row);
     return rows;
   }
@@ -75,15 +82,12 @@ export class SqliteDatabase {
 
   #prepare(sql: string): Prepared {
     const known = this.#statements.get(sql);
-    if (known) {
-      this.#statements.delete(sql);
-      this.#statements.set(sql, known);
-      return known;
-    }
+    if (known) return known;
     // libsql would run the first and forget the rest.
     if (splitStatements(sql).length > 1) throw severalStatements();
     const { text, count } = numberedParameters(sql);
-    const prepared = { statement: this.#libsql.prepare(text), count };
+    const statement = this.#libsql.prepare(text);
+    const prepared = { statement, givesRows: statement.reader, count };
     this.#statements.set(sql, prepared);
     const [oldest] = this.#statements.keys();
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);

@@ -12,11 +12,12 @@ export interface Patience {
 
 /** Tries until the other process is out of the way, with pauses in between: SQLite's own waiting blocks the event loop. */
 export async function whenFree<T>(attempt: () => T, { clock, timeoutMs, given = () => true }: Patience): Promise<T> {
-  const deadline = clock.now() + timeoutMs;
+  let deadline: number | undefined;
   for (let tries = 1; ; tries += 1) {
     try {
       return attempt();
     } catch (error) {
+      deadline ??= clock.now() + timeoutMs;
       if (!isBusy(error) || clock.now() >= deadline || !given()) throw translated(error);
     }
     const pause = (0.5 + clock.random() / 2) * Math.min(tries, LONGEST_PAUSE_MS);

@@ -45,10 +45,10 @@ export class SqlitePool implements IDatabasePool {
   }
 
   async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
-    const { signal, timeoutMs = this.#settings.acquireTimeoutMs } = options;
+    const { timeoutMs = this.#settings.acquireTimeoutMs } = options;
     const reader = options.readOnly === true && this.#reader !== undefined;
     const line = reader ? this.#readers : this.#writers;
-    const leave = await line.enter({ timeoutMs, ...(signal ? { signal } : {}) });
+    const leave = await line.enter(options, timeoutMs);
     const database = reader ? this.#snapshot(leave) : this.#writer;
     const onReturn = (): void => {
       if (reader) this.#atHome.push(database);
@@ -62,7 +62,7 @@ export class SqlitePool implements IDatabasePool {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     const rows = await this.#tryToRead<R>(sql, params);
     if (rows) return rows;
-    const leave = await this.#writers.enter({ timeoutMs });
+    const leave = await this.#writers.enter({}, timeoutMs);
     try {
       return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
     } finally {

@@ -56,8 +56,8 @@ export class FakePool implements IDatabasePool {
     return { open: this.#max, idle: this.#max - this.#line.taken, waiting: this.#line.waiting };
   }
 
-  async getConnection({ signal, timeoutMs = this.#acquireTimeoutMs }: AcquireOptions = {}): Promise<IPooledConnection> {
-    const leave = await this.#line.enter({ timeoutMs, ...(signal ? { signal } : {}) });
+  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
+    const leave = await this.#line.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
     const { ms, kind } = this.#faultAt('acquire');
     await new Promise<void>((resolve) => void this.#clock.setTimer(resolve, ms));
     if (kind !== 'none') {

@@ -6,6 +6,7 @@ import {
   type Transaction,
   TransactionError,
   transactionOf,
+  TransactionStart,
 } from '../../src/index.js';
 import { type FakeFault, FakePool, type FaultPoint, seededRandom, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
@@ -118,7 +119,7 @@ class Simulation {
   }
 
   async #byHand(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
-    const transaction = await beginTransaction(scope, options);
+    const transaction = await (this.#chance(0.5) ? beginTransaction(scope, options) : this.#start(scope, options));
     if (transaction.state !== 'open') this.#broken.push(`${mark} began and is ${transaction.state}`);
     this.#meddle(transaction, mark, unruly);
     try {
@@ -129,6 +130,17 @@ class Simulation {
     }
     const handle = transaction.connection;
     await (this.#chance(0.2) ? handle.commit() : transaction.commit());
+  }
+
+  /** Begun by somebody who may change their mind at any time, also before it has begun. */
+  #start(scope: IContainer, options: object): Promise<Transaction> {
+    const start = new TransactionStart(scope, options);
+    const changeMind = async (): Promise<void> => {
+      await this.#neverRejects(start.rollback(new Error('changed my mind')));
+      this.#expect(!start.transaction || !isPending(start.transaction), 'rollback() left a transaction open');
+    };
+    if (this.#chance(0.3)) this.#later(() => void changeMind());
+    return start.begun;
   }
 
   /** Queries, some unawaited, some caught, some nested, and now and then a plain failure. */

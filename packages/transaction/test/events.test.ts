@@ -1,0 +1,81 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Container } from '@ambit/container';
+import { afterEach, expect, it } from 'vitest';
+import { beginTransaction, type IConnection } from '../src/index.js';
+import { FakePool } from '../src/testing/index.js';
+
+const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'ended'].map((name) => `ambit:transaction:${name}`);
+
+let heard: { readonly name: string; readonly message: Record<string, unknown> }[] = [];
+const hear = (message: unknown, name: string | symbol): void =>
+  void heard.push({
+    name: String(name).replace('ambit:transaction:', ''),
+    message: message as Record<string, unknown>,
+  });
+
+function listen(): void {
+  heard = [];
+  for (const name of CHANNELS) subscribe(name, hear);
+}
+
+afterEach(() => {
+  for (const name of CHANNELS) unsubscribe(name, hear);
+});
+
+function requestOn(pool: FakePool): Container {
+  const app = new Container();
+  app.register('IDatabasePool', () => pool);
+  return app.createScope({ tags: ['request'] });
+}
+
+it('a transaction is told of from the connection to the COMMIT', async () => {
+  const request = requestOn(new FakePool());
+  listen();
+
+  const transaction = await beginTransaction(request);
+  await transaction.scope.resolve<IConnection>('IConnection').query('INSERT order', ['a secret']);
+  await transaction.commit();
+
+  const { scope } = transaction;
+  const milliseconds = expect.any(Number) as number;
+  expect(heard).toEqual([
+    { name: 'acquired', message: { parent: request, scope, milliseconds } },
+    { name: 'begun', message: { scope, milliseconds } },
+    { name: 'statement', message: { scope, sql: 'INSERT order', milliseconds } },
+    { name: 'ended', message: { scope, outcome: 'committed', milliseconds } },
+  ]);
+});
+
+it('a statement that fails is told of with its error, and so is the rollback that follows', async () => {
+  const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'query' ? 'refused' : 'none' }) });
+  const transaction = await beginTransaction(requestOn(pool));
+  listen();
+
+  await transaction.connection.query('INSERT order').catch(() => undefined);
+  await transaction.rollback();
+
+  expect(heard.map(({ name, message }) => [name, message['outcome'], message['error'] instanceof Error])).toEqual([
+    ['statement', undefined, true],
+    ['ended', 'rolled back', true],
+  ]);
+});
+
+it('a COMMIT without an answer is told of as unknown', async () => {
+  const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'commit' ? 'lost' : 'none' }) });
+  const transaction = await beginTransaction(requestOn(pool));
+  listen();
+
+  await transaction.commit().catch(() => undefined);
+
+  expect(heard).toMatchObject([{ name: 'ended', message: { outcome: 'unknown' } }]);
+});
+
+it('a pool that gives no connection is told of', async () => {
+  const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'acquire' ? 'refused' : 'none' }) });
+  const request = requestOn(pool);
+  listen();
+
+  const error: unknown = await beginTransaction(request).catch((reason: unknown) => reason);
+
+  expect(heard).toEqual([{ name: 'refused', message: { parent: request, milliseconds: expect.any(Number), error } }]);
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { translated } from '../src/postgres/errors.js';
+import { StatementNames } from '../src/postgres/statement-names.js';
+
+const said = (severity: string, code: string): Error =>
+  Object.assign(new Error('server conn crashed?'), { severity, code });
+
+describe('what PgBouncer takes its leave with, which is 08P01 whatever the reason', () => {
+  it('is a lost connection', () => {
+    expect(translated(said('FATAL', '08P01'), false)).toMatchObject({
+      code: 'AMBIT_TX_CONNECTION_LOST',
+      sqlState: '08006',
+      status: 503,
+    });
+  });
+
+  it('is not confused with a wrong number of parameters, of which PostgreSQL says the same and stays', () => {
+    expect(translated(said('ERROR', '08P01'), false)).toMatchObject({
+      code: 'AMBIT_TX_STATEMENT_FAILED',
+      sqlState: '08P01',
+    });
+  });
+});
+
+describe('the name of a prepared statement', () => {
+  it('is the same in every process, whatever was prepared before', () => {
+    const [one, other] = [new StatementNames(), new StatementNames()];
+    other.nameOf('DELETE FROM users');
+
+    expect(one.nameOf('SELECT 1')).toBe(other.nameOf('SELECT 1'));
+    expect(one.nameOf('SELECT 1')).not.toBe(other.nameOf('DELETE FROM users'));
+  });
+});

@@ -1,0 +1,99 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, test, vi } from 'vitest';
+import { startSharedTimer } from '../src/shared-timers.js';
+
+const after = (ms: number): Promise<void> => new Promise((resolve) => void startSharedTimer(resolve, ms));
+/** Timers that keep the process alive. */
+const armed = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+describe('timers of one length, on one timer', () => {
+  test('call after their time, each in its turn', async () => {
+    const start = performance.now();
+    const calls: string[] = [];
+    startSharedTimer(() => calls.push('first'), 20);
+    const second = after(20).then(() => calls.push('second'));
+    await after(5);
+    calls.push('earlier');
+    const late = after(20).then(() => performance.now() - start);
+    await second;
+    expect(calls).toEqual(['earlier', 'first', 'second']);
+    expect(performance.now() - start).toBeGreaterThan(18);
+    expect(await late).toBeGreaterThan(23);
+  });
+
+  test('do not call once they are called off, wherever they stand', async () => {
+    const calls: number[] = [];
+    const callOff = [0, 1, 2, 3, 4].map((number) => startSharedTimer(() => calls.push(number), 10));
+    callOff[0]?.();
+    callOff[2]?.();
+    callOff[4]?.();
+    callOff[4]?.();
+    startSharedTimer(() => calls.push(5), 10);
+    await after(10);
+    callOff[1]?.();
+    expect(calls).toEqual([1, 3, 5]);
+  });
+
+  test('may be started and called off by one that calls', async () => {
+    const calls: string[] = [];
+    await new Promise<void>((resolve) => {
+      startSharedTimer(() => {
+        calls.push('first');
+        callOff();
+        startSharedTimer(resolve, 10);
+      }, 10);
+      const callOff = startSharedTimer(() => calls.push('called off'), 10);
+    });
+    expect(calls).toEqual(['first']);
+  });
+
+  test('still call when one of them throws', async () => {
+    const thrown = new Promise((resolve) => process.setUncaughtExceptionCaptureCallback(resolve));
+    const failure = new Error('not our problem');
+    startSharedTimer(() => {
+      throw failure;
+    }, 10);
+    await after(10);
+    process.setUncaughtExceptionCaptureCallback(null);
+    expect(await thrown).toBe(failure);
+  });
+
+  test('keep the process alive while one is pending, and no longer', () => {
+    const before = armed();
+    const callOff = [startSharedTimer(() => undefined, 60_000), startSharedTimer(() => undefined, 60_000)];
+    expect(armed()).toBe(before + 1);
+    callOff[0]?.();
+    expect(armed()).toBe(before + 1);
+    callOff[1]?.();
+    expect(armed()).toBe(before);
+    const again = startSharedTimer(() => undefined, 60_000);
+    expect(armed()).toBe(before + 1);
+    again();
+    expect(armed()).toBe(before);
+  });
+
+  test('call in the context of nobody, not of whoever came first', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const see = (): void => void seen.push(context.getStore());
+    context.run('first', () => startSharedTimer(see, 10));
+    context.run('second', () => startSharedTimer(see, 10));
+    await after(10);
+    expect(seen).toEqual([undefined, undefined]);
+  });
+
+  test('go by the real clock, whatever a test puts in its place', async () => {
+    vi.useFakeTimers();
+    const real = after(10);
+    vi.useRealTimers();
+    await expect(Promise.all([real, after(10)])).resolves.toHaveLength(2);
+  });
+
+  test('wait for longer than one of Node can', async () => {
+    const calls: string[] = [];
+    const callOff = startSharedTimer(() => calls.push('at once'), 2 ** 31);
+    await after(10);
+    callOff();
+    expect(calls).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { getEventListeners } from 'node:events';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beginTransaction, type IDatabasePool, TransactionStart } from '../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+describe('a transaction from the first wish for a connection on', () => {
+  let clock: SimulatedClock;
+  let faults: Partial<Record<FaultPoint, FakeFault>>;
+  let pool: FakePool;
+  let request: TinyContainer;
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    faults = {};
+    pool = new FakePool({ max: 1, clock, faultAt: (point) => faults[point] ?? { ms: 1, kind: 'none' } });
+    request = requestScope(pool);
+  });
+
+  const start = (signal?: AbortSignal): TransactionStart => {
+    const begun = new TransactionStart(request, { clock, timeoutMs: Infinity, ...(signal ? { signal } : {}) });
+    begun.begun.catch(() => undefined);
+    return begun;
+  };
+  async function play<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    await clock.run();
+    return promise;
+  }
+  function expectEverythingHome(): void {
+    expect(pool.out).toBe(0);
+    expect(pool.size.waiting).toBe(0);
+    expect(pool.violations).toEqual([]);
+    expect(openTransactionScopes(request)).toBe(0);
+  }
+
+  test('begins, and is then a transaction like any other', async () => {
+    const { begun, transaction: none } = start();
+    expect(none).toBeUndefined();
+    const transaction = await play(begun);
+    await play(transaction.connection.query('INSERT order'));
+    await play(transaction.commit());
+    expect(pool.stored).toEqual(['INSERT order']);
+    expectEverythingHome();
+  });
+
+  test('has a transaction once BEGIN has succeeded', async () => {
+    const started = start();
+    const transaction = await play(started.begun);
+    expect(started.transaction).toBe(transaction);
+    await play(started.rollback());
+    expect(transaction.state).toBe('rolled back');
+    expectEverythingHome();
+  });
+
+  test('leaves the line when it is rolled back while it waits for a connection', async () => {
+    const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
+    const waiting = start();
+    expect(pool.size.waiting).toBe(1);
+    await waiting.rollback(new Error('the client is gone'));
+    expect(pool.size.waiting).toBe(0);
+    await expect(waiting.begun).rejects.toMatchObject({
+      code: 'AMBIT_TX_ABORTED',
+      cause: { message: 'the client is gone' },
+    });
+    await play(holder.rollback());
+    expectEverythingHome();
+  });
+
+  test.each(['acquire', 'begin'] as const)('undoes everything when it is rolled back during %s', async (point) => {
+    faults[point] = { ms: 50, kind: 'none' };
+    const started = start();
+    const reason = new Error('changed my mind');
+    clock.setTimer(() => void started.rollback(reason), 20);
+    await expect(play(started.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED', cause: reason });
+    expect(started.transaction).toBeUndefined();
+    expect(pool.stored).toEqual([]);
+    expectEverythingHome();
+  });
+
+  test('rollback() never rejects, whatever becomes of the start, and may be called again', async () => {
+    faults.acquire = { ms: 5, kind: 'lost' };
+    const started = start();
+    await play(Promise.all([started.rollback(), started.rollback()]));
+    await play(started.rollback());
+    await expect(started.begun).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
+    expectEverythingHome();
+  });
+
+  test('undoes no commit that was already sent', async () => {
+    const started = start();
+    const transaction = await play(started.begun);
+    await play(transaction.connection.query('INSERT order'));
+    await play(Promise.all([transaction.commit(), clock.sleep(0).then(() => started.rollback())]));
+    expect(transaction.state).toBe('committed');
+    expectEverythingHome();
+  });
+
+  test('gives up when the signal that it was given says so, and keeps no hold of it', async () => {
+    const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
+    const client = new AbortController();
+    const waiting = start(client.signal);
+    expect(pool.size.waiting).toBe(1);
+    client.abort(new Error('the client is gone'));
+    await expect(play(waiting.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+
+    const patient = new AbortController();
+    const next = start(patient.signal);
+    await play(holder.rollback());
+    await play((await next.begun).commit());
+    expect(getEventListeners(patient.signal, 'abort')).toEqual([]);
+    expectEverythingHome();
+  });
+
+  test('makes a signal for a pool that looks at it, and otherwise none', async () => {
+    const made = vi.spyOn(globalThis, 'AbortController');
+    const inTurn = [start(), start()].map(async ({ begun }) => (await begun).commit());
+    await play(Promise.all(inTurn));
+    expect(made).not.toHaveBeenCalled();
+    made.mockRestore();
+
+    const curious: IDatabasePool = {
+      query: pool.query.bind(pool),
+      close: pool.close.bind(pool),
+      getConnection: ({ signal } = {}) =>
+        new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('gave up')))),
+    };
+    request.register('IDatabasePool', () => curious);
+    const started = start();
+    await play(started.rollback());
+    await expect(started.begun).rejects.toMatchObject({ cause: { message: 'gave up' } });
+  });
+});
