@@ -48,7 +48,8 @@ const OF_THE_ANSWER = [
 /** Makes room for another answer; what belongs to the connection or to every answer of the application stays. */
 export function clearHead(res: Response): void {
   for (const name of OF_THE_ANSWER) res.removeHeader(name);
-  res.statusCode = 200;
+  // The rest of a refused stream may come before the error handler's answer, and must not sound like success.
+  res.statusCode = 500;
   res.statusMessage = '';
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { silentOn } from './connections.js';
+import { beginToClose, sayGoodbye, silentOn } from './connections.js';
 import { RequestLife } from './request-life.js';
 
 export interface DrainOptions {
@@ -23,11 +23,10 @@ const REAP_EVERY_MS = 100;
  */
 export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
   return new Promise((resolve) => {
-    const sayGoodbye = (_req: IncomingMessage | undefined, res: ServerResponse): void => {
-      if (!res.headersSent) res.setHeader('Connection', 'close');
-    };
-    for (const { res } of RequestLife.allOn(server)) sayGoodbye(undefined, res);
-    server.prependListener('request', sayGoodbye);
+    const onRequest = (_req: IncomingMessage, res: ServerResponse): void => sayGoodbye(res);
+    server.prependListener('request', onRequest);
+    for (const { res } of RequestLife.allOn(server)) sayGoodbye(res);
+    const isClosed = beginToClose(server);
     // An answer whose head was sent when we began leaves its connection open; soon after, it is idle.
     const reaping = setInterval(() => {
       server.closeIdleConnections();
@@ -38,7 +37,8 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
     server.close(() => {
       clearInterval(reaping);
       clearTimeout(cutting);
-      server.off('request', sayGoodbye);
+      server.off('request', onRequest);
+      isClosed();
       resolve();
     });
   });

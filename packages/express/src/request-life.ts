@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isOn } from './connections.js';
+import { isClosing, isOn, sayGoodbye } from './connections.js';
 import { HttpError } from './errors.js';
 
 /** The requests alive on one socket, as a list: the newest, the one older than it, and so on. */
@@ -36,7 +36,9 @@ export class RequestLife {
     this.#lives.newest = this;
     res.on('finish', () => this.#end(false));
     res.on('close', () => this.#end(true));
-    // Behind a middleware that takes its time, all that we listen for may have happened.
+    // Behind a middleware that takes its time, the server may have begun to close,
+    if (isClosing(socket)) sayGoodbye(res);
+    // and all that we listen for may have happened.
     if (res.writableFinished || socket.closed) this.#end(!res.writableFinished);
   }
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import express, { type RequestHandler } from 'express';
 import { expect, describe, it } from 'vitest';
-import { drain } from '../src/index.js';
+import { containerMiddleware, drain, withTransaction } from '../src/index.js';
 import { application, serve, signal } from './support/app.js';
 
 describe('drain()', () => {
@@ -40,6 +41,39 @@ describe('drain()', () => {
     answer.resolve();
     const response = await request;
     expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
+    await drained;
+  });
+
+  it('tells a client to leave whose request a middleware before ours has kept', async () => {
+    const { container } = application();
+    const arrived = signal();
+    const goOn = signal();
+    const slow: RequestHandler = async (_req, _res, next) => {
+      arrived.resolve();
+      await goOn.promise;
+      next();
+    };
+    const app = express().get('/', slow, containerMiddleware(container), (_req, res) => void res.end('done'));
+    const { server, fetch } = await serve(app);
+    const request = fetch('/');
+    await arrived.promise;
+    const drained = drain(server);
+    goOn.resolve();
+    expect((await request).headers.get('connection')).toBe('close');
+    await drained;
+  });
+
+  it('tells a client to leave whose stream still waits for COMMIT', async () => {
+    const { app } = application();
+    let drained: Promise<void> | undefined;
+    app.post('/', withTransaction(), (_req, res) => {
+      res.write('all ');
+      drained = drain(server);
+      res.end('done');
+    });
+    const { server, post } = await serve(app);
+    const response = await post('/');
+    expect([await response.text(), response.headers.get('connection')]).toEqual(['all done', 'close']);
     await drained;
   });
 

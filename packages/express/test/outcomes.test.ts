@@ -1,9 +1,10 @@
 import { inspect } from 'node:util';
 import type { IConnection } from '@ambit/transaction';
-import type { Request, RequestHandler } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
+import { withTransaction } from '../src/index.js';
 import { answerOf, fails } from './support/answer-of.js';
-import { store } from './support/app.js';
+import { application, serve, signal, store } from './support/app.js';
 
 describe('when COMMIT fails', () => {
   const created: RequestHandler = (req, res) =>
@@ -40,6 +41,21 @@ describe('when COMMIT fails', () => {
       expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN]') });
     },
   );
+
+  it('the rest of a stream does not sound like success, while the error handler takes its time', async () => {
+    const { app } = application({ pool: fails('commit') });
+    const refused = signal();
+    app.post('/', withTransaction(), async (req, res) => {
+      await store(req, 'order');
+      res.flushHeaders();
+      await refused.promise;
+      res.end('the rest');
+    });
+    const slow: ErrorRequestHandler = (_error, _req, _res, _next) => refused.resolve();
+    app.use(slow);
+    const { post } = await serve(app);
+    expect((await post('/')).status).toBe(500);
+  });
 });
 
 describe('a handler that knows of a failure', () => {

@@ -8,13 +8,22 @@ import type { RequestLife } from './request-life.js';
  */
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
+  #areClosing = false;
 
   add({ socket, httpVersionMajor }: IncomingMessage, life: RequestLife): void {
     // Each HTTP/2 stream hears of its end, and the socket they share is out of bounds.
     if (httpVersionMajor > 1) return;
     (this.#bySocket.get(socket) ?? this.#meet(socket)).add(life);
-    // An asynchronous hook before ours may have taken longer than the client stayed.
+    // An asynchronous hook before ours may have kept it while the server began to close.
+    if (this.#areClosing) sayGoodbye(life);
+    // Or for longer than the client stayed.
     if (socket.closed) life.over();
+  }
+
+  /** From now on, every answer is the last on its connection. */
+  close(): void {
+    this.#areClosing = true;
+    for (const life of this.inFlight()) sayGoodbye(life);
   }
 
   *inFlight(): Generator<RequestLife> {
@@ -31,6 +40,10 @@ export class Connections {
     });
     return connection;
   }
+}
+
+function sayGoodbye({ response }: RequestLife): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
 }
 
 /** The requests of one socket: a list linked through them, because two sets per request cost more than all the rest. */

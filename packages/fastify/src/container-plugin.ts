@@ -85,8 +85,12 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     request.container = scope;
     request[REQUEST_LIFE] = life;
     reply.raw.on('close', () => life.over());
-    scope.register('IRequestSignal', () => life.signal);
-    connections.add(request.raw, life);
+    try {
+      scope.register('IRequestSignal', () => life.signal);
+    } finally {
+      // Also when that fails: the request lives on until it is answered.
+      connections.add(request.raw, life);
+    }
     done();
   });
 

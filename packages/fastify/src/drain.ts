@@ -23,9 +23,7 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
 
   let reaper: NodeJS.Timeout | undefined;
   server.addHook('preClose', (done) => {
-    for (const { response } of connections.inFlight()) {
-      if (!response.headersSent) response.setHeader('connection', 'close');
-    }
+    connections.close();
     reaper = setInterval(reap, REAP_EVERY_MS);
     done();
   });

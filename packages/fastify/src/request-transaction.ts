@@ -1,54 +1,38 @@
 import type { IContainer } from '@ambit/container';
-import { beginTransaction, type Transaction, type TransactionOptions } from '@ambit/transaction';
+import { type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { HttpError } from './errors.js';
 
 /** The transaction of a request, from the first wish for a connection on. */
 export class RequestTransaction {
-  readonly #abort = new AbortController();
-  readonly #unfollow: () => void;
+  readonly #start: TransactionStart;
   readonly #onLeftOpen: (complaint: unknown) => void;
-  readonly #started: Promise<Transaction>;
-  #transaction: Transaction | undefined;
 
   constructor(requestScope: IContainer, options: TransactionOptions, onLeftOpen: (complaint: unknown) => void) {
     this.#onLeftOpen = onLeftOpen;
-    this.#unfollow = follow(this.#abort, options.signal);
-    this.#started = this.#start(requestScope, options);
+    this.#start = new TransactionStart(requestScope, options);
   }
 
   /** Undefined until BEGIN has succeeded. */
   get scope(): IContainer | undefined {
-    return this.#transaction?.scope;
+    return this.#start.transaction?.scope;
   }
 
   get committed(): boolean {
-    return this.#transaction?.state === 'committed';
+    return this.#start.transaction?.state === 'committed';
   }
 
   async started(): Promise<IContainer> {
-    try {
-      return (await this.#started).scope;
-    } catch (error) {
-      this.#unfollow();
-      throw error;
-    }
+    return (await this.#start.begun).scope;
   }
 
   async commit(): Promise<void> {
-    try {
-      // At once where that is possible: what comes next must find the end begun.
-      await (this.#transaction ?? (await this.#started)).commit();
-    } finally {
-      this.#unfollow();
-    }
+    // At once where that is possible: what comes next must find the end begun.
+    await (this.#start.transaction ?? (await this.#start.begun)).commit();
   }
 
   /** Never rejects. */
-  async rollback(reason: unknown): Promise<void> {
-    if (!this.#transaction) this.#abort.abort(reason);
-    const transaction = this.#transaction ?? (await this.#started.catch(() => undefined));
-    await transaction?.rollback(reason);
-    this.#unfollow();
+  rollback(reason: unknown): Promise<void> {
+    return this.#start.rollback(reason);
   }
 
   /** Rolls back after the answer. Whoever answers past Fastify's hooks, as after `hijack()`, can be told in no other way. */
@@ -61,22 +45,9 @@ export class RequestTransaction {
 
   /** Why an answer must not say that all is well, now that the handler has ended with this transaction on its hands. */
   complaint(): unknown {
-    const error = this.#transaction?.error;
+    const error = this.#start.transaction?.error;
     // Whoever ended it through the `IConnection` knew what they did.
     if (this.committed || error?.code === 'AMBIT_TX_ENDED') return undefined;
     return error ?? new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
   }
-
-  async #start(requestScope: IContainer, options: TransactionOptions): Promise<Transaction> {
-    this.#transaction = await beginTransaction(requestScope, { ...options, signal: this.#abort.signal });
-    return this.#transaction;
-  }
-}
-
-/** `AbortSignal.any()` would do, but on Node 20 what it makes stays in memory as long as the signal it is made of. */
-function follow(controller: AbortController, signal: AbortSignal | undefined): () => void {
-  const onAbort = (): void => controller.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  if (signal?.aborted) onAbort();
-  return () => signal?.removeEventListener('abort', onAbort);
 }

@@ -2,8 +2,10 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { Container } from '@ambit/container';
 import { expect, test, vi } from 'vitest';
-import { application, get, serve, signal } from './support/app.js';
+import { containerPlugin } from '../src/index.js';
+import { application, get, serve, server, signal } from './support/app.js';
 
 type Found = (error: null, addresses: dns.LookupAddress[]) => void;
 
@@ -29,6 +31,28 @@ test('an answer under way when the server closes says `Connection: close`, and t
   expect(answer).toMatch(/connection: close/i);
   expect(answer).toContain('{"disposed":false}');
   expect(container.disposed).toBe(true);
+});
+
+test('so does one that was kept by a hook before ours', async () => {
+  const app = server();
+  const arrived = signal();
+  const goOn = signal();
+  app.addHook('onRequest', async () => {
+    arrived.resolve();
+    await goOn.promise;
+  });
+  await app.register(containerPlugin, { container: new Container() });
+  app.get('/', () => 'hello');
+  const socket = await (await serve(app)).socket();
+  socket.write(get('/'));
+  await arrived.promise;
+
+  const closed = app.close();
+  await expect.poll(() => app.server.listening).toBe(false);
+  goOn.resolve();
+
+  expect(await text(socket)).toMatch(/connection: close/i);
+  await closed;
 });
 
 test('a connection whose answer had begun when the server closes is not waited for once it is idle', async () => {

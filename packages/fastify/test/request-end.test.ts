@@ -44,6 +44,28 @@ describe('a request scope ends although', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
+  test('its container takes no registrations, and it waits behind another on a socket that dies', async () => {
+    const made = await application({ plugin: { disposeOn: 'response' } });
+    const refuse = (): never => {
+      throw new Error('read-only');
+    };
+    const createScope = made.container.createScope.bind(made.container);
+    made.container.createScope = (options) => Object.assign(createScope(options), { register: refuse });
+    const failed = signal();
+    made.app.get('/first', pending).get('/second', pending);
+    made.app.setErrorHandler((_error, { url }) => {
+      if (url === '/second') failed.resolve();
+      return pending();
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/first') + get('/second'));
+    await failed.promise;
+    socket.destroy();
+
+    expect(await leftovers(made)).toEqual([]);
+  });
+
   test('the upload is cut off', async () => {
     const made = await application();
     made.app.post('/', () => 'hello');
