@@ -1,0 +1,94 @@
+import { channel } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
+import { FakeSocket } from './fake-socket.js';
+import type { Life } from './life.js';
+import { Visit } from './visit.js';
+
+/** Node publishes every connection that a server accepts. */
+const accepted = channel('net.server.socket');
+
+/** What Node's sockets do for the server that accepted them. */
+interface CountingServer extends Server {
+  _connections: number;
+  _emitCloseIfDrained(): void;
+}
+
+/** A server that closes waits until its last connection is gone. */
+function count(socket: FakeSocket, server: CountingServer): void {
+  const counting = server;
+  counting._connections += 1;
+  socket.on('close', () => {
+    counting._connections -= 1;
+    counting._emitCloseIfDrained();
+  });
+}
+
+/** One connection, a few requests on it, and perhaps an early end. */
+export class Client {
+  readonly socket: FakeSocket;
+  readonly #life: Life;
+  readonly #server: Server;
+  #sentAt = 0;
+
+  constructor(life: Life, server: Server, firstMark: number) {
+    this.#life = life;
+    this.#server = server;
+    this.socket = new FakeSocket(life);
+    const visits = life.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]);
+    for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(life, this.socket, `m${firstMark + i}`));
+  }
+
+  /** Comes, sends what it has to send, in one piece or in several, and may leave before it was answered. */
+  come(): void {
+    if (this.socket.hasLeft) return;
+    const { chance, calm } = this.#life;
+    this.#connect();
+    let together = '';
+    for (const [index, visit] of this.socket.visits.entries()) {
+      const text = textOf(visit, index);
+      visit.isSent = true;
+      together += visit.comesWhole ? text : text.slice(0, -1 - chance.below(12));
+      // What is cut off is the last that comes.
+      const isLast = !visit.comesWhole || index === this.socket.visits.length - 1;
+      if (isLast || chance.of(0.4)) {
+        this.#send(together);
+        together = '';
+      }
+      if (isLast) break;
+    }
+    if (!calm && chance.of(0.3)) this.#life.later(() => this.leave());
+  }
+
+  /** Early or late, politely or not. */
+  leave(): void {
+    const manner = this.#life.chance.pick(['leaves', 'crashes', 'says goodbye'] as const);
+    this.#life.note('client', manner);
+    this.socket.hasLeft = true;
+    if (manner === 'says goodbye') this.socket.noMoreArrives();
+    else this.socket.destroy(manner === 'crashes' ? new Error('ECONNRESET') : undefined);
+  }
+
+  #connect(): void {
+    const { socket } = this;
+    socket.isConnected = true;
+    if (this.#life.closing) count(socket, this.#server as CountingServer);
+    accepted.publish({ socket });
+    this.#server.emit('connection', socket);
+  }
+
+  /** Now or after a while, but never before what was sent earlier. */
+  #send(text: string): void {
+    const { chance, clock } = this.#life;
+    if (this.#sentAt === 0 && chance.of(0.5)) return this.socket.arrive(text);
+    this.#sentAt += 1 + chance.below(200);
+    clock.setTimer(() => this.socket.arrive(text), this.#sentAt);
+  }
+}
+
+function textOf(visit: Visit, index: number): string {
+  const path = `${visit.isBare ? '/bare' : ''}/${visit.inTransaction ? 'orders' : 'plain'}`;
+  const hasBody = !visit.comesWhole || visit.life.chance.of(0.25);
+  const body = hasBody ? '{"items":[1,2,3]}' : '';
+  const type = hasBody ? 'content-type: application/json\r\n' : '';
+  return `POST ${path} HTTP/1.1\r\nhost: test\r\nvisit: ${index}\r\n${type}content-length: ${body.length}\r\n\r\n${body}`;
+}

@@ -1,0 +1,96 @@
+import { createServer } from 'node:http';
+import { containerMiddleware, drain, withTransaction } from '@ambit/express';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { answerOnExpress } from './express-deeds.js';
+import { type Served, statusOf, type SimulatedHost } from './host.js';
+import { pause } from './work.js';
+import { checkErrorHandler, ROLLS_BACK } from './moments.js';
+import { visitOf } from './visit.js';
+
+/** One application for all lives: what differs from one to the next is found by the socket. */
+export const expressHost: SimulatedHost = {
+  name: 'Express',
+  commits: true,
+  endsScopesOnError: false,
+  serve: async () => serve(),
+};
+
+function serve(): Served {
+  // It begins to listen to routers when it is first mounted, as it is in an application.
+  withTransaction();
+  const app = express();
+  // What the framework answers by itself, it prints as well, except in tests.
+  app.disable('x-powered-by').disable('etag').set('env', 'test');
+  app.use(takeTime, arrive, takeTime, express.json());
+  app.post(['/orders', '/bare/orders'], begin, answerOnExpress);
+  app.post(['/plain', '/bare/plain'], answerOnExpress);
+  app.use(['/orders', '/plain'], answerError);
+  const server = createServer(app);
+  return {
+    server,
+    close: async (application) => {
+      await drain(server);
+      await application.dispose();
+    },
+  };
+}
+
+/** Before our middleware the client may leave, and behind it as well. */
+const takeTime: RequestHandler = async (req, _res, next) => {
+  const visit = visitOf(req);
+  if (!visit.life.calm && visit.life.chance.of(0.05)) await pause(visit);
+  next();
+};
+
+const arrive: RequestHandler = (req, res, next) => {
+  const visit = visitOf(req);
+  const onDisposeError = (): void => void (visit.disposeErrors += 1);
+  const open = visit.bringsScope
+    ? ownScope(onDisposeError)
+    : containerMiddleware(visit.life.application, { onDisposeError });
+  open(req, res, (error?: unknown) => {
+    if (error) return next(error);
+    try {
+      visit.begins(req.container);
+    } catch (refusal) {
+      return next(refusal);
+    }
+    next();
+  });
+};
+
+/** An application may open its scopes by other means than our middleware. */
+function ownScope(onDisposeError: () => void): RequestHandler {
+  return (req, res, next) => {
+    const scope = visitOf(req).life.application.createScope({ tags: ['request'] });
+    req.container = scope;
+    let isOver = false;
+    const end = (): void => {
+      if (!isOver) scope.dispose()?.catch(onDisposeError);
+      isOver = true;
+    };
+    res.on('finish', end);
+    req.socket.on('close', end);
+    if (req.socket.closed) end();
+    next();
+  };
+}
+
+const begin: RequestHandler = (req, res, next) => {
+  const visit = visitOf(req);
+  const middleware = withTransaction({
+    ...visit.terms(),
+    rollbackOn: (status) => status === ROLLS_BACK,
+    onSecondAnswer: () => void (visit.secondAnswersReported += 1),
+  });
+  return middleware(req, res, next);
+};
+
+async function answerError(error: unknown, req: Request, res: Response, next: NextFunction): Promise<void> {
+  const visit = visitOf(req);
+  visit.note(`error handler: ${String(error).split('\n')[0]}`);
+  checkErrorHandler(visit);
+  if (!visit.life.calm && visit.life.chance.of(0.4)) await pause(visit);
+  if (res.headersSent) return next(error);
+  res.status(visit.answersError(statusOf(error))).json({ mark: visit.mark, error: Object(error).code ?? 'failed' });
+}

@@ -1,0 +1,96 @@
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import type { IContainer } from '@ambit/container';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { answerOnFastify } from './fastify-deeds.js';
+import { type Served, statusOf, type SimulatedHost } from './host.js';
+import { checkErrorHandler } from './moments.js';
+import { visitOf } from './visit.js';
+import { pause } from './work.js';
+
+/** Two servers for all lives, one for each value of `disposeOn`; what differs otherwise is found by the socket. */
+export function fastifyHost(disposeOn: 'error' | 'response'): SimulatedHost {
+  return {
+    name: `Fastify with disposeOn: '${disposeOn}'`,
+    commits: false,
+    endsScopesOnError: disposeOn === 'error',
+    serve: () => serve(disposeOn),
+  };
+}
+
+async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
+  const server = fastify();
+  const application = new Application();
+  server.addHook('onRequest', takeTime);
+  server.addHook('onRequest', (request, _reply, done) => {
+    application.isNow(visitOf(request.raw).life.application);
+    done();
+  });
+  const onDisposeError = (_error: unknown, { raw }: FastifyRequest): void => void (visitOf(raw).disposeErrors += 1);
+  await server.register(containerPlugin, { container: application, disposeOn, onDisposeError });
+  await server.register(transactionPlugin);
+  server.addHook('onRequest', (request, _reply, done) => {
+    visitOf(request.raw).begins(request.container);
+    done();
+  });
+  await server.register(async (inner) => mountRoutes(inner), { prefix: '/bare' });
+  await server.register(async (inner) => mountRoutes(inner.setErrorHandler(answerError)));
+  server.addHook('preHandler', takeTime);
+  await server.ready();
+  return { server: server.server, close: (ending) => close(server, application, ending) };
+}
+
+/** Before our plugins the client may leave, and behind them as well. */
+async function takeTime({ raw }: FastifyRequest): Promise<void> {
+  const visit = visitOf(raw);
+  if (!visit.life.calm && visit.life.chance.of(0.05)) await pause(visit);
+}
+
+function mountRoutes(server: FastifyInstance): void {
+  server.post('/orders', answerOnFastify);
+  server.post('/plain', answerOnFastify);
+}
+
+async function close(server: FastifyInstance, application: Application, ending: IContainer): Promise<void> {
+  application.isNow(ending);
+  await server.close();
+}
+
+/** Stands for the application container of the life whose request has just come: the plugin takes one for good. */
+class Application implements IContainer {
+  #current: IContainer | undefined = undefined;
+
+  isNow(current: IContainer): void {
+    this.#current = current;
+  }
+
+  createScope(options: { tags: string[] }): IContainer {
+    return this.#get().createScope(options);
+  }
+
+  resolve<T>(key: string): T {
+    return this.#get().resolve<T>(key);
+  }
+
+  register(key: string, factory: (scope: IContainer) => unknown): void {
+    this.#get().register(key, factory);
+  }
+
+  dispose(): Promise<void> | void {
+    return this.#get().dispose();
+  }
+
+  #get(): IContainer {
+    if (!this.#current) throw new Error('no life has begun');
+    return this.#current;
+  }
+}
+
+async function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const visit = visitOf(request.raw);
+  visit.note(`error handler: ${String(error).split('\n')[0]}`);
+  checkErrorHandler(visit, request.transactionScope);
+  if (!visit.life.calm && visit.life.chance.of(0.4)) await pause(visit);
+  return reply
+    .code(visit.answersError(statusOf(error)))
+    .send({ mark: visit.mark, error: Object(error).code ?? 'failed' });
+}

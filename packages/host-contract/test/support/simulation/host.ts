@@ -1,0 +1,25 @@
+import type { Server } from 'node:http';
+import type { IContainer } from '@ambit/container';
+
+/** A host with an ordinary application on it, whose requests come from no network. */
+export interface SimulatedHost {
+  readonly name: string;
+  /** Whether the handler's answer commits, or the handler does. */
+  readonly commits: boolean;
+  /** Whether the scope of a request that failed ends before its error handler is called. */
+  readonly endsScopesOnError: boolean;
+  /** Starts it, but for the listening. */
+  serve(): Promise<Served>;
+}
+
+export interface Served {
+  readonly server: Server;
+  /** Stops as an application does on SIGTERM, and ends the application container with it. */
+  close(application: IContainer): Promise<void>;
+}
+
+export function statusOf(error: unknown): number {
+  const { statusCode, unavailable } = Object(error) as { statusCode?: unknown; unavailable?: unknown };
+  if (unavailable === true) return 503;
+  return typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500;
+}

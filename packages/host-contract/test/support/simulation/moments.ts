@@ -1,0 +1,53 @@
+import type { IContainer } from '@ambit/container';
+import type { Visit } from './visit.js';
+
+/** The status whose answers roll back where a host can be told so. */
+export const ROLLS_BACK = 202;
+
+/** What must be true at the moment BEGIN is sent. */
+export function checkBegin(visit: Visit): void {
+  if (visit.socket.isGone) visit.broke('BEGIN was sent though the client was gone');
+}
+
+/** At the moment COMMIT is sent there must be a reason to, and none against it. */
+export function checkCommit(visit: Visit): void {
+  const { asked, first, life, socket, status } = visit;
+  if (socket.isGone) visit.broke('COMMIT was sent though the client was gone');
+  if (asked === 'commit') return;
+  if (asked === 'rollback') visit.broke('COMMIT was sent though the handler had rolled back');
+  if (first === 'failed') visit.broke('COMMIT was sent though the handler had failed');
+  if (!first || !life.hostCommits) visit.broke('COMMIT was sent though nobody had asked for it');
+  if (status === ROLLS_BACK) visit.broke('COMMIT was sent though the status rolls back');
+}
+
+/** At the moment the client hears of success, it must be so. */
+export function checkAcknowledged(visit: Visit, status: number): void {
+  if (status >= 400 || visit.lies || mayBeMistaken(visit)) return;
+  const rolledBack = status === ROLLS_BACK && !visit.asked;
+  for (const mark of visit.written) {
+    const stored = visit.life.pool.stored.includes(mark);
+    if (stored === rolledBack) visit.broke(`${status} went out, and ${mark} was ${stored ? '' : 'not '}stored`);
+  }
+}
+
+/**
+ * A transaction that ended with its scope looks as if the handler had ended it; so on a host that leaves commits to
+ * handlers, one that does not await its commit is believed.
+ */
+function mayBeMistaken({ isEndedFromTheSide, knownStored, life }: Visit): boolean {
+  return isEndedFromTheSide && !life.hostCommits && knownStored.size === 0;
+}
+
+/** By the time the error handler is called, the transaction is over, and the scope where that is the setting. */
+export function checkErrorHandler(visit: Visit, transactionScope?: IContainer): void {
+  const { transaction, life, scope } = visit;
+  if (transactionScope) visit.broke('its error handler was called with its transaction open');
+  if (visit.first === 'failed' && !visit.asked && transaction?.state === 'open' && !transaction.error) {
+    visit.broke('its error handler was called, and its transaction goes on');
+  }
+  if (!scope) return;
+  const isOver = life.ledger.isOver(scope);
+  if (life.endsScopesOnError && !isOver) visit.broke('its error handler was called with its scope open');
+  const mayBeOver = life.endsScopesOnError || visit.answers > 0 || visit.socket.destroyed || visit.isEndedFromTheSide;
+  if (isOver && !mayBeOver) visit.broke('its error handler was called after its scope had ended');
+}

@@ -1,0 +1,92 @@
+import type { Served, SimulatedHost } from './host.js';
+import { Life } from './life.js';
+import { onClock } from './timers.js';
+
+/** More of them side by side only make more work for the garbage collector. */
+const SIDE_BY_SIDE = 10;
+
+export interface Played {
+  readonly seed: number;
+  /** What went against the promises: nothing, it is hoped. */
+  readonly broken: readonly string[];
+  readonly trace: readonly string[];
+}
+
+/** Plays the lives of one host. */
+export class Runner {
+  readonly #host: SimulatedHost;
+  readonly #served: Served;
+  /** Nothing may get as far as the process. */
+  readonly #uncaught: unknown[] = [];
+
+  private constructor(host: SimulatedHost, served: Served) {
+    this.#host = host;
+    this.#served = served;
+  }
+
+  static async of(host: SimulatedHost): Promise<Runner> {
+    return new Runner(host, await host.serve());
+  }
+
+  /** Plays all the seeds, or as many as it takes to find one that breaks a promise. */
+  async firstToBreak(seeds: number): Promise<Played | undefined> {
+    const collect = (error: unknown): void => void this.#uncaught.push(error);
+    process.on('unhandledRejection', collect).on('uncaughtException', collect);
+    try {
+      for (const group of groups(seeds)) {
+        const broken = await Promise.all(group.map((seed) => this.#play(seed)));
+        if (broken.flat().length > 0 || this.#uncaught.length > 0) return await this.#find(group);
+      }
+      return undefined;
+    } finally {
+      process.off('unhandledRejection', collect).off('uncaughtException', collect);
+    }
+  }
+
+  /** Plays them side by side where that can be, and writes down what happens. */
+  async tell(seeds: number): Promise<Played[]> {
+    const played: Played[] = [];
+    for (const group of groups(seeds)) played.push(...(await Promise.all(group.map((seed) => this.replay(seed)))));
+    return played;
+  }
+
+  async replay(seed: number): Promise<Played> {
+    const trace: string[] = [];
+    return { seed, broken: await this.#play(seed, trace), trace };
+  }
+
+  async #find(group: readonly number[]): Promise<Played> {
+    this.#uncaught.length = 0;
+    for (const seed of group) {
+      const { broken, trace } = await this.replay(seed);
+      const all = [...broken, ...this.#uncaught.map((error) => `nobody caught ${String(error)}`)];
+      if (all.length > 0) return { seed, broken: all, trace };
+    }
+    throw new Error(`One of the seeds ${group.join(', ')} broke a promise, but only beside the others`);
+  }
+
+  async #play(seed: number, trace?: string[]): Promise<readonly string[]> {
+    const host = this.#host;
+    if (!closes(seed)) return new Life({ seed, host, served: this.#served, closes: false, trace }).play();
+    const life = new Life({ seed, host, served: await host.serve(), closes: true, trace });
+    return onClock(life.clock, () => life.play());
+  }
+}
+
+/** Starting a server takes as long as many lives, so only these have one of their own, which closes in the middle. */
+function closes(seed: number): boolean {
+  return seed % 50 === 0;
+}
+
+/** What may be played side by side: all but those that have the timers of the process for themselves. */
+function* groups(seeds: number): Generator<number[]> {
+  let group: number[] = [];
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    if (closes(seed)) yield [seed];
+    else group.push(seed);
+    if (group.length === SIDE_BY_SIDE || seed === seeds) {
+      yield group;
+      group = [];
+    }
+  }
+}

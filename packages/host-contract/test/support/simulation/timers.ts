@@ -1,0 +1,34 @@
+import type { Clock } from '@ambit/transaction';
+
+const TIMERS = ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as const;
+
+/** While `play` runs, the timers that hosts take from Node go by the clock of a life; so it has to play alone. */
+export async function onClock<T>(clock: Clock, play: () => Promise<T>): Promise<T> {
+  const real = TIMERS.map((name) => [name, globalThis[name]] as const);
+  const clear = (callOff: (() => void) | undefined): void => callOff?.();
+  Object.assign(globalThis, {
+    setTimeout: (fn: () => void, ms: number) => clock.setTimer(fn, ms),
+    setInterval: (fn: () => void, ms: number) => every(clock, fn, ms),
+    clearTimeout: clear,
+    clearInterval: clear,
+  });
+  try {
+    return await play();
+  } finally {
+    Object.assign(globalThis, Object.fromEntries(real));
+  }
+}
+
+/** What would go on for ever must not keep a life from its end. */
+const OFTEN = 1000;
+
+function every(clock: Clock, fn: () => void, ms: number): () => void {
+  let times = 0;
+  let callOff = clock.setTimer(again, ms);
+  function again(): void {
+    times += 1;
+    if (times < OFTEN) callOff = clock.setTimer(again, ms);
+    fn();
+  }
+  return () => callOff();
+}

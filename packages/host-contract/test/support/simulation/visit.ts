@@ -1,0 +1,166 @@
+import type { IncomingMessage } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import {
+  type IConnection,
+  type IDatabasePool,
+  type Transaction,
+  type TransactionError,
+  type TransactionOptions,
+} from '@ambit/transaction';
+import type { FakeSocket } from './fake-socket.js';
+import type { Life } from './life.js';
+import { atEndOf } from './scopes.js';
+import { WatchedConnection } from './watched-connection.js';
+
+/** One request: what its handler did, and what its client saw of that. */
+export class Visit {
+  readonly life: Life;
+  readonly socket: FakeSocket;
+  /** What its transaction writes, and its answers bear. */
+  readonly mark: string;
+  readonly inTransaction: boolean;
+  /** Whether the application leaves errors to the framework. */
+  readonly isBare: boolean;
+  /** Whether the application opens the scope by itself, where that is possible. */
+  readonly bringsScope: boolean;
+  /** Whether all of its body is on the way, or the client means to cut it off. */
+  readonly comesWhole: boolean;
+  isSent = false;
+  /** What the handler did first, as far as it did anything. */
+  first: 'answered' | 'failed' | undefined = undefined;
+  /** The status that the handler answered first. */
+  status: number | undefined = undefined;
+  /** The status that its error handler answered. */
+  errorStatus: number | undefined = undefined;
+  /** How often the handler and the error handler answered. */
+  answers = 0;
+  secondAnswersReported = 0;
+  /** The handler waits for something that does not come. */
+  waits = false;
+  /** The handler ended the transaction by itself, or asked for it where that is its part. */
+  asked: 'commit' | 'rollback' | undefined = undefined;
+  /** And that by means of the connection, behind the host's back. */
+  endsItself = false;
+  /** The handler does what makes a host cut the connection. */
+  breaksOff = false;
+  /** The handler is one of those that say what is not so. */
+  lies = false;
+  commitIsAnswered = false;
+  readonly written = new Set<string>();
+  /** What the handler knows to be stored, because it has ended the transaction itself. */
+  readonly knownStored = new Set<string>();
+  readonly handles: IConnection[] = [];
+  transaction: Transaction | undefined = undefined;
+  scope: IContainer | undefined = undefined;
+  signal: AbortSignal | undefined = undefined;
+  disposeErrors = 0;
+  /** What its scope has to end fails to. */
+  endFails = false;
+
+  constructor(life: Life, socket: FakeSocket, mark: string) {
+    this.life = life;
+    this.socket = socket;
+    this.mark = mark;
+    this.inTransaction = !life.chance.of(0.15);
+    this.isBare = life.chance.of(0.1);
+    this.bringsScope = life.hostCommits && life.chance.of(0.05);
+    this.comesWhole = life.calm || !life.chance.of(0.07);
+  }
+
+  note(what: string): void {
+    this.life.note(this.mark, what);
+  }
+
+  broke(promise: string): void {
+    this.life.broke(`${this.mark}: ${promise}`);
+  }
+
+  /** From here on it has a scope; some come with something to end, which may not end well. */
+  begins(scope: IContainer): void {
+    const { chance, calm } = this.life;
+    this.scope = scope;
+    scope.register('IDatabasePool', () => this.#pool);
+    if (!this.bringsScope && chance.of(0.3)) this.signal = scope.resolve<AbortSignal>('IRequestSignal');
+    if (calm || !chance.of(0.1)) return;
+    const throws = chance.of(0.5);
+    atEndOf(scope, () => this.#endBadly(throws));
+    this.endFails = throws;
+  }
+
+  /** What `withTransaction()` and `startTransaction()` are told. */
+  terms(): TransactionOptions {
+    const { chance, clock, hasTimeouts } = this.life;
+    return {
+      clock,
+      timeoutMs: hasTimeouts ? chance.pick([chance.below(200), 2000, 2000]) : Infinity,
+      endTimeoutMs: 300,
+      cancelAfterMs: chance.below(50),
+      onError: (error) => this.#onTransactionError(error),
+    };
+  }
+
+  /** Called just before the handler answers. */
+  answersWith(status: number): number {
+    this.note(`answers ${status}`);
+    this.answers += 1;
+    if (this.first) return status;
+    this.first = 'answered';
+    this.status = status;
+    return status;
+  }
+
+  fails(): Error {
+    this.note('fails');
+    this.first ??= 'failed';
+    return new Error('the handler failed');
+  }
+
+  /** What an error handler answers: most applications have a status for it. */
+  answersError(status: number): number {
+    this.answers += 1;
+    this.errorStatus = status;
+    if (this.life.chance.of(0.9)) return status;
+    this.lies = true;
+    this.errorStatus = 200;
+    return 200;
+  }
+
+  writes(): string {
+    this.written.add(this.mark);
+    return this.mark;
+  }
+
+  /** Called when a commit that the handler asked for went well. */
+  committed(): void {
+    for (const mark of this.written) this.knownStored.add(mark);
+  }
+
+  /** The pool of the life, as seen from here. */
+  readonly #pool: Pick<IDatabasePool, 'getConnection'> = {
+    getConnection: async (options) => {
+      this.note('asks for a connection');
+      return new WatchedConnection(await this.life.pool.getConnection(options), this);
+    },
+  };
+
+  /** Somebody else ended its scope, or that of the application. */
+  get isEndedFromTheSide(): boolean {
+    const { application, ledger } = this.life;
+    return ledger.wasEndedFromTheSide(this.scope) || ledger.wasEndedFromTheSide(application);
+  }
+
+  async #endBadly(throws: boolean): Promise<void> {
+    await this.life.clock.sleep(this.life.chance.below(100));
+    if (throws) throw new Error('an instance did not end well');
+  }
+
+  #onTransactionError(error: TransactionError): void {
+    this.note(`transaction: ${error.message}`);
+    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !this.life.unruly) this.broke(error.message);
+  }
+}
+
+/** The visit that a request belongs to. */
+export function visitOf(request: IncomingMessage): Visit {
+  return (request.socket as unknown as FakeSocket).visits[Number(request.headers['visit'])] as Visit;
+}

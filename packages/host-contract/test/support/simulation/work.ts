@@ -1,0 +1,62 @@
+import type { IContainer } from '@ambit/container';
+import { type IConnection, transactionOf } from '@ambit/transaction';
+import { atEndOf } from './scopes.js';
+import type { Visit } from './visit.js';
+
+export const ignore = (): void => undefined;
+
+/** What a handler does before it answers: statements awaited or not, caught or not, and time that passes. */
+export async function work(visit: Visit, scope: IContainer | undefined): Promise<void> {
+  const { chance } = visit.life;
+  if (!scope) throw new Error('there is no transaction');
+  const connection = scope.resolve<IConnection>('IConnection');
+  visit.handles.push(connection);
+  visit.transaction = transactionOf(scope);
+  if (!visit.life.calm && chance.of(0.07)) makeUnruly(visit, scope, connection);
+  for (let steps = 1 + chance.below(3); steps > 0; steps -= 1) {
+    const query = connection.query(visit.writes());
+    if (chance.of(0.2)) query.catch(ignore);
+    else await (chance.of(0.15) ? query.catch(ignore) : query);
+    if (chance.of(0.3)) await pause(visit);
+  }
+}
+
+/** Some time, or no time but some other things first. */
+export async function pause({ life: { chance, clock } }: Visit): Promise<void> {
+  if (chance.of(0.5)) return clock.sleep(chance.below(100));
+  for (let hops = chance.below(20); hops > 0; hops -= 1) await Promise.resolve();
+}
+
+/** Waits for what does not come. */
+export function wait(visit: Visit): Promise<never> {
+  visit.waits = true;
+  return new Promise(ignore);
+}
+
+/** Waits as a handler should who has nothing to say before. */
+export async function untilGone(visit: Visit, scope: IContainer): Promise<void> {
+  visit.waits = true;
+  const signal = scope.resolve<AbortSignal>('IRequestSignal');
+  visit.signal = signal;
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  if (!visit.socket.destroyed) visit.broke('its signal aborted, and the client is there');
+}
+
+/** Gives a transaction scope something to end that takes too long, fails, or meddles with the end of the transaction. */
+function makeUnruly({ life }: Visit, scope: IContainer, connection: IConnection): void {
+  life.unruly = true;
+  const ends = [
+    () => life.clock.sleep(life.chance.below(400)),
+    () => Promise.reject(new Error('an instance did not end well')),
+    () => connection.query('from an end'),
+    () => connection.rollback(),
+  ];
+  atEndOf(scope, life.chance.pick(ends));
+}
+
+/** The body of an answer that ends too early. */
+export async function* breaking(visit: Visit): AsyncGenerator<string> {
+  yield visit.mark;
+  await pause(visit);
+  throw new Error('the stream broke');
+}
