@@ -1,0 +1,2 @@
+export { instrument, type Instrumentation, type InstrumentOptions } from './instrument.js';
+export { spanOf, type TraceIds, traceIdsOf } from './spans.js';

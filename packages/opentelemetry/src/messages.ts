@@ -1,0 +1,53 @@
+/** As much of a scope as its events are told about; any container of this shape will do. */
+export interface Scope {
+  readonly tags?: readonly string[];
+  readonly parent?: Scope | undefined;
+}
+
+export interface ScopeMessage {
+  readonly scope: Scope;
+}
+
+export interface DisposedMessage extends ScopeMessage {
+  readonly key: unknown;
+  readonly error?: unknown;
+}
+
+export interface RefusedMessage {
+  readonly parent: Scope;
+  readonly milliseconds: number;
+  readonly error: unknown;
+}
+
+export interface AcquiredMessage extends ScopeMessage {
+  readonly parent: Scope;
+  readonly milliseconds: number;
+}
+
+export interface StatementMessage extends ScopeMessage {
+  readonly sql: string;
+  readonly milliseconds: number;
+  readonly error?: unknown;
+}
+
+export interface EndedMessage extends ScopeMessage {
+  readonly outcome: string;
+  readonly milliseconds: number;
+  readonly error?: unknown;
+}
+
+/** Whoever wants to hear of scopes and transactions; what is not wanted is left out. */
+export interface Listener {
+  scopeOpened?(message: ScopeMessage): void;
+  scopeClosed?(message: ScopeMessage): void;
+  instanceDisposed?(message: DisposedMessage): void;
+  transactionRefused?(message: RefusedMessage): void;
+  transactionAcquired?(message: AcquiredMessage): void;
+  statement?(message: StatementMessage): void;
+  transactionEnded?(message: EndedMessage): void;
+}
+
+/** What a scope is for, as a word: its tags. */
+export function kindOf({ tags = [] }: Scope): string {
+  return tags.length > 0 ? tags.join(' ') : 'untagged';
+}
