@@ -1,0 +1,33 @@
+/** `0.42 ms`, `12 ms`, `1.3 s` */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1) return `${milliseconds.toFixed(2)} ms`;
+  if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
+  if (milliseconds < 1000) return `${milliseconds.toFixed(0)} ms`;
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** `4 s`, `3 min`, `2 h` */
+export function age(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  if (seconds < 1) return `${milliseconds.toFixed(0)} ms`;
+  if (seconds < 120) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(0)} h`;
+}
+
+export function count(number: number): string {
+  return number.toLocaleString('en');
+}
+
+export function clock(since1970: number): string {
+  return new Date(since1970).toLocaleTimeString('en-GB');
+}
+
+/** The last part of `application > request`. */
+export function lastOf(box: string): string {
+  return box.split(' > ').at(-1) ?? box;
+}
+
+/** Lives are coloured by how deep they lie; beyond the fourth the colours begin again. */
+export function lifeOf(box: string): string {
+  return String((box.split(' > ').length - 1) % 4);
+}

@@ -1,0 +1,123 @@
+import type { KindNow, Now, OpenScope } from '../src/wire.js';
+import { byId, h } from './dom.js';
+import { age, count, lastOf, lifeOf } from './format.js';
+import type { Store } from './store.js';
+
+/** What is open at this moment. */
+export class NowPanel {
+  readonly #element = byId('now');
+  readonly #store: Store;
+  readonly #open: (request: number) => void;
+  #shown = false;
+
+  constructor(store: Store, open: (request: number) => void) {
+    this.#store = store;
+    this.#open = open;
+    store.onChange(() => this.#draw());
+  }
+
+  set shown(shown: boolean) {
+    this.#shown = shown;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { now, hello } = this.#store;
+    if (!this.#shown || !now || !hello) return;
+    // Who reads with the keyboard keeps the place.
+    const focused = document.activeElement?.getAttribute('data-request');
+    this.#element.replaceChildren(
+      h('div', { class: 'cards' }, kinds(now.kinds), transactions(now), pool(now)),
+      this.#scopes(now.scopes, hello.limitMs),
+    );
+    this.#element.querySelector<HTMLElement>(`[data-request="${focused}"]`)?.focus();
+  }
+
+  #scopes(scopes: readonly OpenScope[], limitMs: number): HTMLElement {
+    const row = ({ box, age: old, atLeast, old: isOld, where, request }: OpenScope): HTMLElement => {
+      const link = h('button', { class: 'link', 'data-request': String(request) }, 'its request');
+      if (request !== undefined) link.addEventListener('click', () => this.#open(request));
+      return h(
+        'tr',
+        { class: isOld ? 'old' : '' },
+        h('td', {}, h('span', { class: 'chip', 'data-life': lifeOf(box), title: box }, lastOf(box))),
+        h('td', { class: 'number' }, `${atLeast ? '> ' : ''}${age(old)}`),
+        h('td', {}, isOld && h('span', { class: 'badge bad' }, `older than ${age(limitMs)}`)),
+        h('td', { class: 'where' }, ...whereText(isOld, where)),
+        h('td', {}, request !== undefined && link),
+      );
+    };
+    const rows = scopes.map(row);
+    return h(
+      'section',
+      { class: 'card oldest' },
+      h('h2', {}, 'Open scopes, the oldest first'),
+      rows.length > 0
+        ? h('table', {}, head('scope', 'age', '', 'opened at', ''), h('tbody', {}, ...rows))
+        : h('p', { class: 'empty' }, 'None is open. Every scope that was opened has ended.'),
+    );
+  }
+}
+
+function whereText(isOld: boolean, where: readonly string[] | undefined): HTMLElement[] {
+  if (!isOld) return [];
+  const lines = where ?? ['It was open before this page was.'];
+  return lines.map((line) => h('code', { title: line }, line));
+}
+
+function kinds(all: readonly KindNow[]): HTMLElement {
+  const rows = all.map(({ box, open, openedPerSecond, endedPerSecond }) =>
+    h(
+      'tr',
+      {},
+      h('td', {}, h('span', { class: 'chip', 'data-life': lifeOf(box), title: box }, lastOf(box))),
+      h('td', { class: 'number big' }, count(open)),
+      h('td', { class: 'number' }, count(openedPerSecond)),
+      h('td', { class: 'number' }, count(endedPerSecond)),
+    ),
+  );
+  return card('Scopes', h('table', {}, head('', 'open', 'opened/s', 'ended/s'), h('tbody', {}, ...rows)));
+}
+
+function transactions({ transactions: all }: Now): HTMLElement {
+  const line = (name: string, number: number, mood = ''): HTMLElement =>
+    h('div', {}, h('dt', {}, name), h('dd', { class: number > 0 ? mood : '' }, count(number)));
+  return card(
+    'Transactions',
+    h('p', { class: 'figure' }, count(all.open), h('span', {}, 'open')),
+    h(
+      'dl',
+      { class: 'tally' },
+      line('committed', all.committed, 'good'),
+      line('rolled back', all['rolled back'], 'bad'),
+      line('no connection', all.refused, 'bad'),
+      line('end unknown', all.unknown, 'bad'),
+    ),
+  );
+}
+
+function pool({ pool: size }: Now): HTMLElement {
+  if (!size) return card('Connections', h('p', { class: 'empty' }, 'No IDatabasePool that tells its size.'));
+  const inUse = size.open - size.idle;
+  const lamps = Array.from({ length: Math.min(size.open, 60) }, (_, i) =>
+    h('i', { class: i < inUse ? 'lamp lit' : 'lamp' }),
+  );
+  return card(
+    'Connections',
+    h('p', { class: 'figure' }, count(inUse), h('span', {}, `in use, of ${count(size.open)}`)),
+    h('p', { class: 'lamps' }, ...lamps),
+    h(
+      'p',
+      {},
+      h('span', { class: size.waiting > 0 ? 'badge warn' : 'badge' }, `${count(size.waiting)} waiting for one`),
+    ),
+  );
+}
+
+function card(title: string, ...content: readonly Node[]): HTMLElement {
+  return h('section', { class: 'card' }, h('h2', {}, title), ...content);
+}
+
+function head(...names: readonly string[]): HTMLElement {
+  return h('thead', {}, h('tr', {}, ...names.map((name) => h('th', { scope: 'col' }, name))));
+}

@@ -1,0 +1,45 @@
+import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../src/wire.js';
+
+/** What the page knows of the server, and who wants to hear when it changes. */
+export class Store {
+  hello: Hello | undefined;
+  now: Now | undefined;
+  /** In order of arrival. */
+  readonly requests = new Map<number, RequestSummary>();
+  readonly services = new Map<string, ServiceStats>();
+  readonly #listeners: ((changed: readonly RequestSummary[]) => void)[] = [];
+  readonly #onStart: (() => void)[] = [];
+
+  onChange(listener: (changed: readonly RequestSummary[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Called for the first message of each server: at first, and after its restart. */
+  onStart(listener: () => void): void {
+    this.#onStart.push(listener);
+  }
+
+  begin(hello: Hello): void {
+    const isNew = hello.boot !== this.hello?.boot;
+    this.hello = hello;
+    this.requests.clear();
+    this.services.clear();
+    if (isNew) for (const listener of this.#onStart) listener();
+    this.tick(hello);
+  }
+
+  tick({ now, requests, services }: Tick): void {
+    this.now = now;
+    for (const request of requests) this.requests.set(request.id, request);
+    for (const id of this.requests.keys()) {
+      if (this.requests.size <= (this.hello?.keep ?? 0)) break;
+      this.requests.delete(id);
+    }
+    for (const service of services) this.services.set(`${service.box}\n${service.key}`, service);
+    for (const listener of this.#listeners) listener(requests);
+  }
+
+  stats(box: string, key: string): ServiceStats | undefined {
+    return this.services.get(`${box}\n${key}`);
+  }
+}

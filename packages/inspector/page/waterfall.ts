@@ -1,0 +1,121 @@
+import type { Lane, RequestDetails, Step } from '../src/wire.js';
+import { h } from './dom.js';
+import { clock, duration, lastOf, lifeOf } from './format.js';
+import { outcomeBadge, stateBadge } from './request-badges.js';
+import { moodOf } from './story.js';
+
+const NAMES: Partial<Record<Step['kind'], string>> = {
+  arrived: 'request arrives',
+  created: 'make',
+  connection: 'connection',
+  'no connection': 'no connection',
+  begin: 'BEGIN',
+  commit: 'COMMIT',
+  rollback: 'ROLLBACK',
+  'end unknown': 'COMMIT or not',
+  answered: 'answer',
+  aborted: 'client gone',
+  disposed: 'end',
+};
+
+/** One request as a waterfall. */
+export function waterfall(request: RequestDetails): Node[] {
+  const { steps, lanes, dropped } = request;
+  const length = Math.max(...steps.map(({ at, took = 0 }) => at + took), ...lanes.map(({ ended = 0 }) => ended), 0.01);
+  // A scope is one bar from its opening to its end.
+  const rows = steps.filter(({ kind }) => kind !== 'scope ended').map((step) => row(request, step, length));
+  return [
+    heading(request),
+    ...lanes.filter(({ where }) => where).map(leak),
+    h('div', { class: 'waterfall', role: 'table', 'aria-label': 'What happened, in order' }, axis(length), ...rows),
+    ...(dropped > 0 ? [h('p', { class: 'hint' }, `and ${dropped} steps more, which were not kept`)] : []),
+  ];
+}
+
+function heading(request: RequestDetails): HTMLElement {
+  return h(
+    'header',
+    { class: 'about' },
+    h('h2', {}, h('span', { class: 'method' }, request.method), ` ${request.route}`),
+    h(
+      'p',
+      { class: 'chips' },
+      stateBadge(request),
+      outcomeBadge(request),
+      request.leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
+      h('span', { class: 'badge' }, request.milliseconds === undefined ? 'under way' : duration(request.milliseconds)),
+      h('span', { class: 'hint' }, `at ${clock(request.arrived)}`),
+    ),
+  );
+}
+
+function leak({ box, where = [], ended }: Lane): HTMLElement {
+  return h(
+    'div',
+    { class: 'problem' },
+    h(
+      'strong',
+      {},
+      `A ${lastOf(box)} scope ${ended === undefined ? 'is still open' : 'ended long'} after the answer. It was opened at`,
+    ),
+    h('pre', {}, where.join('\n')),
+  );
+}
+
+function axis(length: number): HTMLElement {
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
+    const mark = h('span', {}, part === 0 ? '0' : duration(length * part));
+    mark.style.setProperty('--at', String(part));
+    return mark;
+  });
+  return h(
+    'div',
+    { class: 'row axis', 'aria-hidden': 'true' },
+    h('span', { class: 'label' }),
+    h('span', { class: 'track' }, ...marks),
+  );
+}
+
+function row({ lanes, status }: RequestDetails, step: Step, length: number): HTMLElement {
+  const { kind, at, lane, error } = step;
+  const scope = lane === undefined ? undefined : lanes[lane];
+  const isScope = kind === 'scope opened';
+  const took = isScope && scope ? (scope.ended ?? length) - scope.opened : (step.took ?? 0);
+  const depth = scope ? scope.box.split(' > ').length - 1 : 0;
+  const bar = h('i', { class: took > 0 ? 'bar' : 'bar point' });
+  bar.style.setProperty('--at', String(at / length));
+  bar.style.setProperty('--took', String(took / length));
+  const element = h(
+    'div',
+    {
+      class: ['row', isScope ? 'scope' : '', scope && isScope && scope.ended === undefined ? 'unended' : ''].join(' '),
+      role: 'row',
+      'data-kind': kind,
+      'data-mood': moodOf(step) || undefined,
+      'data-life': scope ? lifeOf(scope.box) : undefined,
+    },
+    label(step, scope, status, error),
+    h('span', { class: 'track', role: 'cell' }, bar),
+    h('span', { class: 'took', role: 'cell' }, took > 0 ? duration(took) : ''),
+  );
+  element.style.setProperty('--depth', String(depth));
+  return element;
+}
+
+function label(
+  { kind, key, sql }: Step,
+  scope: Lane | undefined,
+  status: number | undefined,
+  error?: string,
+): HTMLElement {
+  const what = kind === 'scope opened' ? `${lastOf(scope?.box ?? '')} scope` : (NAMES[kind] ?? '');
+  const text = kind === 'answered' ? String(status ?? '') : (key ?? '');
+  return h(
+    'span',
+    { class: 'label', role: 'cell', title: sql ?? key ?? what },
+    what !== '' && h('b', {}, what),
+    text !== '' && h('span', {}, text),
+    sql !== undefined && h('code', {}, sql),
+    error !== undefined && h('em', {}, error),
+  );
+}

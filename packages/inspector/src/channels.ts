@@ -1,0 +1,39 @@
+import type { Container, Key } from '@ambit/container';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Recorder } from './recorder.js';
+import type { Outcome } from './wire.js';
+
+interface Message {
+  readonly scope: Container;
+  readonly parent: object;
+  readonly key: Key;
+  readonly milliseconds: number;
+  readonly sql: string;
+  readonly outcome: Exclude<Outcome, 'refused'>;
+  readonly error?: unknown;
+}
+
+/** Tells the recorder what the channels tell, until what it returns is called. */
+export function listen(recorder: Recorder): () => void {
+  const heard: Record<string, (message: Message) => void> = {
+    'ambit:scope:opened': ({ scope }) => recorder.scopeOpened(scope),
+    'ambit:scope:closed': ({ scope }) => recorder.scopeClosed(scope),
+    'ambit:instance:created': ({ scope, key, milliseconds }) => recorder.instanceCreated(scope, key, milliseconds),
+    'ambit:instance:disposed': ({ scope, key, error }) => recorder.instanceDisposed(scope, key, error),
+    'ambit:transaction:refused': ({ parent, milliseconds, error }) =>
+      recorder.connectionRefused(parent, milliseconds, error),
+    'ambit:transaction:acquired': ({ scope, milliseconds }) => recorder.connectionAcquired(scope, milliseconds),
+    'ambit:transaction:begun': ({ scope, milliseconds }) => recorder.begun(scope, milliseconds),
+    'ambit:transaction:statement': ({ scope, sql, milliseconds, error }) =>
+      recorder.statement(scope, sql, milliseconds, error),
+    'ambit:transaction:ended': ({ scope, outcome, milliseconds, error }) =>
+      recorder.ended(scope, outcome, milliseconds, error),
+  };
+  const listeners = Object.entries(heard).map(
+    ([name, tell]) => [name, (message: unknown) => tell(message as Message)] as const,
+  );
+  for (const [name, listener] of listeners) subscribe(name, listener);
+  return () => {
+    for (const [name, listener] of listeners) unsubscribe(name, listener);
+  };
+}

@@ -1,0 +1,3 @@
+export { InspectorError } from './errors.js';
+export { type Followed, Inspector } from './inspector.js';
+export type { InspectorOptions } from './options.js';

@@ -1,0 +1,52 @@
+import { Container } from '@ambit/container';
+import type { ScopeDeclaration } from '@ambit/container/tools';
+import { InspectorError } from './errors.js';
+
+export interface InspectorOptions {
+  /** The application container. */
+  readonly container: Container;
+  /** The kinds of scope that are opened in it, as `verify()` takes them. */
+  readonly scopes?: ScopeDeclaration | readonly ScopeDeclaration[];
+  /** Default: unless `NODE_ENV` is `production`. */
+  readonly enabled?: boolean;
+  /** Where the page is. Default `/inspector`. */
+  readonly path?: string;
+  /** With one, any address may look that knows it; without, only this machine. At least 16 characters. */
+  readonly token?: string;
+  /** A scope older than this is marked, with where it was opened. Default 10 s. */
+  readonly limitMs?: number;
+  /** How many requests per second are recorded whole; all are counted. Default 50. */
+  readonly samplesPerSecond?: number;
+  /** How many requests are kept. Default 300. */
+  readonly keep?: number;
+}
+
+export interface Settings extends Required<Omit<InspectorOptions, 'scopes' | 'token'>> {
+  readonly scopes: readonly ScopeDeclaration[];
+  readonly token: string | undefined;
+}
+
+const SHORTEST_TOKEN = 16;
+
+export function settingsOf(options: InspectorOptions): Settings {
+  const { container, scopes = [], token, path = '/inspector', limitMs = 10_000 } = options;
+  const { samplesPerSecond = 50, keep = 300, enabled = process.env['NODE_ENV'] !== 'production' } = options;
+  if (!(container instanceof Container)) {
+    throw new InspectorError(
+      'inspector({ container }) needs the application container, a Container of @ambit/container',
+    );
+  }
+  if (!/^(\/[\w.~-]+)+$/.test(path)) {
+    throw new InspectorError(`path must be like '/inspector', not '${path}'`);
+  }
+  if (token !== undefined && token.length < SHORTEST_TOKEN) {
+    throw new InspectorError(
+      `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; leave it out to serve this machine only`,
+    );
+  }
+  for (const [name, value] of Object.entries({ limitMs, samplesPerSecond, keep })) {
+    if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
+  }
+  const list = 'tags' in scopes ? [scopes] : scopes;
+  return { container, scopes: list, token, path, limitMs, samplesPerSecond, keep, enabled };
+}

@@ -1,0 +1,63 @@
+import type { ServiceStats } from './wire.js';
+
+/** The instances of one key in one kind of scope. */
+export class ServiceCount {
+  readonly box: string;
+  readonly key: string;
+  created = 0;
+  alive = 0;
+  #totalMs = 0;
+  #longestMs = 0;
+
+  constructor(box: string, key: string) {
+    this.box = box;
+    this.key = key;
+  }
+
+  add(milliseconds: number): void {
+    this.created++;
+    this.alive++;
+    this.#totalMs += milliseconds;
+    this.#longestMs = Math.max(this.#longestMs, milliseconds);
+  }
+
+  toJSON(): ServiceStats {
+    const { box, key, created, alive } = this;
+    return { box, key, created, alive, averageMs: this.#totalMs / created, longestMs: this.#longestMs };
+  }
+}
+
+/** Keys made from data do not pile up beyond this. */
+const MOST = 2000;
+
+export class ServiceCounts {
+  readonly #all = new Map<string, ServiceCount>();
+  #changed = new Set<ServiceCount>();
+
+  created(box: string, key: string, milliseconds: number): ServiceCount | undefined {
+    const id = `${box}\n${key}`;
+    let count = this.#all.get(id);
+    if (!count) {
+      if (this.#all.size >= MOST) return undefined;
+      this.#all.set(id, (count = new ServiceCount(box, key)));
+    }
+    count.add(milliseconds);
+    this.#changed.add(count);
+    return count;
+  }
+
+  gone(count: ServiceCount): void {
+    count.alive--;
+    this.#changed.add(count);
+  }
+
+  all(): ServiceStats[] {
+    return Array.from(this.#all.values(), (count) => count.toJSON());
+  }
+
+  takeChanged(): ServiceStats[] {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return Array.from(changed, (count) => count.toJSON());
+  }
+}

@@ -1,0 +1,157 @@
+/** What became of the transactions of a request; where it had several, the worst. */
+export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
+
+/** One line of the list of requests. */
+export interface RequestSummary {
+  readonly id: number;
+  readonly method: string;
+  /** As it was declared, such as `/api/users/:id`: never what was asked for. */
+  readonly route: string;
+  /** Milliseconds since 1970. */
+  readonly arrived: number;
+  readonly state: 'open' | 'answered' | 'aborted';
+  readonly status?: number;
+  /** Until it was answered, or its client was gone. */
+  readonly milliseconds?: number;
+  readonly outcome?: Outcome;
+  /** Scopes that are still open. */
+  readonly open: number;
+  /** Scopes that outlived the answer by more than the limit. */
+  readonly leaks: number;
+}
+
+export type StepKind =
+  | 'arrived'
+  | 'scope opened'
+  | 'created'
+  | 'connection'
+  | 'no connection'
+  | 'begin'
+  | 'statement'
+  | 'commit'
+  | 'rollback'
+  | 'end unknown'
+  | 'answered'
+  | 'aborted'
+  | 'disposed'
+  | 'scope ended';
+
+/** One thing that happened; `at` and `took` are milliseconds, counted from the arrival of the request. */
+export interface Step {
+  readonly kind: StepKind;
+  readonly at: number;
+  readonly took?: number;
+  /** Which of the lanes it happened in. */
+  readonly lane?: number;
+  readonly key?: string;
+  readonly sql?: string;
+  /** The name and the code of an error, never its message. */
+  readonly error?: string;
+}
+
+/** A scope of a request. */
+export interface Lane {
+  readonly box: string;
+  readonly opened: number;
+  readonly ended?: number;
+  /** Where a scope that leaked was opened. */
+  readonly where?: readonly string[];
+}
+
+export interface RequestDetails extends RequestSummary {
+  readonly lanes: readonly Lane[];
+  readonly steps: readonly Step[];
+  /** Steps beyond the number that is kept. */
+  readonly dropped: number;
+}
+
+/** How many scopes of one kind; a kind, or box, is written `application > request`. */
+export interface KindNow {
+  readonly box: string;
+  readonly open: number;
+  readonly openedPerSecond: number;
+  readonly endedPerSecond: number;
+}
+
+export interface OpenScope {
+  readonly id: number;
+  readonly box: string;
+  readonly age: number;
+  /** It was open before the page was, so it is older than that. */
+  readonly atLeast: boolean;
+  readonly old: boolean;
+  readonly where?: readonly string[];
+  readonly request?: number;
+}
+
+export interface Now {
+  readonly requestsPerSecond: number;
+  /** How many of those were recorded. */
+  readonly recordedPerSecond: number;
+  readonly kinds: readonly KindNow[];
+  /** The oldest ones. */
+  readonly scopes: readonly OpenScope[];
+  readonly transactions: Readonly<Record<'open' | Outcome, number>>;
+  readonly pool?: { readonly open: number; readonly idle: number; readonly waiting: number };
+}
+
+/** Counted since the page was opened. */
+export interface ServiceStats {
+  readonly box: string;
+  readonly key: string;
+  readonly created: number;
+  readonly alive: number;
+  readonly averageMs: number;
+  readonly longestMs: number;
+}
+
+/** What changed; sent a few times a second. */
+export interface Tick {
+  readonly now: Now;
+  readonly requests: readonly RequestSummary[];
+  readonly services: readonly ServiceStats[];
+}
+
+/** The first message: everything there is. */
+export interface Hello extends Tick {
+  /** Another one after a restart. */
+  readonly boot: string;
+  readonly limitMs: number;
+  /** How many requests are kept. */
+  readonly keep: number;
+}
+
+export interface GraphBox {
+  readonly id: string;
+  readonly tags: string;
+  readonly parent?: string;
+}
+
+export interface ServiceNode {
+  readonly id: string;
+  readonly box: string;
+  readonly key: string;
+  readonly kind: 'alias' | 'class' | 'factory' | 'missing' | 'register' | 'value';
+  readonly singleton: boolean;
+}
+
+export interface ServiceEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly kind: 'all' | 'lazy' | 'one';
+  readonly problem: boolean;
+}
+
+export interface GraphProblem {
+  readonly code: string;
+  readonly message: string;
+  /** The nodes it is about. */
+  readonly nodes: readonly string[];
+}
+
+export interface GraphView {
+  readonly boxes: readonly GraphBox[];
+  readonly nodes: readonly ServiceNode[];
+  readonly edges: readonly ServiceEdge[];
+  readonly problems: readonly GraphProblem[];
+}

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { Registration, singleton } from '@ambit/container';
+import { createApp } from '../support/app.js';
+import { useBrowserApp } from '../support/browser-app.js';
+import { chromiumUnwanted } from '../support/chromium.js';
+
+const TOKEN = 'a token that is long enough';
+
+describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
+  const t = useBrowserApp();
+
+  it('shows the graph of the application, a box in a box for each kind of scope', async () => {
+    await t.start();
+    await t.open();
+    const inBox = (box: string) => t.page.locator(`[data-box="${box}"] > .box-body > .services .key`).allTextContents();
+    expect((await inBox('application')).toSorted()).toEqual(['IPool', 'ISecret']);
+    expect((await inBox('application > request')).toSorted()).toEqual(['IRequestSignal', 'IUsers']);
+    expect((await inBox('application > request > transaction')).toSorted()).toEqual(['IConnection', 'IOrders']);
+    expect(await t.page.locator('.arrow').count()).toBe(3);
+    expect([t.complaints, [...t.addresses]]).toEqual([[], [t.app.url]]);
+  });
+
+  it('tells of a service that is chosen why it is the one, who needs it, and how many are alive', async () => {
+    await t.start();
+    await t.open();
+    await t.ask('/users/1');
+    await t.page.locator('.service', { hasText: 'IPool' }).click();
+    const details = t.page.locator('#details');
+    await details.getByText('singleton factory of [application]: wins').waitFor();
+    await details.getByRole('button', { name: 'IUsers' }).waitFor();
+    await details.locator('.numbers', { hasText: /alive\s*1/ }).waitFor();
+    await t.page.keyboard.press('Escape');
+    await expect(details.getByText('How to read this').waitFor()).resolves.toBeUndefined();
+  });
+
+  it('plays a request: boxes open, services light up, COMMIT flashes, boxes close', async () => {
+    await t.start();
+    await t.open();
+    const request = t.page.locator('[data-box="application > request"]');
+    const transaction = t.page.locator('[data-box="application > request > transaction"]');
+    expect(await request.getAttribute('class')).not.toContain('open');
+    await t.ask('/orders/1');
+    await transaction.and(t.page.locator('.open')).waitFor();
+    await t.page.locator('.service.lit', { hasText: 'IOrders' }).waitFor();
+    await transaction.and(t.page.locator('[data-flash=good]')).waitFor();
+    await t.page.getByText('What was made for it is gone').waitFor();
+    expect(await t.page.locator('.box.open').count()).toBe(1);
+  });
+
+  it('flashes red for a ROLLBACK', async () => {
+    await t.start();
+    await t.open();
+    await t.ask('/sold-out/1');
+    await expect(t.page.locator('.box[data-flash=bad]').waitFor()).resolves.toBeUndefined();
+  });
+
+  it('asks for the token, and opens with it', async () => {
+    await t.start({ token: TOKEN });
+    await t.page.goto(`${t.app.url}/inspector`);
+    await t.page.getByLabel('Token').fill('a token that is wrong');
+    await t.page.getByRole('button', { name: 'Open' }).click();
+    await t.page.getByRole('alert').waitFor();
+    await t.page.getByLabel('Token').fill(TOKEN);
+    await t.page.keyboard.press('Enter');
+    await t.page.locator('[data-state=live]').waitFor();
+    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    expect(await t.page.evaluate('document.cookie')).toBe('');
+  });
+
+  it('survives a restart of the server, and shows what is new', async () => {
+    await t.start();
+    await t.open();
+    await t.ask('/users/1');
+    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    const { port } = t.app;
+    await t.app.close();
+    await t.page.locator('[data-state=reconnecting]').waitFor();
+    t.container = createApp().addRegistration(
+      Registration.fromFactory(() => ({}))
+        .pipe(singleton())
+        .to('INew'),
+    );
+    await t.start({}, port);
+    await t.page.locator('.service', { hasText: 'INew' }).waitFor();
+    await t.page.locator('[data-state=live]').waitFor();
+    await t.page.getByRole('tab', { name: 'Requests' }).click();
+    expect(await t.page.locator('.request').count()).toBe(0);
+    await t.ask('/users/1');
+    await t.row('/users').waitFor();
+  });
+
+  it('is used with the keyboard alone', async () => {
+    await t.start();
+    await t.open();
+    await t.page.keyboard.press('Tab');
+    await t.page.keyboard.press('ArrowRight');
+    await t.page.keyboard.press('ArrowRight');
+    await t.ask('/users/1');
+    await t.row('/users').waitFor();
+    await t.ask('/orders/1');
+    await t.row('/orders').waitFor();
+    await t.page.locator('.list').focus();
+    await t.page.keyboard.press('ArrowDown');
+    await t.page.locator('.row[data-kind=commit]').waitFor();
+    await t.page.keyboard.press('ArrowDown');
+    await t.page.locator('.details h2', { hasText: '/users/:id' }).waitFor();
+    expect(await t.page.locator('.list').getAttribute('aria-activedescendant')).toMatch(/^request-\d+$/);
+    await t.page.keyboard.press('Escape');
+    await t.page.getByText('Choose a request to see').waitFor();
+    await t.page.locator('[role=tab][aria-selected=true]').focus();
+    await t.page.keyboard.press('Home');
+    await t.page.locator('.service[tabindex="0"]').focus();
+    await t.page.keyboard.press('ArrowRight');
+    await t.page.keyboard.press('Enter');
+    await t.page.locator('#details', { hasText: 'Why this one' }).waitFor();
+  });
+
+  it('is dark where the system is, and where one wants it', async () => {
+    await t.start();
+    await t.page.emulateMedia({ colorScheme: 'dark' });
+    await t.open();
+    const background = () => t.page.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(await background()).toBe('rgb(14, 17, 22)');
+    await t.page.getByRole('button', { name: 'Switch between light and dark' }).click();
+    expect(await background()).toBe('rgb(245, 246, 248)');
+    await t.open();
+    expect(await background()).toBe('rgb(245, 246, 248)');
+  });
+
+  it('keeps still with 200 services and more requests than it can show, and says that it samples', async () => {
+    const many = Array.from({ length: 200 }, (_, i) =>
+      Registration.fromFactory(() => ({}))
+        .pipe(singleton())
+        .to(`IServiceWithARatherLongName${i}`),
+    );
+    t.container.addRegistration(...many);
+    await t.start({ samplesPerSecond: 20 });
+    await t.open('#/requests');
+    // In the list the newest come in at the top.
+    await t.page.evaluate(`globalThis.jumped = new Set();
+      new PerformanceObserver((list) => {
+        const nodes = list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node));
+        for (const node of nodes) if (node?.closest && !node.closest('.list')) jumped.add(node.outerHTML);
+      }).observe({ type: 'layout-shift' });`);
+    const until = performance.now() + 2500;
+    while (performance.now() < until)
+      await Promise.all(Array.from({ length: 50 }, async () => (await t.ask('/users/1')).text()));
+    await t.page.locator('#notice', { hasText: 'A sample: 20 of' }).waitFor();
+    expect(await t.page.locator('.request').count()).toBeLessThanOrEqual(300);
+    await t.page.getByRole('tab', { name: 'Graph' }).click();
+    expect(await t.page.locator('.service').count()).toBe(206);
+    expect(await t.page.evaluate('[...jumped]')).toEqual([]);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { chromiumUnwanted } from '../support/chromium.js';
+import { useBrowserApp } from '../support/browser-app.js';
+
+describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
+  const t = useBrowserApp();
+
+  it('lists a request, and opens it as a waterfall', async () => {
+    await t.start();
+    await t.open('#/requests');
+    await t.ask('/orders/1');
+    await t.row('/orders/:id').filter({ hasText: 'committed' }).click();
+    await t.page.locator('.row[data-kind=commit]').waitFor();
+    expect(await t.page.locator('.waterfall .row:not(.axis) .label').allTextContents()).toEqual([
+      'request arrives',
+      'request scope',
+      'transaction scope',
+      'connection',
+      'BEGIN',
+      'makeIOrders',
+      "INSERT INTO orders VALUES ($1, '…')",
+      'COMMIT',
+      'answer201',
+    ]);
+  });
+
+  it('marks a request whose client left', async () => {
+    await t.start();
+    await t.open('#/requests');
+    const client = new AbortController();
+    const left = fetch(`${t.app.url}/never/1`, { signal: client.signal }).catch(() => undefined);
+    await t.row('/never').waitFor();
+    client.abort();
+    await left;
+    await t.row('aborted').and(t.page.locator('.trouble')).click();
+    await expect(t.page.locator('.row[data-kind=aborted][data-mood=bad]').waitFor()).resolves.toBeUndefined();
+  });
+
+  it('shows a leak that was planted, and where', async () => {
+    await t.start({ limitMs: 100 });
+    await t.open('#/now');
+    await t.ask('/forgetful/1');
+    const old = t.page.locator('tr.old', { hasText: 'job' });
+    await old.locator('code', { hasText: 'browser-app.ts' }).waitFor();
+    await old.getByRole('button', { name: 'its request' }).click();
+    await t.row('leak').waitFor();
+    const leak = t.page.locator('.details .problem', { hasText: 'browser-app.ts' });
+    await expect(leak.waitFor()).resolves.toBeUndefined();
+  });
+
+  it('filters, and pauses', async () => {
+    await t.start();
+    await t.open('#/requests');
+    await Promise.all([t.ask('/users/1'), t.ask('/sold-out/1')]);
+    await t.row('/users').waitFor();
+    await t.page.getByLabel('Filter').fill('rolled');
+    await t.row('/users').waitFor({ state: 'hidden' });
+    await t.row('/sold-out').waitFor();
+    await t.page.getByLabel('Filter').fill('');
+    await t.page.getByRole('button', { name: 'Trouble only' }).click();
+    await t.row('/users').waitFor({ state: 'hidden' });
+    await t.page.getByRole('button', { name: 'Trouble only' }).click();
+    const pause = t.page.getByRole('button', { name: 'Pause' });
+    await pause.click();
+    await t.ask('/orders/1');
+    await t.page.getByText('1 new').waitFor();
+    expect(await t.row('/orders').count()).toBe(0);
+    await pause.click();
+    await t.row('/orders').waitFor();
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+import { Drawing } from '../src/graph-view.js';
+import { SCOPES } from './support/app.js';
+
+const make = (...needs: string[]) => Registration.fromFactory(() => ({}), needs as never[]);
+
+describe('the drawing', () => {
+  it('has the problems of verify() where they are', () => {
+    const app = new Container({ tags: ['application'] }).addRegistration(
+      make('IMissing').pipe(singleton()).to('ICache'),
+      make('IUsers').pipe(singleton()).to('IClock'),
+      make()
+        .pipe(singleton(), scope(hasTag('request')))
+        .to('IUsers'),
+    );
+    const { nodes, edges, problems } = new Drawing(app, [SCOPES]).view();
+    const keyOf = (id: string) => nodes.find((node) => node.id === id)?.key;
+    expect(problems.map(({ code, nodes: about }) => [code, ...new Set(about.map(keyOf))])).toEqual([
+      ['AMBIT_NOT_REGISTERED', 'IMissing', 'ICache'],
+      ['AMBIT_SHORTER_LIFE', 'IUsers', 'IClock'],
+    ]);
+    expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [keyOf(from), keyOf(to)])).toEqual([
+      ['ICache', 'IMissing'],
+      ['IClock', 'IUsers'],
+    ]);
+  });
+
+  it('has the declared scopes as boxes within boxes, empty ones included', () => {
+    const app = new Container({ tags: ['application'] });
+    const scopes = [{ tags: ['request'], scopes: [{ tags: ['transaction'] }] }, { tags: ['job', 'nightly'] }];
+    expect(new Drawing(app, scopes).view().boxes).toEqual([
+      { id: 'application', tags: 'application' },
+      { id: 'application > request', tags: 'request', parent: 'application' },
+      { id: 'application > request > transaction', tags: 'transaction', parent: 'application > request' },
+      { id: 'application > job, nightly', tags: 'job, nightly', parent: 'application' },
+    ]);
+  });
+
+  it('is that of the moment', () => {
+    const app = new Container({ tags: ['application'] });
+    const drawing = new Drawing(app, []);
+    expect(drawing.view().nodes).toEqual([]);
+    app.addRegistration(make().to('ILate'));
+    expect(drawing.view().nodes.map(({ key }) => key)).toEqual(['ILate']);
+  });
+});

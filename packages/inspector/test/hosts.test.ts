@@ -1,0 +1,189 @@
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Container } from '@ambit/container';
+import { createApp, placeOrder, SCOPES } from './support/app.js';
+import { hosts, type Routes, type RunningApp } from './support/hosts.js';
+import { Page } from './support/page.js';
+import type { GraphView } from '../src/wire.js';
+
+const OPENED = 'ambit:scope:opened';
+
+describe.each(hosts)('the inspector on $name', (host) => {
+  let container: Container;
+  let app: RunningApp;
+  let page: Page | undefined;
+  const routes: Routes = {
+    '/users': (scope) => (scope.resolve('IUsers') ? 200 : 500),
+    '/orders': async (scope) => {
+      await placeOrder(scope, 'committed');
+      return 201;
+    },
+    '/never': () => undefined,
+    '/failing': () => {
+      throw new Error('no');
+    },
+    '/forgetful': () => {
+      container.createScope({ tags: ['job'] });
+      return 200;
+    },
+  };
+  const start = async (options: object = {}): Promise<void> => {
+    app = await host.start({ container, scopes: SCOPES, ...options }, routes);
+  };
+  const open = async (): Promise<Page> => (page = await Page.open(app.url));
+
+  beforeEach(() => {
+    container = createApp();
+  });
+  afterEach(async () => {
+    page?.leave();
+    await app.close();
+  });
+
+  it('serves its page, under rules that let nothing in from elsewhere', async () => {
+    await start();
+    const response = await fetch(`${app.url}/inspector`);
+    expect(response.url).toBe(`${app.url}/inspector/`);
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'self'");
+    expect(await response.text()).not.toMatch(/https?:|<script>|style=|onclick/);
+    const script = await fetch(`${app.url}/inspector/assets/main.js`);
+    expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
+  });
+
+  it('serves no file but those of the page', async () => {
+    await start();
+    const names = ['..%2fpackage.json', '%2e%2e/package.json', 'none.js', 'main.ts', ''];
+    const answers = await Promise.all(names.map((name) => fetch(`${app.url}/inspector/assets/${name}`)));
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 404));
+  });
+
+  it('leaves all other requests alone', async () => {
+    await start();
+    const statuses = await Promise.all(
+      ['/users/1', '/inspectors', '/nothing'].map(async (path) => (await fetch(app.url + path)).status),
+    );
+    expect(statuses).toEqual([200, 404, 404]);
+  });
+
+  it('shows the graph of the application, grouped by the scope that owns', async () => {
+    await start();
+    const response = await fetch(`${app.url}/inspector/graph`);
+    const { nodes, edges, problems } = (await response.json()) as GraphView;
+    expect(nodes.map(({ box, key }) => `${box}: ${key}`)).toEqual([
+      'application: ISecret',
+      'application: IPool',
+      'application > request: IRequestSignal',
+      'application > request: IUsers',
+      'application > request > transaction: IConnection',
+      'application > request > transaction: IOrders',
+    ]);
+    const keyOf = (id: string) => nodes.find((node) => node.id === id)?.key;
+    expect(edges.map(({ from, to }) => [keyOf(from), keyOf(to)])).toContainEqual(['IUsers', 'IPool']);
+    expect(problems).toEqual([]);
+  });
+
+  it('explains a service from a scope like the one that owns it, and shows no value', async () => {
+    await start();
+    const { nodes } = (await (await fetch(`${app.url}/inspector/graph`)).json()) as GraphView;
+    const { id } = nodes.find(({ key }) => key === 'IUsers')!;
+    const answer = await (await fetch(`${app.url}/inspector/explain?node=${id}`)).text();
+    expect(answer).toContain('singleton factory of [application] > [request]: wins');
+    expect((await fetch(`${app.url}/inspector/explain?node=n99`)).status).toBe(404);
+  });
+
+  it('tells of a request, step by step, from its arrival to the end of its scope', async () => {
+    await start();
+    const watching = await open();
+    await fetch(`${app.url}/orders/7?secret=1`);
+    const { id, ...seen } = await watching.request(({ open: scopes, state }) => state === 'answered' && scopes === 0);
+    expect(seen).toMatchObject({ method: 'GET', route: '/orders/:id', status: 201, outcome: 'committed', leaks: 0 });
+    const { steps, lanes } = await watching.details(id);
+    expect(lanes.map(({ box }) => box)).toEqual(['application > request', 'application > request > transaction']);
+    expect(steps.map(({ kind, key, sql }) => [kind, key ?? sql].filter(Boolean).join(' '))).toEqual([
+      'arrived',
+      'scope opened',
+      'scope opened',
+      'connection',
+      'begin',
+      'created IOrders',
+      "statement INSERT INTO orders VALUES ($1, '…')",
+      'commit',
+      'scope ended',
+      // Which of the two is told first is up to the host.
+      ...(host.name === 'Express' ? ['answered', 'scope ended'] : ['scope ended', 'answered']),
+    ]);
+  });
+
+  it('tells the route of a request that failed', async () => {
+    await start();
+    const watching = await open();
+    await fetch(`${app.url}/failing/1`);
+    expect(await watching.request(({ status }) => status === 500)).toMatchObject({ route: '/failing/:id' });
+  });
+
+  it('tells of a client that left', async () => {
+    await start();
+    const watching = await open();
+    const client = new AbortController();
+    const left = fetch(`${app.url}/never/1`, { signal: client.signal }).catch(() => undefined);
+    await watching.request(({ state }) => state === 'open');
+    client.abort();
+    await left;
+    expect(await watching.request(({ state }) => state === 'aborted')).not.toHaveProperty('status');
+  });
+
+  it('tells of a scope that outlived its request, and where it was opened', async () => {
+    await start({ limitMs: 20 });
+    const watching = await open();
+    await fetch(`${app.url}/forgetful/1`);
+    const { id } = await watching.request(({ leaks }) => leaks === 1);
+    const { lanes } = await watching.details(id);
+    expect(lanes.find(({ box }) => box === 'application > job')?.where?.[0]).toContain('hosts.test.ts');
+    await watching.until(() => watching.latest.now.scopes.some(({ old, box }) => old && box === 'application > job'));
+  });
+
+  it('opens no request scope to be looked at', async () => {
+    await start();
+    const opened = vi.fn<() => void>();
+    subscribe(OPENED, opened);
+    const watching = await open();
+    await fetch(`${app.url}/inspector/`);
+    await fetch(`${app.url}/inspector/graph`);
+    expect(opened).not.toHaveBeenCalled();
+    expect(watching.requests.size).toBe(0);
+    unsubscribe(OPENED, opened);
+  });
+
+  it('listens to nothing until a page is open', async () => {
+    await start();
+    await fetch(`${app.url}/inspector/`);
+    await fetch(`${app.url}/inspector/graph`);
+    // The inspector of the test before notices within a moment that its server is closed.
+    await vi.waitFor(() => expect(channel(OPENED).hasSubscribers).toBe(false));
+    await open();
+    expect(channel(OPENED).hasSubscribers).toBe(true);
+  });
+
+  it('holds up no server that closes', async () => {
+    await start();
+    const watching = await open();
+    const since = performance.now();
+    await app.close();
+    expect(performance.now() - since).toBeLessThan(2000);
+    await watching.until(() => true);
+  });
+
+  it('is not there where it is not enabled, as in production', async () => {
+    vi.stubEnv('NODE_ENV', 'production');
+    await start();
+    vi.unstubAllEnvs();
+    expect((await fetch(`${app.url}/inspector/`)).status).toBe(404);
+  });
+
+  it('may be enabled in production', async () => {
+    vi.stubEnv('NODE_ENV', 'production');
+    await start({ enabled: true, path: '/behind/the-scenes' });
+    vi.unstubAllEnvs();
+    expect((await fetch(`${app.url}/behind/the-scenes/`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { Inspector, InspectorError, type InspectorOptions } from '../src/index.js';
+import { createApp } from './support/app.js';
+
+const container = createApp();
+
+describe('the options', () => {
+  it.each<[string, Partial<Record<keyof InspectorOptions, unknown>>]>([
+    ['inspector({ container }) needs the application container', { container: {} }],
+    ["path must be like '/inspector'", { path: 'inspector/' }],
+    ["path must be like '/inspector'", { path: '/' }],
+    ['token must have at least 16 characters', { token: 'short' }],
+    ['limitMs must be a number above 0', { limitMs: 0 }],
+    ['samplesPerSecond must be a number above 0', { samplesPerSecond: Number.NaN }],
+    ['keep must be a number above 0', { keep: -1 }],
+  ])('are refused with the reason: %s', (reason, options) => {
+    const make = (): unknown => new Inspector({ container, ...options } as InspectorOptions);
+    expect(make).toThrow(InspectorError);
+    expect(make).toThrow(`AMBIT_INSPECTOR_OPTION: ${reason}`);
+  });
+});

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openScopes } from '@ambit/container/tools';
+import type { Container } from '@ambit/container';
+import { listen } from '../src/channels.js';
+import { Recorder } from '../src/recorder.js';
+import type { RequestRecord } from '../src/request-record.js';
+import { createApp, openRequest, placeOrder } from './support/app.js';
+
+const arrival = { method: 'GET', route: () => '/users', lost: () => false };
+
+describe('the recorder', () => {
+  let now: number;
+  let current: RequestRecord | undefined;
+  let app: Container;
+  let recorder: Recorder;
+  let stop: () => void;
+
+  const begin = (options: { keep?: number; samplesPerSecond?: number } = {}): void => {
+    recorder = new Recorder(app, openScopes(app), {
+      limitMs: 1000,
+      samplesPerSecond: 50,
+      keep: 300,
+      now: () => now,
+      current: () => current,
+      ...options,
+    });
+    stop = listen(recorder);
+  };
+  const request = (): Container => {
+    current = recorder.arrive(arrival);
+    return openRequest(app);
+  };
+  const kind = (box: string) => recorder.all().now.kinds.find((one) => one.box === box);
+
+  beforeEach(() => {
+    now = 0;
+    current = undefined;
+    app = createApp();
+  });
+  afterEach(() => stop());
+
+  it('counts the open scopes by kind, those included that were open before', async () => {
+    const early = openRequest(app);
+    begin();
+    const late = openRequest(app);
+    expect(kind('application > request')?.open).toBe(2);
+    await Promise.all([early.dispose(), late.dispose()]);
+    expect(kind('application > request')?.open).toBe(0);
+  });
+
+  it('counts what opens and ends in a second', async () => {
+    begin();
+    now = 5000;
+    for (let i = 0; i < 3; i++) await openRequest(app).dispose();
+    now = 6000;
+    expect(kind('application > request')).toMatchObject({ openedPerSecond: 3, endedPerSecond: 3 });
+    now = 8000;
+    expect(kind('application > request')).toMatchObject({ openedPerSecond: 0, endedPerSecond: 0 });
+  });
+
+  it('marks a scope that passes the limit, and says where it was opened', () => {
+    begin();
+    openRequest(app);
+    now = 999;
+    expect(recorder.tick().now.scopes).toMatchObject([{ old: false, age: 999 }]);
+    now = 1000;
+    expect(recorder.tick().now.scopes).toMatchObject([{ old: true, where: { 0: expect.stringContaining('app.ts') } }]);
+  });
+
+  it('calls it a leak when the request was over, and not before', () => {
+    begin();
+    request();
+    now = 5000;
+    expect(recorder.tick().requests).toMatchObject([{ leaks: 0 }]);
+    recorder.answered(current!, 200);
+    now = 5001;
+    recorder.tick();
+    expect(recorder.all().requests).toMatchObject([{ leaks: 1, open: 1 }]);
+  });
+
+  it('counts instances while their scope lives, and how long making them took', async () => {
+    begin();
+    const scope = openRequest(app);
+    scope.resolve('IUsers');
+    const stats = () => recorder.all().services.find(({ key }) => key === 'IUsers');
+    expect(stats()).toMatchObject({ box: 'application > request', created: 1, alive: 1 });
+    await scope.dispose();
+    expect(stats()).toMatchObject({ created: 1, alive: 0, averageMs: expect.any(Number) });
+  });
+
+  it('counts transactions by outcome', async () => {
+    begin();
+    await placeOrder(request(), 'committed');
+    await placeOrder(request(), 'rolled back');
+    expect(recorder.all().now.transactions).toEqual({
+      open: 0,
+      committed: 1,
+      'rolled back': 1,
+      refused: 0,
+      unknown: 0,
+    });
+    expect(recorder.all().requests.map(({ outcome }) => outcome)).toEqual(['committed', 'rolled back']);
+  });
+
+  it('tells the name and the code of an error, and not what it says', async () => {
+    begin();
+    await placeOrder(request(), 'rolled back');
+    const text = JSON.stringify(recorder.details(current!.id));
+    expect(text).toContain('TypeError E_SOLD_OUT');
+    expect(text).not.toMatch(/4711|secret/);
+  });
+
+  it('tells of an application that makes its own on behalf of a request', () => {
+    begin();
+    request().resolve('IUsers');
+    const steps = recorder.details(current!.id)!.steps.filter(({ kind: step }) => step === 'created');
+    expect(steps).toMatchObject([{ key: 'IPool' }, { key: 'IUsers', lane: 0 }]);
+    expect(steps[0]).not.toHaveProperty('lane');
+  });
+
+  it('hears nothing of other applications in the process', () => {
+    begin();
+    const other = createApp();
+    openRequest(other).resolve('IUsers');
+    expect(recorder.all()).toMatchObject({ services: [], now: { scopes: [] } });
+  });
+
+  it('records so many requests per second, and counts all', () => {
+    begin({ samplesPerSecond: 2 });
+    const records = Array.from({ length: 5 }, () => recorder.arrive(arrival));
+    expect(records.filter(Boolean)).toHaveLength(2);
+    now = 1000;
+    expect(recorder.tick().now).toMatchObject({ requestsPerSecond: 5, recordedPerSecond: 2 });
+    expect(recorder.arrive(arrival)).toBeDefined();
+  });
+
+  it('keeps the newest requests', () => {
+    begin({ keep: 3 });
+    const ids = Array.from({ length: 10 }, () => recorder.arrive(arrival)!.id);
+    expect(recorder.all().requests.map(({ id }) => id)).toEqual(ids.slice(-3));
+    expect(recorder.details(ids[0]!)).toBeUndefined();
+  });
+
+  it('keeps a bounded number of steps', () => {
+    begin();
+    const record = recorder.arrive(arrival)!;
+    for (let i = 0; i < 10_000; i++) record.step('statement', now);
+    expect(record.details()).toMatchObject({ steps: { length: 500 }, dropped: 9501 });
+  });
+
+  it('keeps a bounded number of kinds, keys and open scopes, and still counts', () => {
+    begin();
+    for (let i = 0; i < 6000; i++) recorder.scopeOpened(app.createScope({ tags: [`tenant ${i}`] }));
+    const { kinds, scopes } = recorder.all().now;
+    expect(kinds.length).toBeLessThan(110);
+    expect(scopes.length).toBeLessThan(100);
+    expect(kinds.reduce((sum, { open }) => sum + open, 0)).toBe(12_001);
+    for (let i = 0; i < 3000; i++) recorder.instanceCreated(app, `key ${i}`, 1);
+    expect(recorder.all().services).toHaveLength(2000);
+  });
+
+  it('tells only what changed', () => {
+    begin();
+    recorder.arrive(arrival);
+    expect(recorder.tick().requests).toHaveLength(1);
+    expect(recorder.tick().requests).toHaveLength(0);
+  });
+
+  it('ends a request whose connection died without its hearing of it', () => {
+    begin();
+    let lost = false;
+    recorder.arrive({ ...arrival, lost: () => lost });
+    expect(recorder.tick().requests).toMatchObject([{ state: 'open' }]);
+    lost = true;
+    expect(recorder.tick().requests).toMatchObject([{ state: 'aborted' }]);
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { withoutValues } from '../src/sql-text.js';
+
+describe('the text of a statement, without values', () => {
+  it.each([
+    ["SELECT * FROM users WHERE name = 'Ada' AND id = $1", "SELECT * FROM users WHERE name = '…' AND id = $1"],
+    ["WHERE a = 'it''s' AND b = 'two'", "WHERE a = '…' AND b = '…'"],
+    [String.raw`WHERE a = E'it\'s secret' OR b`, "WHERE a = '…' OR b"],
+    ["WHERE a = X'00FF' OR a = N'x' OR a = U&'x'", "WHERE a = '…' OR a = '…' OR a = '…'"],
+    ['VALUES (42, -1.5, 1e9, .5, 0xFF)', 'VALUES (0, -0, 0, 0, 0)'],
+    ['SELECT column1, "a 1" FROM t2', 'SELECT column1, "a 1" FROM t2'],
+    ['WHERE a = $1 AND b = ?2 AND c = :name', 'WHERE a = $1 AND b = ?2 AND c = :name'],
+    ["SELECT $$secret$$, $x$it's secret$x$ FROM t", "SELECT '…', '…' FROM t"],
+    ['SELECT 1 -- trace 4711\n FROM t /* user 42 */', 'SELECT 0 FROM t'],
+    ["SELECT 'never closed", "SELECT '…'"],
+    ['SELECT /* never closed', 'SELECT'],
+    ['SELECT $$never closed', "SELECT '…'"],
+    ['  SELECT\n    a,\n    b  ', 'SELECT a, b'],
+    ['SAVEPOINT ambit_1', 'SAVEPOINT ambit_1'],
+  ])('%s', (sql, shown) => {
+    expect(withoutValues(sql)).toBe(shown);
+  });
+
+  it('is not longer than one can read', () => {
+    expect(withoutValues(`SELECT ${'a, '.repeat(5000)} b`)).toHaveLength(2001);
+  });
+
+  it('takes no time for text made to take long', () => {
+    const since = performance.now();
+    for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\"]) withoutValues(text.repeat(50_000));
+    expect(performance.now() - since).toBeLessThan(200);
+  });
+});

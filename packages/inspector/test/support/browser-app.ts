@@ -1,0 +1,82 @@
+import type { Container } from '@ambit/container';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import type { InspectorOptions } from '../../src/index.js';
+import { createApp, placeOrder, SCOPES } from './app.js';
+import { launchChromium } from './chromium.js';
+import { hosts, type Routes, type RunningApp } from './hosts.js';
+
+const [host] = hosts;
+
+/** An application for each test, and Chromium to look at it. */
+export class BrowserApp {
+  container!: Container;
+  app!: RunningApp;
+  page!: Page;
+  context!: BrowserContext;
+  /** What the console had to say. */
+  complaints: string[] = [];
+  /** Whom the page talked to. */
+  addresses = new Set<string>();
+
+  readonly #routes: Routes = {
+    '/users': (scope) => (scope.resolve('IUsers') ? 200 : 500),
+    '/orders': async (scope) => {
+      await placeOrder(scope, 'committed');
+      return 201;
+    },
+    '/sold-out': async (scope) => {
+      await placeOrder(scope, 'rolled back');
+      return 409;
+    },
+    '/never': () => undefined,
+    '/forgetful': () => {
+      this.container.createScope({ tags: ['job'] });
+      return 200;
+    },
+  };
+
+  async begin(browser: Browser): Promise<void> {
+    this.container = createApp();
+    this.complaints = [];
+    this.addresses = new Set();
+    this.context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
+    this.page = await this.context.newPage();
+    this.page.setDefaultTimeout(10_000);
+    this.page.on('pageerror', (error) => this.complaints.push(String(error)));
+    this.page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
+    this.page.on('request', (request) => this.addresses.add(new URL(request.url()).origin));
+  }
+
+  async start(options: Partial<InspectorOptions> = {}, port = 0): Promise<void> {
+    this.app = await host!.start({ container: this.container, scopes: SCOPES, ...options }, this.#routes, port);
+  }
+
+  async open(view = ''): Promise<void> {
+    await this.page.goto(`${this.app.url}/inspector/${view}`);
+    await this.page.locator('[data-state=live]').waitFor();
+  }
+
+  ask(path: string): Promise<Response> {
+    return fetch(this.app.url + path);
+  }
+
+  row(text: string): Locator {
+    return this.page.locator('.request', { hasText: text }).first();
+  }
+}
+
+export function useBrowserApp(): BrowserApp {
+  const used = new BrowserApp();
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+  beforeEach(() => used.begin(browser));
+  afterEach(async () => {
+    await used.context.close();
+    await used.app.close();
+  });
+  return used;
+}

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Container } from '@ambit/container';
+import { containerMiddleware, drain } from '@ambit/express';
+import { containerPlugin } from '@ambit/fastify';
+import express from 'express';
+import { fastify } from 'fastify';
+import { inspector as forExpress } from '../../src/express.js';
+import { inspector as forFastify } from '../../src/fastify.js';
+import type { InspectorOptions } from '../../src/index.js';
+
+/** Gives the status to answer with, or nothing: then the client waits in vain. */
+type Handler = (scope: Container) => Promise<number | undefined> | number | undefined;
+export type Routes = Readonly<Record<string, Handler>>;
+
+export interface RunningApp {
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface Host {
+  readonly name: 'Express' | 'Fastify';
+  start(options: InspectorOptions, routes: Routes, port?: number): Promise<RunningApp>;
+}
+
+const running = (address: AddressInfo | string | null, close: () => Promise<void>): RunningApp => {
+  const { port } = address as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, port, close };
+};
+
+const expressHost: Host = {
+  name: 'Express',
+  start: async (options, routes, port = 0) => {
+    const app = express();
+    app.use(forExpress(options), containerMiddleware(options.container));
+    for (const [path, handle] of Object.entries(routes)) {
+      const router = express.Router();
+      router.get('/:id', async (req, res) => {
+        const status = await handle(req.container as Container);
+        if (status !== undefined) res.sendStatus(status);
+      });
+      app.use(path, router);
+    }
+    app.use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.sendStatus(500));
+    const server = app.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return running(server.address(), async () => {
+      await drain(server);
+      await options.container.dispose();
+    });
+  },
+};
+
+const fastifyHost: Host = {
+  name: 'Fastify',
+  start: async (options, routes, port = 0) => {
+    const app = fastify();
+    await app.register(forFastify, options);
+    await app.register(containerPlugin, { container: options.container });
+    for (const [path, handle] of Object.entries(routes)) {
+      app.get(`${path}/:id`, async (request, reply) => {
+        const status = await handle(request.container as Container);
+        if (status === undefined) return reply.hijack();
+        return reply.code(status).send(String(status));
+      });
+    }
+    await app.listen({ port, host: '127.0.0.1' });
+    return running(app.server.address(), () => app.close());
+  },
+};
+
+export const hosts: readonly Host[] = [expressHost, fastifyHost];

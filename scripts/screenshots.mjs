@@ -1,0 +1,120 @@
+// Makes docs/inspector-*.png: the service with the inspector in front of it, some traffic, and what Chromium shows of it.
+//   npm run build && node scripts/screenshots.mjs
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { createServer, get } from 'node:http';
+import { containerMiddleware } from '@ambit/express';
+import { inspector } from '@ambit/inspector/express';
+import { createAppContainer, createHost, createLogger, readConfig } from '@ambit/service';
+import express from 'express';
+import { chromium } from 'playwright-core';
+
+const FLAGS =
+  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
+const VIEW = { width: 1360, height: 800 };
+const LARGEST = 200_000;
+const SCOPES = {
+  tags: ['request'],
+  registers: ['IRequestSignal'],
+  scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
+};
+
+const container = createAppContainer(readConfig({ DATA_DIR: ':memory:', LOG_LEVEL: 'silent' }));
+await container.start();
+await container.resolve('IDatabasePool').query("INSERT INTO stock (product_id, level) VALUES ('sold-out', 0)");
+
+const { server: service } = await createHost('express', container, { logger: createLogger('silent') });
+const app = express();
+app.use(inspector({ container, scopes: SCOPES, limitMs: 500 }));
+// What the service does not do: a client that does not wait, and a scope that is forgotten.
+app.get('/api/reports/:id', containerMiddleware(container), (req, res) => {
+  req.container.resolve('IUserRepository');
+  if (req.params['id'] === 'slow') return;
+  req.container.resolve('IAuditLogger');
+  container.createScope({ tags: ['report'] });
+  res.json({ ready: true });
+});
+app.use((req, res) => service.emit('request', req, res));
+const server = createServer(app).listen(0, '127.0.0.1');
+await once(server, 'listening');
+const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+const url = `http://127.0.0.1:${port}`;
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS.split(' ') });
+try {
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    const page = await browser.newPage({ viewport: VIEW, colorScheme });
+    await page.goto(`${url}/inspector/`);
+    await page.locator('[data-state=live]').waitFor();
+    await traffic();
+    await graph(page, `docs/inspector-graph-${colorScheme}.png`);
+    await requests(page, `docs/inspector-requests-${colorScheme}.png`);
+    await page.getByRole('tab', { name: 'Now' }).click();
+    await page.getByText('older than').first().waitFor();
+    await shoot(page, `docs/inspector-now-${colorScheme}.png`);
+    await page.close();
+  }
+} finally {
+  await browser.close();
+  server.closeAllConnections();
+  server.close();
+  await container.dispose();
+}
+
+/** @param {import('playwright-core').Page} page @param {string} file */
+async function graph(page, file) {
+  // At the moment when the three boxes are open.
+  const order = page.locator('.story', { hasText: 'POST /api/orders' });
+  const placing = order.filter({ hasText: /COMMIT/ });
+  void post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
+  await placing.waitFor();
+  // Until the colours have changed.
+  await page.waitForTimeout(250);
+  await shoot(page, file);
+}
+
+/** @param {import('playwright-core').Page} page @param {string} file */
+async function requests(page, file) {
+  await page.getByRole('tab', { name: 'Requests' }).click();
+  await page.locator('.request', { hasText: 'leak' }).first().waitFor();
+  await page.locator('.request', { hasText: '/api/orders' }).filter({ hasText: 'committed' }).first().click();
+  await page.locator('.row[data-kind=commit]').waitFor();
+  await shoot(page, file);
+}
+
+/** @param {import('playwright-core').Page} page @param {string} file */
+async function shoot(page, file) {
+  await page.screenshot({ path: file });
+  const { size } = statSync(file);
+  if (size > LARGEST) throw new Error(`${file} has ${size} bytes, more than ${LARGEST}`);
+  console.log(file, size);
+}
+
+/** A little of everything. */
+async function traffic() {
+  await fetch(`${url}/api/reports/42`);
+  for (const name of ['Ada', 'Grace', 'Katherine']) {
+    const answer = await post('/api/users', { name, email: `${name.toLowerCase()}@example.org` });
+    const user = /** @type {{ id: string }} */ (await answer.json());
+    await fetch(`${url}/api/users/${user.id}`);
+    await post('/api/orders', { items: [{ productId: 'apple', quantity: 1 }] });
+    await fetch(`${url}/api/users`);
+  }
+  await fetch(`${url}/api/users/nobody`);
+  await post('/api/orders', { items: [{ productId: 'sold-out', quantity: 1 }] });
+  await post('/api/orders', { items: [] });
+  const impatient = get(`${url}/api/reports/slow`);
+  impatient.on('error', () => undefined);
+  setTimeout(() => impatient.destroy(), 80);
+  await new Promise((resolve) => impatient.on('close', resolve));
+  await fetch(`${url}/api/users?limit=2`);
+}
+
+/** @param {string} path @param {object} body */
+function post(path, body) {
+  return fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
