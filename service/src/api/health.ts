@@ -1,0 +1,38 @@
+import { Type } from 'typebox';
+import { type Endpoint, problem } from './endpoint.js';
+
+const Live = Type.Object({ status: Type.Literal('live') });
+const Ready = Type.Object({ status: Type.Literal('ready') });
+
+const isLive: Endpoint = {
+  method: 'GET',
+  path: '/health/live',
+  operationId: 'isLive',
+  tag: 'Health',
+  summary: 'Does the process answer?',
+  description: 'For what would restart it otherwise.',
+  parameters: [],
+  answers: {
+    200: { description: 'It does.', headers: [], schema: Live, examples: { live: { status: 'live' } } },
+  },
+};
+
+const isReady: Endpoint = {
+  method: 'GET',
+  path: '/health/ready',
+  operationId: 'isReady',
+  tag: 'Health',
+  summary: 'Should requests be sent here?',
+  description: 'For a balancer. Asks the database, too.',
+  parameters: [],
+  answers: {
+    200: { description: 'Yes.', headers: [], schema: Ready, examples: { ready: { status: 'ready' } } },
+    503: problem('Not now.', {
+      starting: 'Not ready: starting',
+      draining: 'Not ready: draining',
+      withoutDatabase: 'Not ready: without database',
+    }),
+  },
+};
+
+export const healthEndpoints: readonly Endpoint[] = [isLive, isReady];

@@ -1,0 +1,50 @@
+import { NewOrder, Order } from '../orders/order.js';
+import { type Endpoint, problem } from './endpoint.js';
+import { BAD_KEY, FAILURES_OF_WORK, KEY_IN_USE, KEY_USED, REFUSALS_OF_BODY } from './problems.js';
+
+const fruit = {
+  items: [
+    { productId: 'apple', quantity: 3 },
+    { productId: 'pear', quantity: 1 },
+  ],
+};
+const oneApple = { items: [{ productId: 'apple', quantity: 1 }] };
+const placed = { id: '019a9f40-1e55-7c0e-8a43-97d1c2b3e4f5', createdAt: '2026-01-31T12:00:00.000Z' };
+
+const createOrder: Endpoint = {
+  method: 'POST',
+  path: '/api/orders',
+  operationId: 'createOrder',
+  tag: 'Orders',
+  summary: 'Place an order',
+  description:
+    'Stores the order and takes its items from stock, in one transaction: all of it happens, or nothing. ' +
+    'A product without a stock level can be ordered freely.',
+  parameters: ['idempotencyKey'],
+  request: { schema: NewOrder, examples: { fruit, oneApple } },
+  answers: {
+    201: {
+      description: 'The order, with its items in the order given.',
+      headers: ['idempotency-replayed'],
+      schema: Order,
+      examples: { fruit: { ...placed, ...fruit }, oneApple: { ...placed, ...oneApple } },
+    },
+    400: problem('The body, or the key, is not what it must be.', {
+      absent: 'A JSON body is required',
+      notJson: 'The body is not valid JSON',
+      noItems: 'body.items must not have fewer than 1 items',
+      badQuantity: 'body.items[0].quantity must be >= 1',
+      badKey: BAD_KEY,
+    }),
+    409: problem(
+      'There is not enough in stock, and nothing was taken. Or the same is being done right now.',
+      { notEnough: 'Not enough stock of "apple": 3 wanted, 2 left', keyInUse: KEY_IN_USE },
+      ['retry-after'],
+    ),
+    422: KEY_USED,
+    ...REFUSALS_OF_BODY,
+    ...FAILURES_OF_WORK,
+  },
+};
+
+export const orderEndpoints: readonly Endpoint[] = [createOrder];

@@ -1,0 +1,81 @@
+import { Type } from 'typebox';
+import { NewUser, User } from '../users/user.js';
+import { type Endpoint, problem } from './endpoint.js';
+import { BAD_KEY, FAILURES, FAILURES_OF_WORK, KEY_IN_USE, KEY_USED, REFUSALS_OF_BODY } from './problems.js';
+
+const ada = { name: 'Ada Lovelace', email: 'ada@example.org' };
+const grace = { name: 'Grace Hopper', email: 'grace@example.org' };
+const storedAda = { id: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11', ...ada };
+const storedGrace = { id: '019a9f3e-8d07-7a34-b2de-5b8c6a1e9f02', ...grace };
+
+const listUsers: Endpoint = {
+  method: 'GET',
+  path: '/api/users',
+  operationId: 'listUsers',
+  tag: 'Users',
+  summary: 'List users',
+  description: 'All users, the oldest first.',
+  parameters: ['limit', 'after'],
+  answers: {
+    200: {
+      description: 'The users.',
+      headers: [],
+      schema: Type.Array(User),
+      examples: { nobody: [], two: [storedAda, storedGrace] },
+    },
+    400: problem('A parameter makes no sense.', {
+      badLimit: 'query.limit must be a whole number from 1 to 1000, given once',
+      badAfter: 'query.after must be the id of a user, given once',
+    }),
+    ...FAILURES,
+  },
+};
+
+const getUser: Endpoint = {
+  method: 'GET',
+  path: '/api/users/{id}',
+  operationId: 'getUser',
+  tag: 'Users',
+  summary: 'Get a user',
+  description: 'One user, by id.',
+  parameters: ['id'],
+  answers: {
+    200: { description: 'The user.', headers: [], schema: User, examples: { ada: storedAda } },
+    400: problem('The path cannot be decoded.', { malformed: 'The request is malformed' }),
+    404: problem('Nobody has this id.', { nobody: 'User not found' }),
+    ...FAILURES,
+  },
+};
+
+const createUser: Endpoint = {
+  method: 'POST',
+  path: '/api/users',
+  operationId: 'createUser',
+  tag: 'Users',
+  summary: 'Create a user',
+  description: 'Properties beyond `name` and `email` are ignored. Several users may have one name or one address.',
+  parameters: ['idempotencyKey'],
+  request: { schema: NewUser, examples: { ada, grace } },
+  answers: {
+    201: {
+      description: 'The created user.',
+      headers: ['idempotency-replayed'],
+      schema: User,
+      examples: { ada: storedAda, grace: storedGrace },
+    },
+    400: problem('The body, or the key, is not what it must be.', {
+      absent: 'A JSON body is required',
+      notJson: 'The body is not valid JSON',
+      emptyName: 'body.name must not have fewer than 1 characters',
+      noEmail: 'body must have required properties email',
+      badEmail: 'body.email must be an email address',
+      badKey: BAD_KEY,
+    }),
+    409: problem('The same is being done right now.', { keyInUse: KEY_IN_USE }, ['retry-after']),
+    422: KEY_USED,
+    ...REFUSALS_OF_BODY,
+    ...FAILURES_OF_WORK,
+  },
+};
+
+export const userEndpoints: readonly Endpoint[] = [listUsers, createUser, getUser];

@@ -1,0 +1,41 @@
+export const HOST_VARIANTS = ['fastify', 'express'] as const;
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+export type DatabaseConfig =
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolSize: number; readonly prepare: boolean }
+  /** `folder` is `:memory:` for a database that ends with the process. */
+  | { readonly kind: 'sqlite'; readonly folder: string };
+
+export interface Config {
+  readonly hostVariant: (typeof HOST_VARIANTS)[number];
+  readonly host: string;
+  readonly port: number;
+  readonly database: DatabaseConfig;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** How long to wait at start for a database that does not answer yet. */
+  readonly startTimeoutMs: number;
+  readonly shutdownTimeoutMs: number;
+  /** `/metrics`, in Prometheus' format. */
+  readonly metrics: boolean;
+  /** Spans for the OpenTelemetry SDK that the process was started with. */
+  readonly traces: boolean;
+  /** The inspector at `/inspector`, for this machine, or for whoever knows the token. */
+  readonly inspector: { readonly token: string | undefined } | undefined;
+}
+
+/** Registered as `IConfigService`: `config.get('port')` is a number. */
+export interface IConfigService {
+  get<K extends keyof Config>(name: K): Config[K];
+}
+
+export class ConfigService implements IConfigService {
+  readonly #config: Config;
+
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  get<K extends keyof Config>(name: K): Config[K] {
+    return this.#config[name];
+  }
+}

@@ -1,0 +1,76 @@
+import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS } from './config.js';
+
+/** Everything that is wrong with the environment, in one message. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  /** EX_CONFIG of sysexits.h. */
+  readonly exitCode = 78;
+
+  constructor(readonly problems: readonly string[]) {
+    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws a ConfigError that lists all problems. An empty value means the default, as an absent one does. */
+export function readConfig(env: Environment): Config {
+  const problems: string[] = [];
+
+  const read = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, wanted: string): T => {
+    const text = env[name]?.trim();
+    if (text === undefined || text === '') return fallback;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} must be ${wanted}, not ${JSON.stringify(text)}`);
+    return value ?? fallback;
+  };
+  const oneOf = <T extends string>(name: string, values: readonly T[], fallback: T): T =>
+    read(name, fallback, (text) => values.find((value) => value === text), `one of ${values.join(', ')}`);
+  const wholeNumber = (name: string, fallback: number, least: number, most: number): number =>
+    read(name, fallback, (text) => inRange(text, least, most), `a whole number from ${least} to ${most}`);
+
+  const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
+  const inspector = (): Config['inspector'] => {
+    // The value is never repeated: it is a secret.
+    const text = env['INSPECTOR_TOKEN']?.trim();
+    const token = text === '' ? undefined : text;
+    if (token !== undefined && token.length < 16)
+      problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
+    return onOff('INSPECTOR') ? { token } : undefined;
+  };
+
+  const database = (): DatabaseConfig => {
+    const poolSize = wholeNumber('DATABASE_POOL_SIZE', 10, 1, 1000);
+    const prepare = oneOf('DATABASE_PREPARE', ['true', 'false'], 'true') === 'true';
+    const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
+    // The value is never repeated: it holds a password.
+    const url = env['DATABASE_URL']?.trim();
+    if (url === undefined || url === '') return { kind: 'sqlite', folder };
+    if (!isPostgresUrl(url)) problems.push('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
+    return { kind: 'postgres', url, poolSize, prepare };
+  };
+
+  const config: Config = {
+    hostVariant: oneOf('HOST_VARIANT', HOST_VARIANTS, 'fastify'),
+    host: read<string>('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'an address to listen on'),
+    port: wholeNumber('PORT', 3000, 0, 65_535),
+    database: database(),
+    logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
+    shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
+    metrics: onOff('METRICS'),
+    traces: onOff('TRACES'),
+    inspector: inspector(),
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+function inRange(text: string, least: number, most: number): number | undefined {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  return value >= least && value <= most ? value : undefined;
+}
+
+function isPostgresUrl(text: string): boolean {
+  return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol);
+}

@@ -1,0 +1,25 @@
+/** Everything in which our SQL differs between the two databases. */
+export interface ISqlDialect {
+  /** A FROM item over a JSON array parameter: each element is its column `value`. */
+  elements(parameter: string): string;
+  /** Ends a SELECT whose rows must not change before the transaction ends. */
+  readonly forUpdate: string;
+  /** Makes a statement that meets another's lock fail soon, with SQLSTATE 55P03; undefined where there is nothing to meet. */
+  readonly limitLockWait: string | undefined;
+  readonly unlimitLockWait: string | undefined;
+}
+
+export const postgresDialect: ISqlDialect = {
+  elements: (parameter) => `json_array_elements(CAST(${parameter} AS json))`,
+  forUpdate: 'FOR UPDATE',
+  limitLockWait: `SET LOCAL lock_timeout = '100ms'`,
+  unlimitLockWait: 'SET LOCAL lock_timeout TO DEFAULT',
+};
+
+/** A transaction that writes has the file to itself from its first moment on. */
+export const sqliteDialect: ISqlDialect = {
+  elements: (parameter) => `json_each(${parameter})`,
+  forUpdate: '',
+  limitLockWait: undefined,
+  unlimitLockWait: undefined,
+};

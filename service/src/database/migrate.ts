@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type IConnection, type IDatabasePool, isUnavailable, splitStatements, sqlStateOf } from '@ambit/transaction';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ISqlDialect } from './dialect.js';
+
+/** From `dist/database` and from `src/database` alike. */
+const FOLDER = new URL('../../src/database/migrations/', import.meta.url);
+
+interface Migration {
+  readonly name: string;
+  readonly script: string;
+  readonly checksum: string;
+}
+
+const FIRST_STATEMENTS = [
+  'CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS migration_lock (id integer PRIMARY KEY)',
+  'INSERT INTO migration_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING',
+];
+/** Two programs that create one table at the same time: PostgreSQL refuses one of them, which then finds it there. */
+const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
+const TRY_EVERY_MS = 250;
+
+/**
+ * Brings the database up to date; safe to run in several processes at once. The lock is a row, not an advisory lock, so
+ * that it also holds behind a pooler and on engines that only speak PostgreSQL's protocol.
+ */
+export async function migrate(pool: IDatabasePool, { forUpdate }: ISqlDialect, waitMs = 0): Promise<void> {
+  await whenAvailable(async () => {
+    await createTables(pool);
+    for (const migration of readMigrations()) await inTransaction(pool, (connection) => apply(connection, migration));
+  }, waitMs);
+
+  async function apply(connection: IConnection, { name, script, checksum }: Migration): Promise<void> {
+    await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
+    const [applied] = await connection.query<{ checksum: string }>('SELECT checksum FROM migrations WHERE name = $1', [
+      name,
+    ]);
+    if (applied && applied.checksum !== checksum) {
+      throw new Error(
+        `The migration ${name} was changed after this database had run it. Undo that, and add a new one.`,
+      );
+    }
+    if (applied) return;
+    for (const statement of splitStatements(script)) await connection.query(statement);
+    await connection.query('INSERT INTO migrations (name, checksum) VALUES ($1, $2)', [name, checksum]);
+  }
+}
+
+async function createTables(pool: IDatabasePool): Promise<void> {
+  for (const statement of FIRST_STATEMENTS) {
+    try {
+      await pool.query(statement);
+    } catch (error) {
+      if (!CREATED_MEANWHILE.has(sqlStateOf(error) ?? '')) throw error;
+      await pool.query(statement);
+    }
+  }
+}
+
+async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
+  const connection = await pool.getConnection();
+  try {
+    await connection.beginTransaction();
+    await work(connection);
+    await connection.commit();
+    connection.release();
+  } catch (error) {
+    connection.release(true);
+    throw error;
+  }
+}
+
+/** A database that starts beside us may need a moment. */
+async function whenAvailable(work: () => Promise<void>, waitMs: number): Promise<void> {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() + TRY_EVERY_MS > deadline) throw error;
+      await pause(TRY_EVERY_MS);
+    }
+  }
+}
+
+function readMigrations(): Migration[] {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .toSorted()
+    .map((name) => {
+      const script = readFileSync(new URL(name, FOLDER), 'utf8');
+      return { name, script, checksum: createHash('sha256').update(script).digest('hex') };
+    });
+}

@@ -1,0 +1,37 @@
+import type { IContainer } from '@ambit/container';
+import { withTransaction } from '@ambit/express';
+import { type Request, type RequestHandler, Router } from 'express';
+import { readIdempotencyKey } from '../../http/idempotency-key.js';
+import { bodyCheck } from '../../http/validate.js';
+import type { Once } from '../../idempotency/once.js';
+import type { ILogger } from '../../logging/logger.js';
+import { NewOrder } from '../../orders/order.js';
+import { holdKey, onceForOrder, placeOrder } from '../../orders/use-cases.js';
+import { sendAnswer } from './send-answer.js';
+
+const checkNewOrder = bodyCheck(NewOrder);
+
+/** The commit happens when the JSON response is produced: `withTransaction()` holds the answer back until it is done. */
+export function orderRoutes(logger: ILogger): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  const onError = (err: unknown): void => logger.error({ msg: 'The transaction did not end well', err });
+  const onSecondAnswer = (err: unknown): void => logger.error({ msg: 'A second answer was dropped', err });
+
+  router.post('/', checkOrder, withTransaction({ onError, onSecondAnswer }), async (req, res) => {
+    sendAnswer(res, await placeOrder(req.transactionScope as IContainer, askedOnce(req), orderIn(req)));
+  });
+
+  return router;
+}
+
+/** Whatever can be refused is refused before a connection is taken. */
+const checkOrder: RequestHandler = (req, _res, next) => {
+  checkNewOrder(req.body);
+  holdKey(req.container, askedOnce(req));
+  next();
+};
+
+const orderIn = (req: Request): NewOrder => req.body as NewOrder;
+
+const askedOnce = (req: Request): Once | undefined =>
+  onceForOrder(readIdempotencyKey(req.headers['idempotency-key']), orderIn(req));

@@ -1,0 +1,65 @@
+import { maxHeaderSize } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { inspector } from '@ambit/inspector/fastify';
+import { fastify, type FastifyInstance } from 'fastify';
+import { answerClientError, limitServer } from '../../http/server-limits.js';
+import { type Host, type HostOptions, urlOf } from '../host.js';
+import { answerErrors, answerUnreadable } from './errors.js';
+import { healthRoutes } from './health.js';
+import { readJsonBodies } from './json-body.js';
+import { metricsRoutes } from './metrics.js';
+import { orderRoutes } from './orders.js';
+import { referenceRoutes } from './reference.js';
+import { requestHead } from './request-head.js';
+import { userRoutes } from './users.js';
+import { readSchemas } from './schemas.js';
+import { refuseUnrouted } from './unrouted.js';
+
+/** Variant P: the API as a Fastify server. The container may be one of fakes. */
+export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
+  const { logger, telemetry, inspect } = options;
+  const server = fastify({
+    // What was accepted is answered, also while closing.
+    return503OnClosing: false,
+    http: { requireHostHeader: false },
+    routerOptions: { maxParamLength: maxHeaderSize },
+    frameworkErrors: answerUnreadable(options),
+    clientErrorHandler: answerClientError,
+  });
+  const onDisposeError = (err: unknown): void => logger.error({ msg: 'The request scope did not end well', err });
+  const onError = (err: unknown): void => logger.error({ msg: 'The transaction did not end well', err });
+  if (inspect) await server.register(inspector, inspect);
+  await server.register(containerPlugin, { container, onDisposeError });
+  await server.register(transactionPlugin, { onError });
+
+  requestHead(server, options);
+  readJsonBodies(server);
+  refuseUnrouted(server);
+  readSchemas(server);
+  answerErrors(server, options);
+
+  await server.register(userRoutes, { prefix: '/api/users' });
+  await server.register(orderRoutes, { prefix: '/api/orders' });
+  await server.register(healthRoutes, { prefix: '/health' });
+  await server.register(referenceRoutes);
+  if (telemetry?.metrics) metricsRoutes(server, telemetry.metrics);
+  return server;
+}
+
+export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
+  const app = await createFastifyApp(container, options);
+  limitServer(app.server);
+  return {
+    server: app.server,
+    listen: async (port, host) => {
+      await app.listen({ port, host });
+      return urlOf(app.server);
+    },
+    close: async (timeoutMs) => {
+      const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+      await app.close();
+      clearTimeout(cut);
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import type { FastifyInstance } from 'fastify';
+import { readJsonBody } from '../../http/json-body.js';
+
+/** Bodies are parsed before Fastify looks at them: it would close the connection over each that it refuses. */
+export function readJsonBodies(server: FastifyInstance): void {
+  server.addHook('preParsing', async (request, _reply, payload) => {
+    request.body = await readJsonBody(request.raw);
+    return payload;
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', (request, _payload, done) => done(null, request.body));
+}

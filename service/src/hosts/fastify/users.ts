@@ -1,0 +1,54 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readIdempotencyKey } from '../../http/idempotency-key.js';
+import { readPage } from '../../http/page.js';
+import { bodyCheck } from '../../http/validate.js';
+import { createUser, createUserOnce, getUser, listUsers, onceForUser } from '../../users/use-cases.js';
+import { CreatedUser, NewUser } from '../../users/user.js';
+import { sendAnswer } from './send-answer.js';
+
+export interface UserRoutesOptions {
+  /** `false` mounts the plain route for creation, which checks by hand and audits the request's id, as on Express. */
+  readonly schema?: boolean;
+}
+
+const checkNewUser = bodyCheck(NewUser);
+
+export async function userRoutes(server: FastifyInstance, { schema = true }: UserRoutesOptions): Promise<void> {
+  server.get('/', ({ container, query }) => {
+    const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
+    return listUsers(deps, readPage(query as Record<string, unknown>));
+  });
+
+  server.get<{ Params: { id: string } }>('/:id', ({ container, params }) =>
+    getUser({ users: container.resolve('IUserRepository') }, params.id),
+  );
+
+  if (schema) {
+    server.post<{ Body: NewUser }>(
+      '/',
+      { schema: { body: NewUser, response: { 201: CreatedUser } } },
+      (request, reply) => {
+        const { name, email } = request.body;
+        return create(request, reply, { name, email }, {});
+      },
+    );
+    return;
+  }
+
+  server.post('/', (request, reply) => {
+    const { requestId } = request.container.resolve('IRequestContext');
+    return create(request, reply, checkNewUser(request.body), { requestId });
+  });
+}
+
+async function create(
+  { container, headers }: FastifyRequest,
+  reply: FastifyReply,
+  data: NewUser,
+  extra: object,
+): Promise<FastifyReply> {
+  const asked = onceForUser(readIdempotencyKey(headers['idempotency-key']), data);
+  if (asked) return sendAnswer(reply, await createUserOnce(container, asked, data, extra));
+  const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
+  return reply.code(201).send(await createUser(deps, data, extra));
+}

@@ -1,0 +1,35 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import type { TraceIds } from '@ambit/opentelemetry';
+import type { ILogger } from '../logging/logger.js';
+import { answerTo, type ErrorAnswer, isOurFault } from './error-answer.js';
+
+/** What finds all lines of one request, and its trace if there is one. */
+export interface RequestIds extends Partial<TraceIds> {
+  readonly requestId: string;
+}
+
+/** What watches over a service is no news in its log. */
+const QUIET = /^\/(?:health\/|metrics$)/;
+
+/** One line for each request, when its answer is out or its client is gone. */
+export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessage, res: ServerResponse): void {
+  const start = performance.now();
+  const { method } = req;
+  // A query can hold what is nobody's business.
+  const path = req.url?.split('?', 1)[0] ?? '';
+  res.once('close', () => {
+    const ms = Math.round((performance.now() - start) * 100) / 100;
+    const msg = res.writableFinished ? 'request' : 'request aborted';
+    const record = { msg, ...ids, method, path, status: res.statusCode, ms };
+    if (QUIET.test(path)) logger.debug(record);
+    else logger.info(record);
+  });
+}
+
+/** Gives the answer to an error; what is our fault goes to the log with everything known. */
+export function answerAndLog(logger: ILogger, ids: object, err: unknown): ErrorAnswer {
+  const answer = answerTo(err);
+  if (isOurFault(answer)) logger.error({ msg: 'request failed', ...ids, status: answer.status, err });
+  return answer;
+}

@@ -1,0 +1,80 @@
+import { inject } from '@ambit/container';
+import type { IConnection } from '@ambit/transaction';
+import type { IRequestContext } from '../audit/request-context.js';
+import type { ISqlDialect } from '../database/dialect.js';
+import { Problem } from '../http/problem.js';
+import type { OrderItem } from './order.js';
+
+export interface IInventoryService {
+  /** Takes the items from stock, all or none. A product without a stock level is not tracked, only recorded. */
+  reserve(items: readonly OrderItem[]): Promise<void>;
+}
+
+interface StockLevel {
+  readonly product_id: string;
+  readonly level: number;
+}
+
+export class InventoryService implements IInventoryService {
+  readonly #connection: IConnection;
+  readonly #context: IRequestContext;
+  readonly #dialect: ISqlDialect;
+
+  constructor(
+    @inject('IConnection') connection: IConnection,
+    @inject('IRequestContext') context: IRequestContext,
+    @inject('ISqlDialect') dialect: ISqlDialect,
+  ) {
+    this.#connection = connection;
+    this.#context = context;
+    this.#dialect = dialect;
+  }
+
+  async reserve(items: readonly OrderItem[]): Promise<void> {
+    const wanted = totals(items);
+    const rows = JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
+    const levels = await this.#lockLevels(rows);
+    const short = levels.find(({ product_id, level }) => level < (wanted.get(product_id) ?? 0));
+    if (short) {
+      const { product_id, level } = short;
+      const said = `${JSON.stringify(product_id)}: ${wanted.get(product_id)} wanted, ${level} left`;
+      throw new Problem(409, `Not enough stock of ${said}`);
+    }
+    if (levels.length > 0) await this.#take(rows);
+    await this.#record(rows);
+  }
+
+  /** In one fixed order, so that two orders over the same products never wait for each other in a circle. */
+  #lockLevels(rows: string): Promise<StockLevel[]> {
+    return this.#connection.query<StockLevel>(
+      `SELECT product_id, level FROM stock
+       WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${this.#dialect.elements('$1')} AS item)
+       ORDER BY product_id ${this.#dialect.forUpdate}`,
+      [rows],
+    );
+  }
+
+  async #take(rows: string): Promise<void> {
+    await this.#connection.query(
+      `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
+       FROM ${this.#dialect.elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
+      [rows],
+    );
+  }
+
+  async #record(rows: string): Promise<void> {
+    await this.#connection.query(
+      `INSERT INTO reservations (request_id, product_id, quantity)
+       SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
+       FROM ${this.#dialect.elements('$2')} AS item`,
+      [this.#context.requestId, rows],
+    );
+  }
+}
+
+/** The same product may be ordered twice; it is taken from stock once. */
+function totals(items: readonly OrderItem[]): Map<string, number> {
+  const wanted = new Map<string, number>();
+  for (const { productId, quantity } of items) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity);
+  return wanted;
+}

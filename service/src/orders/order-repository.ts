@@ -1,0 +1,47 @@
+import { inject } from '@ambit/container';
+import type { IConnection } from '@ambit/transaction';
+import type { IRequestContext } from '../audit/request-context.js';
+import type { ISqlDialect } from '../database/dialect.js';
+import { newId } from '../ids.js';
+import type { NewOrder, Order } from './order.js';
+
+export interface IOrderRepository {
+  create(body: NewOrder): Promise<Order>;
+}
+
+export class OrderRepository implements IOrderRepository {
+  readonly #connection: IConnection;
+  readonly #context: IRequestContext;
+  readonly #dialect: ISqlDialect;
+
+  constructor(
+    @inject('IConnection') connection: IConnection,
+    @inject('IRequestContext') context: IRequestContext,
+    @inject('ISqlDialect') dialect: ISqlDialect,
+  ) {
+    this.#connection = connection;
+    this.#context = context;
+    this.#dialect = dialect;
+  }
+
+  async create(body: NewOrder): Promise<Order> {
+    const order = {
+      id: newId(),
+      items: body.items.map(({ productId, quantity }) => ({ productId, quantity })),
+      createdAt: new Date().toISOString(),
+    };
+    await this.#connection.query('INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)', [
+      order.id,
+      this.#context.requestId,
+      order.createdAt,
+    ]);
+    await this.#connection.query(
+      `INSERT INTO order_items (order_id, position, product_id, quantity)
+       SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
+              CAST(item.value ->> 'quantity' AS integer)
+       FROM ${this.#dialect.elements('$2')} AS item`,
+      [order.id, JSON.stringify(order.items.map((item, position) => ({ position, ...item })))],
+    );
+    return order;
+  }
+}

@@ -1,0 +1,22 @@
+import { ConfigError, readConfig } from './config/read-config.js';
+import { migrate } from './database/migrate.js';
+import { createPool, dialectOf } from './database/pool.js';
+import { stock, StockError } from './orders/stock-command.js';
+
+async function main(): Promise<void> {
+  const { database, startTimeoutMs } = readConfig(process.env);
+  const pool = createPool(database);
+  try {
+    await migrate(pool, dialectOf(database), startTimeoutMs);
+    const lines = await stock(pool, process.argv.slice(2));
+    process.stdout.write(`${lines.join('\n')}\n`);
+  } finally {
+    await pool.close();
+  }
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof StockError || error instanceof ConfigError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error.exitCode;
+});

@@ -1,0 +1,33 @@
+import type { IDatabasePool } from '@ambit/transaction';
+import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+
+/** What the hosts need of telemetry when it is on. */
+export interface Telemetry {
+  /** Everything measured so far, in Prometheus' text format; absent where `/metrics` is off. */
+  readonly metrics?: () => Promise<string>;
+  /** For log lines, while the scope is traced. */
+  traceIdsOf(scope: object): TraceIds | undefined;
+  stop(): Promise<void>;
+}
+
+/** Spans go to the OpenTelemetry SDK that the process was started with, if any; metrics go there, too, or to `/metrics`. */
+export function startTelemetry(pool: IDatabasePool, { metrics }: { readonly metrics: boolean }): Telemetry {
+  if (!metrics) {
+    const instrumentation = instrument({ pool });
+    return { traceIdsOf, stop: async () => instrumentation.stop() };
+  }
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const meterProvider = new MeterProvider({ readers: [exporter] });
+  const serializer = new PrometheusSerializer();
+  const instrumentation = instrument({ meterProvider, pool });
+  return {
+    metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
+    traceIdsOf,
+    stop: async () => {
+      instrumentation.stop();
+      await meterProvider.shutdown();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { inject } from '@ambit/container';
+import type { Queryable } from '../database/pool.js';
+import { newId, storedId } from '../ids.js';
+import type { NewUser, User } from './user.js';
+
+export interface Page {
+  readonly limit: number | undefined;
+  /** The id that the page begins behind. */
+  readonly after: string | undefined;
+}
+
+export interface IUserRepository {
+  /** Oldest first. */
+  findAll(page?: Page): Promise<User[]>;
+  findById(id: string): Promise<User | null>;
+  create(data: NewUser): Promise<User>;
+}
+
+const BEFORE_ALL = '';
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+
+export class UserRepository implements IUserRepository {
+  readonly #database: Queryable;
+
+  constructor(@inject('IDatabasePool') database: Queryable) {
+    this.#database = database;
+  }
+
+  findAll(page?: Page): Promise<User[]> {
+    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id');
+    const { after = BEFORE_ALL, limit = NO_LIMIT } = page;
+    return this.#database.query<User>('SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT $2', [
+      after,
+      limit,
+    ]);
+  }
+
+  async findById(id: string): Promise<User | null> {
+    const stored = storedId(id);
+    if (stored === undefined) return null;
+    const rows = await this.#database.query<User>('SELECT id, name, email FROM users WHERE id = $1', [stored]);
+    return rows[0] ?? null;
+  }
+
+  async create({ name, email }: NewUser): Promise<User> {
+    const user = { id: newId(), name, email };
+    await this.#database.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [user.id, name, email]);
+    return user;
+  }
+}

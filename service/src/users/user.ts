@@ -1,0 +1,16 @@
+import { type Static, Type } from 'typebox';
+import { Id } from '../ids.js';
+
+const fields = {
+  name: Type.String({ minLength: 1, maxLength: 200, format: 'text' }),
+  email: Type.String({ maxLength: 320, format: 'email' }),
+};
+
+export const NewUser = Type.Object(fields);
+export type NewUser = Static<typeof NewUser>;
+
+export const User = Type.Object({ id: Id, ...fields });
+export type User = Static<typeof User>;
+
+/** What the spec demands of the answer to a creation: an id is returned, and not required. */
+export const CreatedUser = Type.Object({ id: Type.Optional(Type.String()), ...fields });

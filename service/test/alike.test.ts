@@ -1,0 +1,68 @@
+import { RawClient } from '@ambit/host-contract';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ADDRESSES } from './odd-requests/addresses.js';
+import { BODIES } from './odd-requests/bodies.js';
+import { HEADERS } from './odd-requests/headers.js';
+import { MEDIA_TYPES } from './odd-requests/media-types.js';
+import { PROTOCOL } from './odd-requests/protocol.js';
+import type { OddRequest } from './odd-requests/request.js';
+import { App } from './support/app.js';
+import { exchange, type Heard } from './support/exchange.js';
+
+const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
+  ['the body is said to be', MEDIA_TYPES],
+  ['the body holds', BODIES],
+  ['the request goes to', ADDRESSES],
+  ['beside the address there is', HEADERS],
+  ['what comes is hardly HTTP:', PROTOCOL],
+];
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
+const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+
+/** The answer without what is another with each request. */
+function comparable({ headers, text, ...rest }: Heard): object {
+  const { date, 'x-request-id': requestId = '', ...others } = headers;
+  return {
+    ...rest,
+    hasDate: date !== undefined,
+    requestId: requestId.replace(UUID, 'a UUID'),
+    headers: others,
+    text: text.replaceAll(UUID, 'a UUID').replaceAll(TIME, 'a time'),
+  };
+}
+
+describe('Express and Fastify answer alike when', () => {
+  let express: App;
+  let fastify: App;
+
+  beforeAll(async () => {
+    express = await App.start('express', { DATA_DIR: ':memory:' });
+    fastify = await App.start('fastify', { DATA_DIR: ':memory:' });
+  });
+
+  afterEach(() => Promise.all([express.quiet(), fastify.quiet()]));
+
+  afterAll(() => Promise.all([express.stop(), fastify.stop()]));
+
+  describe.each(TABLES)('%s', (_about, table) => {
+    test.each(table)('%s', async (_what, bytes, status) => {
+      const [heard, other] = await Promise.all([exchange(express.url, bytes), exchange(fastify.url, bytes)]);
+      expect(comparable(heard)).toEqual(comparable(other));
+      expect(heard.status).toBe(status);
+      expect(heard.headers['x-request-id']).toMatch(UUID);
+      expect(heard.headers['content-type']).toBe('application/json; charset=utf-8');
+      if (status < 400 || heard.text === '') return;
+      expect(JSON.parse(heard.text)).toEqual({ error: expect.any(String) });
+    });
+  });
+
+  test('a tunnel is asked for, with nothing', async () => {
+    for (const { url } of [express, fastify]) {
+      const client = await RawClient.connect(Number(new URL(url).port));
+      client.write('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n');
+      await client.closed();
+      expect(client.received).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/index.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const POSTGRES_URL = 'postgres://ada:s3cret@db.example.org:5432/shop';
+
+const messageOf = (env: Record<string, string>): string => {
+  try {
+    readConfig(env);
+    return 'nothing was wrong';
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).message;
+  }
+};
+
+const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object])[] = [
+  [{ HOST_VARIANT: 'express' }, { hostVariant: 'express' }],
+  [{ HOST_VARIANT: 'fastify' }, { hostVariant: 'fastify' }],
+  [{ HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
+  [{ PORT: '0' }, { port: 0 }],
+  [{ PORT: ' 65535 ' }, { port: 65_535 }],
+  [{ DATA_DIR: '/srv/data' }, { database: { kind: 'sqlite', folder: '/srv/data' } }],
+  [{ DATA_DIR: ':memory:' }, { database: { kind: 'sqlite', folder: ':memory:' } }],
+  [{ DATABASE_URL: POSTGRES_URL }, { database: { kind: 'postgres', url: POSTGRES_URL, poolSize: 10, prepare: true } }],
+  [{ DATABASE_URL: 'postgresql://db/shop' }, { database: { kind: 'postgres', url: 'postgresql://db/shop' } }],
+  [{ DATABASE_URL: POSTGRES_URL, DATABASE_POOL_SIZE: '1' }, { database: { poolSize: 1 } }],
+  [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
+  [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+  [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
+  [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
+];
+
+const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
+  ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
+  ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
+  ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],
+  ['PORT', '65536', 'PORT must be a whole number from 0 to 65535, not "65536"'],
+  ['PORT', '-1', 'PORT must be a whole number from 0 to 65535, not "-1"'],
+  ['PORT', '3e3', 'PORT must be a whole number from 0 to 65535, not "3e3"'],
+  ['PORT', '80.5', 'PORT must be a whole number from 0 to 65535, not "80.5"'],
+  ['PORT', 'http', 'PORT must be a whole number from 0 to 65535, not "http"'],
+  ['DATABASE_POOL_SIZE', '0', 'DATABASE_POOL_SIZE must be a whole number from 1 to 1000, not "0"'],
+  ['DATABASE_PREPARE', 'no', 'DATABASE_PREPARE must be one of true, false, not "no"'],
+  ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
+  ['START_TIMEOUT_MS', '10s', 'START_TIMEOUT_MS must be a whole number from 0 to 600000, not "10s"'],
+  ['SHUTDOWN_TIMEOUT_MS', '600001', 'SHUTDOWN_TIMEOUT_MS must be a whole number from 0 to 600000, not "600001"'],
+];
+
+describe('the configuration', () => {
+  test('has a default for everything', () => {
+    expect(readConfig({})).toMatchObject({
+      hostVariant: 'fastify',
+      host: '127.0.0.1',
+      port: 3000,
+      database: { kind: 'sqlite', folder: './data' },
+      logLevel: 'info',
+      startTimeoutMs: 10_000,
+      shutdownTimeoutMs: 10_000,
+    });
+  });
+
+  test('takes an empty value for an absent one', () => {
+    const names = [...REFUSED.map(([name]) => name), 'DATABASE_URL', 'DATA_DIR'];
+    for (const empty of ['', ' ']) {
+      expect(readConfig(Object.fromEntries(names.map((name) => [name, empty])))).toEqual(readConfig({}));
+    }
+  });
+
+  test.each(ACCEPTED)('reads %o', (env, config) => {
+    expect(readConfig(env)).toMatchObject(config);
+  });
+
+  test.each(REFUSED)('refuses %s=%s', (name, value, problem) => {
+    expect(messageOf({ [name]: value })).toBe(`The configuration is wrong:\n  - ${problem}`);
+  });
+
+  test.each(['mysql://ada:s3cret@db/shop', 's3cret', 'postgres//ada:s3cret@db'])(
+    'refuses the DATABASE_URL %s without repeating it',
+    (url) => {
+      const message = messageOf({ DATABASE_URL: url });
+      expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
+      expect(message).not.toContain('s3cret');
+    },
+  );
+
+  test('that is wrong in several places is told all at once', () => {
+    const problems = messageOf(Object.fromEntries(REFUSED.map(([name, value]) => [name, value]))).split('\n  - ');
+    expect(problems).toHaveLength(1 + new Set(REFUSED.map(([name]) => name)).size);
+  });
+
+  test('that is wrong ends the program with 78 before it listens', async () => {
+    const wrong = { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://ada:s3cret@db' };
+    const { code, output } = await new ServiceProcess(wrong).exit;
+    expect(code).toBe(78);
+    expect(output).toBe(`${messageOf(wrong)}\n`);
+  });
+
+  test('that is wrong ends the stock command with 78, too', async () => {
+    const { code, output } = await new ServiceProcess({ LOG_LEVEL: 'loud' }, { program: 'stock.js', args: ['list'] })
+      .exit;
+    expect(code).toBe(78);
+    expect(output).toBe(`${messageOf({ LOG_LEVEL: 'loud' })}\n`);
+  });
+});

@@ -1,0 +1,168 @@
+import { Registration } from '@ambit/container';
+import { connectionLost } from '@ambit/host-contract';
+import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
+import { describe, expect, test } from 'vitest';
+import { postgres } from './support/databases.js';
+import { onEveryStage } from './support/every-stage.js';
+import type { Answer } from './support/http.js';
+import { ordersAnd } from './support/replacements.js';
+
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
+const KEY = { 'idempotency-key': 'a-key' };
+
+const UNSTORABLE = 'The request holds a value that cannot be stored';
+const OUR_FAULT = 'Internal Server Error';
+const NOT_NOW = 'Service Unavailable: try again in a moment';
+const UNKNOWN = 'It is not known whether this was carried out: ask again with the same Idempotency-Key';
+const SECRET = 'relation "users" on host-17';
+
+const byState = (sqlState: string): TransactionError =>
+  new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'The statement failed', { sqlState, cause: new Error(SECRET) });
+const byCode = (code: TransactionErrorCode): TransactionError =>
+  new TransactionError(code, 'It failed', { cause: new Error(SECRET) });
+
+const raise = (sqlState: string): string => `DO $$ BEGIN RAISE 'secret' USING ERRCODE = '${sqlState}'; END $$`;
+
+const REFUSED_BY_POSTGRES: readonly (readonly [what: string, sql: string, status: number, error: string])[] = [
+  ['text that is no number', `SELECT CAST('x' AS integer)`, 400, UNSTORABLE],
+  ['a number too large', 'SELECT CAST(99999999999 AS integer)', 400, UNSTORABLE],
+  ['a cancelled statement', 'SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(9)', 503, NOT_NOW],
+  ['a backend that is terminated', 'SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(9)', 503, NOT_NOW],
+  ['a serialisation failure', raise('40001'), 503, NOT_NOW],
+  ['a deadlock', raise('40P01'), 503, NOT_NOW],
+  ['an unknown table', 'SELECT * FROM nowhere', 500, OUR_FAULT],
+];
+
+const ANSWERS: readonly (readonly [what: string, error: unknown, status: number, words: string])[] = [
+  ['an error of ours', new Error(SECRET), 500, OUR_FAULT],
+  [
+    'an error that claims to be a 404',
+    Object.assign(new Error(SECRET), { status: 404, statusCode: 404 }),
+    500,
+    OUR_FAULT,
+  ],
+  ['text that is thrown', SECRET, 500, OUR_FAULT],
+  ['text that does not fit (22001)', byState('22001'), 400, UNSTORABLE],
+  ['a number that does not fit (22003)', byState('22003'), 400, UNSTORABLE],
+  ['a duplicate (23505)', byState('23505'), 409, 'This exists already'],
+  ['another broken constraint (23514)', byState('23514'), 500, OUR_FAULT],
+  ['a serialisation failure (40001)', byState('40001'), 503, NOT_NOW],
+  ['a deadlock (40P01)', byState('40P01'), 503, NOT_NOW],
+  ['a cancelled statement (57014)', byState('57014'), 503, NOT_NOW],
+  ['too many connections (53300)', byState('53300'), 503, NOT_NOW],
+  ['a syntax error (42601)', byState('42601'), 500, OUR_FAULT],
+  ['no free connection', byCode('AMBIT_TX_ACQUIRE_TIMEOUT'), 503, NOT_NOW],
+  ['no connection', byCode('AMBIT_TX_ACQUIRE_FAILED'), 503, NOT_NOW],
+  ['a busy file', byCode('AMBIT_TX_BUSY'), 503, NOT_NOW],
+  ['a transaction open for too long', byCode('AMBIT_TX_TIMEOUT'), 503, NOT_NOW],
+  ['an unknown outcome', byCode('AMBIT_TX_OUTCOME_UNKNOWN'), 503, UNKNOWN],
+];
+
+const seen = ({ status, headers, body }: Answer<unknown>): object => ({
+  status,
+  body,
+  again: headers.get('retry-after'),
+  type: headers.get('content-type'),
+});
+
+const told = (status: number, error: string): object => ({
+  status,
+  body: { error },
+  again: status === 503 ? '1' : null,
+  type: 'application/json; charset=utf-8',
+});
+
+onEveryStage((stage) => {
+  describe.each(ANSWERS)('%s', (_what, error, status, words) => {
+    const fail = async (): Promise<never> => {
+      throw error;
+    };
+
+    test(`outside of a transaction is answered with ${status}`, async () => {
+      stage.replace(Registration.fromValue({ findAll: fail, findById: fail, create: fail }).to('IUserRepository'));
+      expect(seen(await stage.get('/api/users'))).toEqual(told(status, words));
+      expect(seen(await stage.get(`/api/users/${crypto.randomUUID()}`))).toEqual(told(status, words));
+      expect(seen(await stage.post('/api/users', ADA))).toEqual(told(status, words));
+    });
+
+    test(`inside of a transaction is answered with ${status}`, async () => {
+      stage.replace(ordersAnd(fail));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(status, words));
+      expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+    });
+  });
+
+  test('a connection that is lost is answered with 503; of a user it may have stored, nothing is said for sure', async () => {
+    const lose = () => Promise.reject(connectionLost());
+    stage.replace(Registration.fromValue({ findAll: lose, findById: lose, create: lose }).to('IUserRepository'));
+    expect(seen(await stage.get('/api/users'))).toEqual(told(503, NOT_NOW));
+    expect(seen(await stage.post('/api/users', ADA))).toEqual(told(503, UNKNOWN));
+    stage.replace(ordersAnd(lose));
+    expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
+  });
+
+  test('what is our fault goes to the log, with its cause and the id of the request', async () => {
+    const error = byState('42601');
+    stage.replace(ordersAnd(() => Promise.reject(error)));
+    const answer = await stage.post('/api/orders', ORDER);
+    const requestId = answer.headers.get('x-request-id') ?? '';
+    const record = await stage.app.log.finds({ msg: 'request failed', requestId });
+    expect(record).toMatchObject({ level: 50, status: 500, requestId });
+    expect(JSON.stringify(record)).toContain(JSON.stringify(SECRET).slice(1, -1));
+  });
+
+  test('what is the fault of the client does not go to the log as a failure', async () => {
+    expect((await stage.post('/api/users', {})).status).toBe(400);
+    expect((await stage.get(`/api/users/${crypto.randomUUID()}`)).status).toBe(404);
+    await stage.app.log.finds({ msg: 'request', status: 404 });
+    expect(stage.app.log.records.filter(({ msg }) => msg === 'request failed')).toEqual([]);
+  });
+
+  describe('of the real database', () => {
+    test('a duplicate is answered with 409', async () => {
+      stage.replace(ordersAnd((connection) => connection.query('INSERT INTO orders SELECT * FROM orders')));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(409, 'This exists already'));
+    });
+
+    test('a broken constraint is answered with 500', async () => {
+      const sql = `INSERT INTO stock (product_id, level) VALUES ('x', -1)`;
+      stage.replace(ordersAnd((connection) => connection.query(sql)));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(500, OUR_FAULT));
+    });
+
+    test.each(stage.kind === postgres ? REFUSED_BY_POSTGRES : [])(
+      '%s is answered as it deserves',
+      async (_what, sql, status, words) => {
+        stage.replace(ordersAnd((connection) => connection.query(sql)));
+        expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(status, words));
+        expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+      },
+    );
+
+    test('a connection that breaks is answered with 503, and the next request with 201', async () => {
+      let times = 0;
+      stage.before('query', (connection) => (++times === 1 ? connection.die() : undefined));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
+      expect((await stage.post('/api/orders', ORDER)).status).toBe(201);
+    });
+
+    test('no free connection is answered with 503', async () => {
+      stage.beforeAcquire(() => Promise.reject(byCode('AMBIT_TX_ACQUIRE_TIMEOUT')));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
+      expect(seen(await stage.post('/api/users', ADA, KEY))).toEqual(told(503, NOT_NOW));
+    });
+
+    test.each(['/api/users', '/api/orders'])(
+      'a COMMIT at %s without an answer is not called a failure',
+      async (path) => {
+        stage.after('commit', () => Promise.reject(connectionLost()));
+        expect(seen(await stage.post(path, { ...ADA, ...ORDER }, KEY))).toEqual(told(503, UNKNOWN));
+        stage.after('commit', () => undefined);
+        const truth = await stage.post(path, { ...ADA, ...ORDER }, KEY);
+        expect(truth.status).toBe(201);
+        expect(truth.headers.get('idempotency-replayed')).toBe('true');
+      },
+    );
+  });
+});

@@ -1,0 +1,70 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { NUMBERS } from './json-corpus/numbers.js';
+import { STRINGS } from './json-corpus/strings.js';
+import { STRUCTURES } from './json-corpus/structures.js';
+import type { Case } from './json-corpus/case.js';
+import { ADA, postUser } from './odd-requests/request.js';
+import { App } from './support/app.js';
+import { exchange, type Heard } from './support/exchange.js';
+
+const TABLES: readonly (readonly [about: string, cases: readonly Case[]])[] = [
+  ['numbers', NUMBERS],
+  ['strings', STRINGS],
+  ['structures', STRUCTURES],
+];
+
+const NO_JSON = ['The body is not valid JSON', 'The body is not valid UTF-8'];
+
+/** As the value of a property that no user has. */
+const insideOfUser = (bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(ADA.replace('}', ',"x":')), bytes, Buffer.from('}')]);
+
+describe.each(TABLES)('of %s as a body', (_about, cases) => {
+  let express: App;
+  let fastify: App;
+
+  beforeAll(async () => {
+    express = await App.start('express', { DATA_DIR: ':memory:' });
+    fastify = await App.start('fastify', { DATA_DIR: ':memory:' });
+  });
+
+  afterEach(() => Promise.all([express.quiet(), fastify.quiet()]));
+
+  afterAll(() => Promise.all([express.stop(), fastify.stop()]));
+
+  const ask = async (body: Buffer): Promise<{ status: number; error: string | undefined }> => {
+    const answers = await Promise.all([express, fastify].map(({ url }) => exchange(url, postUser(body))));
+    const [seen, other] = answers.map(({ status, text, next }: Heard) => {
+      const { error } = JSON.parse(text) as { error?: string };
+      return { status, error, next };
+    });
+    expect(seen).toEqual({ ...other, next: 200 });
+    return { status: seen?.status ?? 0, error: seen?.error };
+  };
+
+  test.each(cases.filter(({ verdict }) => verdict === 'y'))('$name is read', async ({ bytes }) => {
+    const { status, error } = await ask(bytes);
+    expect(status).toBe(400);
+    expect(NO_JSON).not.toContain(error);
+    expect(await ask(insideOfUser(bytes))).toEqual({ status: 201, error: undefined });
+  });
+
+  test.each(cases.filter(({ verdict }) => verdict === 'n'))('$name is refused', async ({ bytes }) => {
+    const { status, error } = await ask(bytes);
+    expect(status).toBe(400);
+    expect([...NO_JSON, ...(bytes.length === 0 ? ['A JSON body is required'] : [])]).toContain(error);
+  });
+
+  test.each(cases.filter(({ verdict }) => verdict === 'i'))('$name is read or refused', async ({ bytes }) => {
+    for (const body of [bytes, insideOfUser(bytes)]) {
+      const { status } = await ask(body);
+      expect(status >= 200 && status < 500).toBe(true);
+    }
+  });
+});
+
+test('the corpus is a large one, and no case is in it twice', () => {
+  const bodies = TABLES.flatMap(([, cases]) => cases.map(({ bytes }) => bytes.toString('latin1')));
+  expect(bodies.length).toBeGreaterThan(400);
+  expect(bodies.filter((body, at) => bodies.indexOf(body) !== at)).toEqual([]);
+});

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openApiDocument } from '../src/api/document.js';
+import { REFERENCE_PATHS } from '../src/api/reference-paths.js';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { App } from './support/app.js';
+import { onEveryStage } from './support/every-stage.js';
+import { document, fullExampleRequest, operations } from './support/openapi-document.js';
+import { routesOf } from './support/openapi-routes.js';
+import { produce, wayTo, waysKnown } from './support/openapi-ways.js';
+
+const IN_MEMORY = { DATA_DIR: ':memory:' };
+const KNOWN_HEADERS = Object.entries(document.components.headers);
+
+const promised = operations.flatMap((operation) =>
+  operation.answers.map((answer) => {
+    const name = `${operation.method} ${operation.path} is answered ${answer.status} ${answer.name}`;
+    return [name, operation, answer] as const;
+  }),
+);
+const asked = operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const);
+const takesBody = asked.filter(([, { request }]) => request);
+
+const errorsOf = (schema: object, value: unknown): unknown[] => Compile(schema).Errors(value);
+
+/** What is left of a value without its values. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [...new Set(value.map((item) => JSON.stringify(shapeOf(item))))].toSorted();
+  if (typeof value !== 'object' || value === null) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]));
+}
+
+describe('the document', () => {
+  test('in docs/ is up to date: npm run openapi writes it', () => {
+    const written = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
+    expect(JSON.stringify(JSON.parse(written))).toBe(JSON.stringify(openApiDocument()));
+  });
+
+  test('has an example for every request and every answer', () => {
+    for (const { request, statuses, answers } of operations) {
+      if (request) expect(request.examples).not.toEqual({});
+      expect(statuses).toEqual([...new Set(answers.map(({ status }) => status))]);
+    }
+  });
+
+  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('tells of %d', (status) => {
+    expect(operations.flatMap(({ statuses }) => statuses)).toContain(status);
+  });
+
+  test('has examples that fit their schemas', () => {
+    const parts = operations.flatMap(({ request, parameters, answers }) => [
+      ...Object.values(request?.examples ?? {}).map((example) => ({ schema: request?.schema ?? {}, example })),
+      ...parameters.filter(({ example }) => example !== undefined),
+      ...answers,
+    ]);
+    for (const { schema, example } of parts) expect(errorsOf(schema, example)).toEqual([]);
+  });
+
+  test.each(HOST_VARIANTS)('has every route of %s, and no other', async (variant) => {
+    const documented = operations.map(({ method, path }) => `${method} ${path}`);
+    const ofTheReference = REFERENCE_PATHS.map((path) => `GET ${path}`);
+    expect(await routesOf(variant)).toEqual([...documented, ...ofTheReference].toSorted());
+  });
+
+  test('promises nothing that is not made to happen here', () => {
+    const ways = promised.map(([, , answer]) => wayTo(answer));
+    expect(ways).not.toContain(undefined);
+    expect(waysKnown.filter((way) => !ways.includes(way))).toEqual([]);
+  });
+});
+
+describe('/openapi.json', () => {
+  let apps: App[] = [];
+  beforeAll(async () => {
+    apps = await Promise.all(HOST_VARIANTS.map((variant) => App.start(variant, IN_MEMORY)));
+  });
+  afterAll(() => Promise.all(apps.map((app) => app.stop())));
+
+  test('is the document, byte for byte the same on both hosts', async () => {
+    const [one, other] = await Promise.all(apps.map(async ({ url }) => (await fetch(`${url}/openapi.json`)).text()));
+    expect(one).toBe(other);
+    expect(JSON.parse(one ?? '')).toEqual(document);
+  });
+});
+
+onEveryStage((stage) => {
+  test.each(promised)('%s, as the document says', async (_name, operation, promise) => {
+    const { status, headers, body } = await produce(stage, operation, promise);
+    expect(status).toBe(promise.status);
+    expect(errorsOf(promise.schema, body)).toEqual([]);
+    if (status < 400) expect(shapeOf(body)).toEqual(shapeOf(promise.example));
+    else expect(body).toEqual(promise.example);
+
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    for (const [name, { required = false }] of KNOWN_HEADERS) {
+      if (!promise.headers.includes(name)) expect(headers.has(name)).toBe(false);
+      else if (required) expect(headers.has(name)).toBe(true);
+    }
+  });
+
+  test.each(asked)('%s takes every parameter that it has', async (_name, operation) => {
+    const { status } = await stage.app.request(fullExampleRequest(operation));
+    expect(status).toBe(operation.path.endsWith('{id}') ? 404 : operation.request ? 201 : 200);
+  });
+
+  test.each(takesBody)('%s says that it was asked before', async (_name, operation) => {
+    const first = await stage.app.request(fullExampleRequest(operation));
+    const again = await stage.app.request(fullExampleRequest(operation));
+    expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);
+    expect(again).toMatchObject({ status: first.status, body: first.body });
+  });
+});

@@ -1,0 +1,80 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../src/config/config.js';
+import { readConfig } from '../src/config/read-config.js';
+import { Likeness, withoutChance } from './support/readme-likeness.js';
+import { exchanges, readme, results, scripts, tableUnder } from './support/readme-page.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const STOCK = resolve(import.meta.dirname, '../dist/stock.js');
+const NUMBER = /\d[\d.,]*\d/g;
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+describe('README.md', () => {
+  describe.skipIf(!hasCurl)('asks with curl', () => {
+    let folder: string;
+    let service: ServiceProcess;
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'ambit-readme-'));
+      service = new ServiceProcess({ DATA_DIR: folder });
+    });
+    afterAll(async () => {
+      await service[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    });
+
+    it('and shows what the service answers', async () => {
+      const { host } = new URL(await service.url());
+      const likeness = new Likeness();
+      const shown: object[] = [];
+      const given: object[] = [];
+      for (const { command, answer } of exchanges) {
+        const line = likeness
+          .toReal(command)
+          .replace('localhost:3000', host)
+          .replace('npm run --silent stock --', `"${process.execPath}" "${STOCK}"`);
+        const { stdout } = await promisify(execFile)('sh', ['-c', line], { env: { ...process.env, DATA_DIR: folder } });
+        shown.push({ command, answer: withoutChance(likeness.learn(answer, stdout)) });
+        given.push({ command, answer: withoutChance(stdout) });
+      }
+      expect(given).toEqual(shown);
+      expect(given.length).toBeGreaterThan(5);
+    });
+  });
+
+  it('lists every variable that the service reads', () => {
+    const read = new Set<string>();
+    readConfig(new Proxy<Record<string, undefined>>({}, { get: (_, name) => void read.add(String(name)) }));
+    const listed = tableUnder('Configuration').map(([name = '']) => unquoted(name));
+    expect(listed.toSorted()).toEqual([...read].toSorted());
+  });
+
+  it('gives each variable the default that it has', () => {
+    const rows = tableUnder('Configuration').filter(([, value]) => value !== '');
+    const onEach = (env: Record<string, string>): Config[] =>
+      [{}, { DATABASE_URL: 'postgres://localhost/ambit' }].map((database) => readConfig({ ...database, ...env }));
+    const said = rows.map(([name = '', value = '']) => [name, onEach({ [unquoted(name)]: unquoted(value) })]);
+    expect(said).toEqual(rows.map(([name]) => [name, onEach({})]));
+    expect(said.length).toBeGreaterThan(5);
+  });
+
+  it('names only commands that there are', () => {
+    const named = Array.from(readme.matchAll(/npm (?:run )?(?:--silent )?([a-z][a-z-]+)/g), ([, name = '']) => name);
+    expect(named.filter((name) => !['ci', 'install', ...scripts].includes(name))).toEqual([]);
+  });
+
+  it('repeats only numbers that were measured', () => {
+    const numbers = tableUnder('Measured').flat().join(' ').match(NUMBER) ?? [];
+    const measured = new Set(results.match(NUMBER));
+    expect(numbers.filter((number) => !measured.has(number))).toEqual([]);
+    expect(numbers.length).toBeGreaterThan(3);
+  });
+});
+
+function unquoted(cell: string): string {
+  return cell.replaceAll('`', '');
+}

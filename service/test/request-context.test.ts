@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import type { IRequestContext } from '../src/audit/request-context.js';
+import { onEveryStage } from './support/every-stage.js';
+
+const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+onEveryStage((stage) => {
+  describe('the id of a request', () => {
+    test('is a fresh UUID each time, in the header x-request-id', async () => {
+      const answers = [await stage.get('/api/users'), await stage.get('/api/users')];
+      const ids = answers.map(({ headers }) => headers.get('x-request-id'));
+      for (const id of ids) expect(id).toMatch(UUID);
+      expect(ids[0]).not.toBe(ids[1]);
+    });
+
+    test('is not what the client says it is', async () => {
+      const { headers } = await stage.app.request({ path: '/api/users', headers: { 'x-request-id': 'mine' } });
+      expect(headers.get('x-request-id')).toMatch(UUID);
+    });
+
+    test.each([
+      ['GET', '/api/users/x', 404],
+      ['GET', '/nowhere', 404],
+      ['DELETE', '/api/users', 405],
+      ['POST', '/api/users', 400],
+      ['GET', '/%ff', 400],
+      ['GET', '/health/live', 200],
+    ])('is told and logged with %s %s, too', async (method, path, status) => {
+      const answer = await stage.app.request({ method, path });
+      expect(answer.status).toBe(status);
+      const requestId = answer.headers.get('x-request-id');
+      expect(requestId).toMatch(UUID);
+      expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
+    });
+
+    test('is that of the audit record and of the line in the log', async () => {
+      const requestId = (await stage.get('/api/users?limit=3')).headers.get('x-request-id');
+      const line = await stage.app.log.finds({ msg: 'request', path: '/api/users' });
+      expect(line).toEqual({
+        level: 30,
+        time: expect.any(String),
+        msg: 'request',
+        requestId,
+        method: 'GET',
+        path: '/api/users',
+        status: 200,
+        ms: expect.any(Number),
+      });
+      expect(stage.app.log.audits).toMatchObject([{ requestId }]);
+    });
+
+    test('is stored with an order', async () => {
+      const requestId = (await stage.post('/api/orders', ORDER)).headers.get('x-request-id');
+      expect(await stage.rows('SELECT request_id FROM orders')).toEqual([{ request_id: requestId }]);
+      expect(await stage.rows('SELECT request_id FROM reservations')).toEqual([{ request_id: requestId }]);
+    });
+  });
+
+  describe('the context of a request', () => {
+    test('has a time of its own, and is one for the request and its transaction', async () => {
+      await using first = stage.app.container.createScope({ tags: ['request'] });
+      await using second = stage.app.container.createScope({ tags: ['request'] });
+      const context = first.resolve('IRequestContext');
+      expect(context.startTime).toBeInstanceOf(Date);
+      expect(first.createScope({ tags: ['transaction'] }).resolve('IRequestContext')).toBe(context);
+      expect(second.resolve('IRequestContext')).not.toBe(context);
+    });
+
+    test('learns once who asks', async () => {
+      await using scope = stage.app.container.createScope({ tags: ['request'] });
+      const context: IRequestContext = scope.resolve('IRequestContext');
+      expect(context.userId).toBeUndefined();
+      context.setUserId('Grace');
+      expect(context.userId).toBe('Grace');
+      expect(() => context.setUserId('Ada')).toThrow('setUserId() was called twice in one request');
+      expect(context.userId).toBe('Grace');
+    });
+  });
+
+  describe('identify', () => {
+    test('is asked who asks, and may take its time', async () => {
+      stage.app.identify = async ({ headers }) => {
+        await new Promise(setImmediate);
+        return headers.authorization;
+      };
+      await stage.app.request({ path: '/api/users', headers: { authorization: 'Grace' } });
+      await stage.app.request({ path: '/api/users', headers: { authorization: 'Ada' } });
+      expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
+    });
+
+    test('that fails is our fault, and nothing is done', async () => {
+      stage.app.identify = () => {
+        throw new Error('The directory is down');
+      };
+      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(answer).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
+      expect(await stage.rows('SELECT id FROM users')).toEqual([]);
+    });
+  });
+});

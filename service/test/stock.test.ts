@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { onEveryStage } from './support/every-stage.js';
+import type { Answer } from './support/http.js';
+import type { Stage } from './support/stage.js';
+
+interface Levels {
+  readonly [productId: string]: number;
+}
+
+async function setStock(stage: Stage, levels: Levels): Promise<void> {
+  for (const [productId, level] of Object.entries(levels))
+    await stage.rows('INSERT INTO stock (product_id, level) VALUES ($1, $2)', [productId, level]);
+}
+
+async function stockOf(stage: Stage): Promise<Levels> {
+  const rows = await stage.rows<{ id: string; level: number }>('SELECT product_id AS id, level FROM stock');
+  return Object.fromEntries(rows.map(({ id, level }) => [id, level]));
+}
+
+/** What each request took, as numbers on both databases. */
+function reservations(stage: Stage, requestId: string | null): Promise<object[]> {
+  return stage.rows(
+    `SELECT product_id AS product, CAST(quantity AS integer) AS quantity FROM reservations
+     WHERE request_id = $1 ORDER BY product_id`,
+    [requestId],
+  );
+}
+
+const order = (stage: Stage, ...wanted: readonly (readonly [string, number])[]): Promise<Answer<unknown>> =>
+  stage.post('/api/orders', { items: wanted.map(([productId, quantity]) => ({ productId, quantity })) });
+
+const requestIdOf = ({ headers }: Answer<unknown>): string | null => headers.get('x-request-id');
+
+async function expectNothingStored(stage: Stage): Promise<void> {
+  for (const table of ['orders', 'order_items', 'reservations'])
+    expect(await stage.rows(`SELECT * FROM ${table}`)).toEqual([]);
+}
+
+const shortOf = (said: string): object => ({ status: 409, body: { error: `Not enough stock of ${said}` } });
+
+onEveryStage((stage) => {
+  test('a product with enough in stock is taken from it', async () => {
+    await setStock(stage, { apple: 10, pear: 10 });
+    const answer = await order(stage, ['apple', 3], ['pear', 1]);
+    expect(answer.status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 7, pear: 9 });
+  });
+
+  test('a product can be sold out to the last piece', async () => {
+    await setStock(stage, { apple: 3 });
+    expect((await order(stage, ['apple', 3])).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 0 });
+    expect(await order(stage, ['apple', 1])).toMatchObject(shortOf('"apple": 1 wanted, 0 left'));
+  });
+
+  test('not enough of a product names it, and stores nothing', async () => {
+    await setStock(stage, { apple: 3, pear: 10 });
+    const answer = await order(stage, ['pear', 2], ['fig', 1], ['apple', 4]);
+    expect(answer).toMatchObject(shortOf('"apple": 4 wanted, 3 left'));
+    expect(await stockOf(stage)).toEqual({ apple: 3, pear: 10 });
+    await expectNothingStored(stage);
+  });
+
+  test('a product named twice is counted together', async () => {
+    await setStock(stage, { apple: 5 });
+    expect(await order(stage, ['apple', 3], ['apple', 3])).toMatchObject(shortOf('"apple": 6 wanted, 5 left'));
+    expect((await order(stage, ['apple', 3], ['apple', 2])).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 0 });
+  });
+
+  test('as much as an order can ask for is counted exactly', async () => {
+    await setStock(stage, { apple: 999_999_999 });
+    const all = Array.from({ length: 1000 }, () => ['apple', 1_000_000] as const);
+    expect(await order(stage, ...all)).toMatchObject(shortOf('"apple": 1000000000 wanted, 999999999 left'));
+    expect((await order(stage, ...all.slice(1))).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 999_999 });
+  });
+
+  test('a product without a stock level can be ordered freely', async () => {
+    expect((await order(stage, ['apple', 1_000_000])).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({});
+  });
+
+  test('what was taken of each product is recorded, tracked or not', async () => {
+    await setStock(stage, { apple: 10 });
+    const answer = await order(stage, ['apple', 3], ['fig', 2], ['apple', 1]);
+    expect(await reservations(stage, requestIdOf(answer))).toEqual([
+      { product: 'apple', quantity: 4 },
+      { product: 'fig', quantity: 2 },
+    ]);
+  });
+
+  test('of two products whose ids differ in case or in spaces each has its own stock', async () => {
+    await setStock(stage, { apple: 1, Apple: 2, 'apple ': 3 });
+    expect((await order(stage, ['Apple', 1], ['apple ', 1])).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 1, Apple: 1, 'apple ': 2 });
+  });
+
+  test('20 orders at once for the last 10 pieces sell 10', async () => {
+    await setStock(stage, { apple: 10 });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => order(stage, ['apple', 1])));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 409)).toHaveLength(10);
+    expect(await stockOf(stage)).toEqual({ apple: 0 });
+    expect(await stage.rows('SELECT id FROM orders')).toHaveLength(10);
+  });
+
+  test('20 orders at once for the same products in different order wait for each other in no circle', async () => {
+    await setStock(stage, { apple: 100, fig: 100, pear: 100 });
+    const wanted = [['apple', 1] as const, ['fig', 1] as const, ['pear', 1] as const];
+    const orders = Array.from({ length: 20 }, (_, index) =>
+      order(stage, ...(index % 2 === 0 ? wanted : wanted.toReversed())),
+    );
+    expect((await Promise.all(orders)).map(({ status }) => status)).toEqual(Array<number>(20).fill(201));
+    expect(await stockOf(stage)).toEqual({ apple: 80, fig: 80, pear: 80 });
+  });
+});

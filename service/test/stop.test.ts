@@ -1,0 +1,102 @@
+import { type Answer, type RawClient, requestText } from '@ambit/host-contract';
+import { describe, expect, test } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { type DatabaseKind, databaseKinds, postgres } from './support/databases.js';
+import { refused } from './support/refused.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const KINDS: readonly (readonly [name: string, kind: DatabaseKind])[] = databaseKinds.map((kind) => [kind.name, kind]);
+
+const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
+const [HEAD = '', BODY = ''] = requestText({
+  method: 'POST',
+  path: '/api/orders',
+  body: ORDER,
+  headers: { expect: '100-continue' },
+}).split(/(?<=\r\n\r\n)/);
+
+/** A client whose request has begun, and whose body is still to come. */
+async function underWay(service: ServiceProcess): Promise<RawClient> {
+  const client = await service.client();
+  client.write(HEAD);
+  expect((await client.answer()).status).toBe(100);
+  return client;
+}
+
+async function finish(client: RawClient): Promise<Answer> {
+  client.write(BODY);
+  return client.answer();
+}
+
+describe.each(KINDS)('on %s', (_name, kind) => {
+  describe.skipIf(kind.missing).each(HOST_VARIANTS)('the service with %s', (variant) => {
+    test('says where it listens; at SIGTERM answers what is under way, and exits with 0', async () => {
+      await using database = await kind.open();
+      await using service = new ServiceProcess({ ...database.env, HOST_VARIANT: variant });
+      expect(await service.says('listening')).toEqual({
+        level: 30,
+        time: expect.any(String),
+        msg: 'listening',
+        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+        host: variant,
+        database: kind === postgres ? 'postgres' : 'sqlite',
+      });
+      const idle = await service.client();
+      expect((await idle.request({ path: '/health/ready' })).status).toBe(200);
+      const silent = await service.client();
+      const client = await underWay(service);
+      service.kill('SIGTERM');
+      await refused(await service.url());
+      const answer = await finish(client);
+      expect(answer.status).toBe(201);
+      expect(answer.headers['connection']).toBe('close');
+      for (const other of [idle, silent, client]) await other.closed();
+      expect((await service.exit).code).toBe(0);
+      expect(await service.says('stopping')).toMatchObject({ signal: 'SIGTERM' });
+    });
+  });
+});
+
+describe('the service', () => {
+  const start = (env: Record<string, string> = {}): ServiceProcess =>
+    new ServiceProcess({ DATA_DIR: ':memory:', ...env });
+
+  test('exits with 0 at SIGINT, too', async () => {
+    await using service = start();
+    const client = await underWay(service);
+    service.kill('SIGINT');
+    await refused(await service.url());
+    expect((await finish(client)).status).toBe(201);
+    expect((await service.exit).code).toBe(0);
+  });
+
+  test('exits at once with 1 at a second signal', async () => {
+    await using service = start();
+    await underWay(service);
+    service.kill('SIGTERM');
+    await refused(await service.url());
+    service.kill('SIGINT');
+    const { code, output } = await service.exit;
+    expect(code).toBe(1);
+    expect(output).toContain('Told to stop a second time: leaving at once');
+  });
+
+  test.each(HOST_VARIANTS)('cuts off what is under way after SHUTDOWN_TIMEOUT_MS, on %s', async (HOST_VARIANT) => {
+    await using service = start({ HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
+    const client = await underWay(service);
+    service.kill('SIGTERM');
+    await client.closed();
+    expect((await service.exit).code).toBe(0);
+  });
+
+  test('exits with 1 when it cannot let go of everything in time', async () => {
+    const neverEnds = new URL('support/never-ends.mjs', import.meta.url).href;
+    const env = { DATA_DIR: ':memory:', SHUTDOWN_TIMEOUT_MS: '0' };
+    await using service = new ServiceProcess(env, { execArgv: ['--import', neverEnds] });
+    await (await service.client()).request({ path: '/api/users' });
+    service.kill('SIGTERM');
+    const { code, output } = await service.exit;
+    expect(code).toBe(1);
+    expect(output).toContain('The service did not stop in time');
+  });
+});

@@ -1,0 +1,89 @@
+import { type Container, onDispose, onStart, Registration, singleton } from '@ambit/container';
+import { override } from '@ambit/container/tools';
+import { Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
+import { migrate } from '../../src/database/migrate.js';
+import { createPool, dialectOf } from '../../src/database/pool.js';
+import {
+  type Config,
+  createAppContainer,
+  createHost,
+  type Host,
+  type HostOptions,
+  readConfig,
+} from '../../src/index.js';
+import { type Answer, request, type Request } from './http.js';
+import { LogBook } from './log-book.js';
+
+export type HostVariant = Config['hostVariant'];
+
+/** The service in this process, put together as in production but for a log that is kept and a pool that is watched. */
+export class App implements AsyncDisposable {
+  readonly happenings = new Happenings();
+  readonly scopes = new ScopeLedger(this.happenings);
+  readonly log = new LogBook(this.happenings);
+  readonly container: Container;
+  readonly pool: WatchedPool;
+  /** Who asks: a story may say so. */
+  identify: NonNullable<HostOptions['identify']> = () => undefined;
+  readonly #unfollow: () => void;
+  #host: Host | undefined;
+  #url = '';
+
+  private constructor(config: Config) {
+    const { database } = config;
+    this.pool = new WatchedPool(createPool(database), this.happenings);
+    this.container = createAppContainer(config);
+    override(
+      this.container,
+      Registration.fromValue(this.log.logger).to('ILogger'),
+      Registration.fromFactory(() => this.pool)
+        .pipe(
+          singleton(),
+          onStart((pool) => migrate(pool, dialectOf(database), config.startTimeoutMs)),
+          onDispose((pool) => pool.close()),
+        )
+        .to('IDatabasePool'),
+    );
+    this.#unfollow = this.scopes.follow(this.container);
+  }
+
+  static async start(variant: HostVariant, env: Readonly<Record<string, string>>): Promise<App> {
+    const config = readConfig({ HOST_VARIANT: variant, PORT: '0', ...env });
+    const app = new App(config);
+    app.#host = await createHost(variant, app.container, {
+      logger: app.log.logger,
+      identify: (req) => app.identify(req),
+    });
+    await app.container.start();
+    app.#url = await app.#host.listen(0, config.host);
+    app.container.resolve('IHealth').started();
+    return app;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  request<T = unknown>(asked: Request): Promise<Answer<T>> {
+    return request<T>(this.#url, asked);
+  }
+
+  client(): Promise<RawClient> {
+    return RawClient.connect(Number(new URL(this.#url).port));
+  }
+
+  /** Resolves when everything that happens after the answers has happened. */
+  async quiet(): Promise<void> {
+    await this.scopes.allEnd();
+    await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
+  }
+
+  async stop(): Promise<void> {
+    await this.#host?.close(0);
+    this.#unfollow();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}

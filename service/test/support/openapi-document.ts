@@ -1,0 +1,135 @@
+import { openApiDocument } from '../../src/api/document.js';
+import type { Request } from './http.js';
+
+interface Ref {
+  readonly $ref: string;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+interface Content {
+  readonly 'application/json': {
+    readonly schema: Schema;
+    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
+  };
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly schema: Schema;
+  readonly example?: unknown;
+}
+
+interface Header {
+  readonly required?: boolean;
+}
+
+interface Response {
+  readonly headers: Readonly<Record<string, Ref>>;
+  readonly content: Content;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly Ref[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly headers: Readonly<Record<string, Header>>;
+  };
+}
+
+/** The document as it goes over the wire. */
+export const document = JSON.parse(JSON.stringify(openApiDocument())) as Document;
+
+/** The part of the document that a reference names, and so on within. */
+function resolved<T>(part: unknown): T {
+  if (Array.isArray(part)) return part.map((inner) => resolved(inner)) as T;
+  if (typeof part !== 'object' || part === null) return part as T;
+  if ('$ref' in part) return resolved(at(String(part.$ref)));
+  return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, resolved(inner)])) as T;
+}
+
+function at(ref: string): unknown {
+  const steps = ref.slice('#/'.length).split('/');
+  return steps.reduce<unknown>((part, step) => (part as Record<string, unknown>)[step], document);
+}
+
+/** What the document promises of one answer, by the name of its example. */
+export interface PromisedAnswer {
+  readonly status: number;
+  readonly name: string;
+  readonly example: unknown;
+  readonly schema: Schema;
+  readonly headers: readonly string[];
+}
+
+export interface PromisedOperation {
+  readonly operationId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly request: { readonly schema: Schema; readonly examples: Readonly<Record<string, unknown>> } | undefined;
+  readonly statuses: readonly number[];
+  /** By status and example. */
+  readonly answers: readonly PromisedAnswer[];
+}
+
+export const operations: readonly PromisedOperation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    operationId: operation.operationId,
+    method: method.toUpperCase(),
+    path,
+    parameters: resolved<Parameter[]>(operation.parameters ?? []),
+    request: operation.requestBody && contentOf(operation.requestBody.content),
+    statuses: Object.keys(operation.responses).map(Number),
+    answers: Object.entries(operation.responses).flatMap(([status, response]) => answersOf(Number(status), response)),
+  })),
+);
+
+function answersOf(status: number, { headers, content }: Response): PromisedAnswer[] {
+  const { schema, examples } = contentOf(content);
+  return Object.entries(examples).map(([name, example]) => {
+    return { status, name, example, schema, headers: Object.keys(headers) };
+  });
+}
+
+function contentOf({ 'application/json': { schema, examples } }: Content): {
+  schema: Schema;
+  examples: Record<string, unknown>;
+} {
+  const values = Object.entries(examples).map(([name, { value }]) => [name, value]);
+  return { schema: resolved<Schema>(schema), examples: Object.fromEntries(values) };
+}
+
+/** The operation asked for as its examples show it, with no more than it requires. */
+export function exampleRequest({ method, path, parameters, request }: PromisedOperation, name?: string): Request {
+  const bodies = request?.examples ?? {};
+  const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, wanted) =>
+    String(parameters.find((parameter) => parameter.name === wanted)?.example),
+  );
+  return { method, path: filled, ...(body !== undefined && { body }) };
+}
+
+/** For the parameters that have no example. */
+const VALUES: Readonly<Record<string, string>> = {
+  after: '00000000-0000-0000-0000-000000000000',
+  'Idempotency-Key': 'a-key',
+};
+
+/** The same with every parameter that it takes. */
+export function fullExampleRequest(operation: PromisedOperation): Request {
+  const { path, ...request } = exampleRequest(operation);
+  const valuesIn = (place: Parameter['in']): [string, string][] =>
+    operation.parameters
+      .filter((parameter) => parameter.in === place)
+      .map(({ name, example = VALUES[name] }) => [name, String(example)]);
+  const query = new URLSearchParams(valuesIn('query')).toString();
+  return { ...request, path: query ? `${path}?${query}` : path, headers: Object.fromEntries(valuesIn('header')) };
+}

@@ -1,0 +1,135 @@
+import { Registration } from '@ambit/container';
+import { connectionLost, Pause } from '@ambit/host-contract';
+import { Health } from '../../src/health.js';
+import type { User } from '../../src/users/user.js';
+import type { Answer, Request } from './http.js';
+import { exampleRequest, type PromisedAnswer, type PromisedOperation } from './openapi-document.js';
+import { ordersAnd, usersAnd } from './replacements.js';
+import type { Stage } from './stage.js';
+
+interface Situation {
+  readonly stage: Stage;
+  /** The operation's first example. */
+  readonly asked: Request;
+  /** What is to be answered. */
+  readonly example: unknown;
+}
+
+type Way = (situation: Situation) => Promise<Answer<unknown>>;
+
+const KEY = { 'idempotency-key': 'a-key' };
+
+const ask: Way = ({ stage, asked }) => stage.app.request(asked);
+
+const askWith =
+  (change: (asked: Request) => Partial<Request>): Way =>
+  ({ stage, asked }) =>
+    stage.app.request({ ...asked, ...change(asked) });
+
+const askWithBody = (change: object): Way => askWith(({ body }) => ({ body: { ...(body as object), ...change } }));
+
+/** When these users are stored. */
+const askAmong: Way = async ({ stage, asked, example }) => {
+  for (const { id, name, email } of [example].flat() as User[])
+    await stage.rows('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [id, name, email]);
+  return stage.app.request(asked);
+};
+
+const askWhenRepositories =
+  (fail: () => never): Way =>
+  ({ stage, asked }) => {
+    const users = Registration.fromValue({ findAll: fail, findById: fail, create: fail }).to('IUserRepository');
+    stage.replace(users, ordersAnd(fail));
+    return stage.app.request(asked);
+  };
+
+const askWhileAsked: Way = async ({ stage, asked }) => {
+  const pause = new Pause();
+  stage.replace(...usersAnd(pause.here), ordersAnd(pause.here));
+  const first = stage.app.request({ ...asked, headers: KEY });
+  await pause.reached;
+  const answer = await stage.app.request({ ...asked, headers: KEY });
+  pause.letGo();
+  await first;
+  return answer;
+};
+
+const askWhen =
+  (readiness: 'starting' | 'draining' | 'without database'): Way =>
+  ({ stage, asked }) => {
+    const health = new Health({ query: async () => Promise.reject(connectionLost()) });
+    if (readiness === 'draining') health.draining();
+    if (readiness === 'without database') health.started();
+    stage.replace(Registration.fromValue(health).to('IHealth'));
+    return stage.app.request(asked);
+  };
+
+/** How each answer that the document promises comes about; the bodies of 201 are those of the request of the same name. */
+const WAYS: Readonly<Record<string, Way>> = {
+  '200 nobody': ask,
+  '200 two': askAmong,
+  '200 ada': askAmong,
+  '200 live': ask,
+  '200 ready': ask,
+  '400 badLimit': askWith(({ path }) => ({ path: `${path}?limit=0` })),
+  '400 badAfter': askWith(({ path }) => ({ path: `${path}?after=me` })),
+  '400 malformed': askWith(({ path }) => ({ path: `${path}%zz` })),
+  '400 absent': askWith(() => ({ body: undefined })),
+  '400 notJson': askWith(() => ({ body: '{' })),
+  '400 emptyName': askWithBody({ name: '' }),
+  '400 noEmail': askWithBody({ email: undefined }),
+  '400 badEmail': askWithBody({ email: 'ada' }),
+  '400 noItems': askWithBody({ items: [] }),
+  '400 badQuantity': askWithBody({ items: [{ productId: 'apple', quantity: 0 }] }),
+  '400 badKey': askWith(() => ({ headers: { 'idempotency-key': 'two words' } })),
+  '404 nobody': ask,
+  '405 other': askWith(() => ({ method: 'DELETE' })),
+  '409 keyInUse': askWhileAsked,
+  '409 notEnough': async ({ stage, asked }) => {
+    await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 2)`);
+    return stage.app.request(asked);
+  },
+  '413 tooLarge': async ({ stage, asked }) => {
+    const client = await stage.app.client();
+    // Only announced: whoever is refused may miss the answer while still sending.
+    client.send({ ...asked, body: '', headers: { 'content-length': String(2 ** 20 + 1) } });
+    const { status, headers, text } = await client.answer();
+    client.reset();
+    return { status, headers: new Headers(headers), body: JSON.parse(text) as unknown };
+  },
+  '415 noJson': askWith(() => ({ headers: { 'content-type': 'text/plain' } })),
+  '415 encoded': askWith(() => ({ headers: { 'content-encoding': 'gzip' } })),
+  '422 keyUsed': async ({ stage, asked }) => {
+    await stage.app.request({ ...asked, headers: KEY });
+    const other = asked.path.endsWith('users') ? { name: 'Other' } : { items: [{ productId: 'other', quantity: 1 }] };
+    return stage.app.request({ ...asked, headers: KEY, body: { ...(asked.body as object), ...other } });
+  },
+  '500 ours': askWhenRepositories(() => {
+    throw new Error('It went wrong');
+  }),
+  '503 tryAgain': askWhenRepositories(() => {
+    throw connectionLost();
+  }),
+  '503 outcomeUnknown': ({ stage, asked }) => {
+    stage.after('commit', () => {
+      throw connectionLost();
+    });
+    return stage.app.request({ ...asked, headers: KEY });
+  },
+  '503 starting': askWhen('starting'),
+  '503 draining': askWhen('draining'),
+  '503 withoutDatabase': askWhen('without database'),
+};
+
+export const waysKnown: readonly string[] = Object.keys(WAYS);
+
+export function wayTo({ status, name }: PromisedAnswer): string | undefined {
+  const way = `${status} ${name}`;
+  return status === 201 || way in WAYS ? way : undefined;
+}
+
+/** Makes the service give the answer that the document promises. */
+export function produce(stage: Stage, operation: PromisedOperation, answer: PromisedAnswer): Promise<Answer<unknown>> {
+  const way = WAYS[`${answer.status} ${answer.name}`] ?? ask;
+  return way({ stage, asked: exampleRequest(operation, answer.name), example: answer.example });
+}

@@ -1,0 +1,56 @@
+import { type Binding, hasTag, Registration, scope, singleton } from '@ambit/container';
+import type { IConnection } from '@ambit/transaction';
+import type { IRequestContext } from '../../src/audit/request-context.js';
+import type { ISqlDialect } from '../../src/database/dialect.js';
+import type { Queryable } from '../../src/database/pool.js';
+import { OrderRepository } from '../../src/orders/order-repository.js';
+import type { NewOrder, Order } from '../../src/orders/order.js';
+import { UserRepository } from '../../src/users/user-repository.js';
+import type { NewUser, User } from '../../src/users/user.js';
+
+type Deed = (database: Queryable) => unknown;
+
+/** The service's own repository of orders, with something happening once it has written. */
+export function ordersAnd(deed: Deed): Binding {
+  class OrdersAnd extends OrderRepository {
+    constructor(
+      private readonly database: IConnection,
+      context: IRequestContext,
+      dialect: ISqlDialect,
+    ) {
+      super(database, context, dialect);
+    }
+
+    override async create(body: NewOrder): Promise<Order> {
+      const order = await super.create(body);
+      await deed(this.database);
+      return order;
+    }
+  }
+  return Registration.fromClass(OrdersAnd, ['IConnection', 'IRequestContext', 'ISqlDialect'])
+    .pipe(singleton(), scope(hasTag('transaction')))
+    .to('IOrderRepository');
+}
+
+/** The same of users, outside of a transaction and inside. */
+export function usersAnd(deed: Deed): Binding[] {
+  class UsersAnd extends UserRepository {
+    constructor(private readonly queryable: Queryable) {
+      super(queryable);
+    }
+
+    override async create(data: NewUser): Promise<User> {
+      const user = await super.create(data);
+      await deed(this.queryable);
+      return user;
+    }
+  }
+  return [
+    Registration.fromFactory((pool) => new UsersAnd(pool), ['IDatabasePool'])
+      .pipe(singleton(), scope(hasTag('request')))
+      .to('IUserRepository'),
+    Registration.fromFactory((connection) => new UsersAnd(connection), ['IConnection'])
+      .pipe(singleton(), scope(hasTag('transaction')))
+      .to('IUserRepository'),
+  ];
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Happenings, RawClient } from '@ambit/host-contract';
+import type { LogRecord } from './log-book.js';
+
+const PATIENCE_MS = 15_000;
+
+export interface Exit {
+  readonly code: number | null;
+  /** What it printed, on stdout and stderr together. */
+  readonly output: string;
+}
+
+/** A program of the service as it is deployed: built, and in a process of its own. */
+export class ServiceProcess {
+  readonly exit: Promise<Exit>;
+  readonly #child: ChildProcess;
+  readonly #happenings = new Happenings();
+  #output = '';
+  #ended = false;
+
+  /** `env` is all the environment it gets, but for a port that is free. */
+  constructor(
+    env: Readonly<Record<string, string>> = {},
+    { program = 'main.js', args = [], execArgv = [] }: { program?: string; args?: string[]; execArgv?: string[] } = {},
+  ) {
+    const path = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url));
+    this.#child = fork(path, args, { env: { PORT: '0', ...env }, execArgv, silent: true });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#output += text;
+        this.#happenings.tell();
+      });
+    this.exit = once(this.#child, 'close').then(([code]) => ({ code: code as number | null, output: this.#output }));
+    void this.exit.then(() => {
+      this.#ended = true;
+      this.#happenings.tell();
+    });
+  }
+
+  /** Resolves with the record that it logged with this message, as soon as it has. */
+  async says(msg: string): Promise<LogRecord> {
+    const find = (): LogRecord | undefined => this.#records().find((record) => record['msg'] === msg);
+    await this.#happenings.until(() => this.#ended || find() !== undefined, `the process says "${msg}"`, PATIENCE_MS);
+    const record = find();
+    if (record) return record;
+    throw new Error(`The process ended without saying "${msg}", but this:\n${this.#output}`);
+  }
+
+  async url(): Promise<string> {
+    return String((await this.says('listening'))['url']);
+  }
+
+  async client(): Promise<RawClient> {
+    return RawClient.connect(Number(new URL(await this.url()).port));
+  }
+
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
+    this.#child.kill(signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.kill();
+    await this.exit;
+  }
+
+  #records(): LogRecord[] {
+    return this.#output
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as LogRecord);
+  }
+}

@@ -1,0 +1,102 @@
+import { trace } from '@opentelemetry/api';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAppContainer, createHost, type Host, readConfig, type Service, startService } from '../src/index.js';
+import { startTelemetry } from '../src/telemetry/telemetry.js';
+import { override } from '@ambit/container/tools';
+import { Registration } from '@ambit/container';
+import { Happenings } from '@ambit/host-contract';
+import { request } from './support/http.js';
+import { LogBook } from './support/log-book.js';
+
+const ORDER = { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } } as const;
+const QUIET = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+
+describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
+  const start = (env: Record<string, string>): Promise<Service> =>
+    startService(readConfig({ ...QUIET, ...env, HOST_VARIANT: variant }));
+
+  test('with METRICS=1, /metrics tells of scopes, transactions and connections in the format of Prometheus', async () => {
+    const service = await start({ METRICS: '1' });
+    await request(service.url, ORDER);
+
+    const answer = await fetch(`${service.url}/metrics`);
+    const text = await answer.text();
+
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ]);
+    expect(text).toMatch(/^ambit_scope_opened_total\{ambit_scope_kind="request",.*\} 2$/m);
+    expect(text).toMatch(/^ambit_transaction_count_total\{ambit_transaction_outcome="committed",.*\} 1$/m);
+    expect(text).toMatch(/^db_client_connection_wait_time_count\{.*\} 1$/m);
+    expect(text).toMatch(/^db_client_connection_count\{db_client_connection_state="idle",.*\} 1$/m);
+    await service.stop();
+  });
+
+  test('without it there is nothing at /metrics', async () => {
+    const service = await start({});
+    expect((await request(service.url, { path: '/metrics' })).status).toBe(404);
+    await service.stop();
+  });
+
+  test('with INSPECTOR=1 the inspector is at /inspector, and opens no request scope', async () => {
+    const service = await start({ INSPECTOR: '1', METRICS: '1' });
+
+    expect((await fetch(`${service.url}/inspector/`)).status).toBe(200);
+
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    expect(text).toMatch(/^ambit_scope_opened_total\{ambit_scope_kind="request",.*\} 1$/m);
+    await service.stop();
+  });
+
+  test('without it there is nothing there', async () => {
+    const service = await start({});
+    expect((await request(service.url, { path: '/inspector/' })).status).toBe(404);
+    await service.stop();
+  });
+
+  test('with INSPECTOR_TOKEN only who knows it sees anything', async () => {
+    const token = 'correct horse battery';
+    const service = await start({ INSPECTOR: '1', INSPECTOR_TOKEN: token });
+
+    const see = async (headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${service.url}/inspector/graph`, { headers })).status;
+
+    expect(await see({})).toBe(401);
+    expect(await see({ authorization: `Bearer ${token}` })).toBe(200);
+    await service.stop();
+  });
+});
+
+describe.each(['express', 'fastify'] as const)('where the request is traced, on %s', (variant) => {
+  const config = readConfig({ ...QUIET, HOST_VARIANT: variant });
+  const log = new LogBook(new Happenings());
+  let host: Host;
+  let url: string;
+
+  beforeAll(async () => {
+    trace.setGlobalTracerProvider(new BasicTracerProvider());
+    const container = createAppContainer(config);
+    override(container, Registration.fromValue(log.logger).to('ILogger'));
+    const telemetry = startTelemetry(container.resolve('IDatabasePool'), { metrics: false });
+    container.defer(() => telemetry.stop());
+    host = await createHost(variant, container, { logger: log.logger, telemetry });
+    await container.start();
+    url = await host.listen(0, config.host);
+  });
+
+  afterAll(async () => {
+    await host.close(0);
+    trace.disable();
+  });
+
+  test('every line of a request carries the ids of its trace, audit records included', async () => {
+    await request(url, { path: '/api/users' });
+
+    const line = await log.finds({ msg: 'request', path: '/api/users' });
+    const audit = await log.finds({ type: 'audit', action: 'users_listed' });
+    expect(line).toMatchObject({ trace_id: expect.stringMatching(/^[0-9a-f]{32}$/), span_id: expect.any(String) });
+    expect(audit).toMatchObject({ trace_id: line['trace_id'], span_id: line['span_id'] });
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * A proxy between a client and PostgreSQL that can cut the connection at the worst of moments: when a transaction commits.
+ * It understands of the protocol what it takes to see such a statement pass, and its answer.
+ */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+const PROTOCOL_3 = 196_608;
+/**
+ * Where the text of a statement stands. Simple query: it is all of the message; Parse: it comes after a name.
+ * @type {Record<string, RegExp>}
+ */
+const STATEMENTS = { Q: /^([^\0]*)\0/, P: /^[^\0]*\0([^\0]*)\0/ };
+/** @type {Buffer} */
+const EMPTY = Buffer.alloc(0);
+/** ReadyForQuery, with the state: idle, or in a transaction. */
+const READY = 'Z\0\0\0\x05';
+/** CommandComplete, with its length and what was done; and no transaction is open. */
+const COMMITTED = /C\0\0\0.(?:COMMIT|INSERT \d+ \d+)\0Z\0\0\0.I/s;
+
+/**
+ * What to do with a statement that commits: let it pass; cut before it reaches the server, which then never hears of it; or cut after
+ * the server has carried it out, before the client hears of that.
+ * @typedef {'pass' | 'before' | 'after'} Fate
+ */
+
+/**
+ * @typedef {object} Proxy
+ * @property {number} port
+ * @property {Readonly<Record<Fate, number>>} commits how many met which fate
+ * @property {() => Promise<void>} close
+ */
+
+/**
+ * @param {{ port: number, host?: string }} server
+ * @param {() => Fate} decide asked at every statement that commits
+ * @param {RegExp} [committing] which those are: COMMIT, and perhaps an INSERT that is a transaction of its own
+ * @returns {Promise<Proxy>}
+ */
+export async function startProxy({ port, host = '127.0.0.1' }, decide, committing = /^commit;?$/i) {
+  const commits = { pass: 0, before: 0, after: 0 };
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+
+  const listener = createServer({ noDelay: true }, (client) => {
+    const server = connect({ port, host, noDelay: true });
+    const cut = () => {
+      client.destroy();
+      server.destroy();
+    };
+    for (const socket of [client, server]) {
+      const other = socket === client ? server : client;
+      sockets.add(socket);
+      socket.on('error', cut);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroySoon();
+      });
+    }
+
+    const incoming = new ClientMessages();
+    /** @type {Buffer | undefined} what the server said since a statement whose answer will be lost */
+    let withheld;
+
+    client.on('data', (chunk) => {
+      for (const message of incoming.add(chunk)) {
+        const fate = committing.test(statementIn(message)) ? decide() : undefined;
+        if (fate === 'before') {
+          commits.before++;
+          // What came before it is still on its way.
+          server.end();
+          client.destroy();
+          return;
+        }
+        if (fate === 'pass') commits.pass++;
+        if (fate === 'after') withheld = EMPTY;
+        server.write(message);
+      }
+    });
+    server.on('data', (chunk) => {
+      if (!withheld) {
+        client.write(chunk);
+        return;
+      }
+      withheld = Buffer.concat([withheld, chunk]);
+      const said = withheld.toString('latin1');
+      if (!said.includes(READY)) return;
+      if (COMMITTED.test(said)) {
+        commits.after++;
+        cut();
+        return;
+      }
+      // It was refused, or is part of a transaction: there is nothing to lose.
+      commits.pass++;
+      client.write(withheld);
+      withheld = undefined;
+    });
+  });
+
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const address = /** @type {import('node:net').AddressInfo} */ (listener.address());
+  return {
+    port: address.port,
+    commits,
+    close: async () => {
+      listener.close();
+      for (const socket of sockets) socket.destroy();
+      await once(listener, 'close');
+    },
+  };
+}
+
+/** @param {Buffer} message */
+function statementIn(message) {
+  const pattern = STATEMENTS[String.fromCharCode(message[0] ?? 0)];
+  return pattern?.exec(message.toString('latin1', 5))?.[1] ?? '';
+}
+
+/** Takes apart what a client sends: first messages without a type, until one starts the session; then all have one. */
+class ClientMessages {
+  #rest = EMPTY;
+  #started = false;
+
+  /** @param {Buffer} chunk */
+  *add(chunk) {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const typeLength = this.#started ? 1 : 0;
+      if (this.#rest.length < typeLength + 4) return;
+      const end = typeLength + this.#rest.readInt32BE(typeLength);
+      if (this.#rest.length < end) return;
+      const message = this.#rest.subarray(0, end);
+      this.#rest = this.#rest.subarray(end);
+      this.#started ||= message.readInt32BE(4) === PROTOCOL_3;
+      yield message;
+    }
+  }
+}

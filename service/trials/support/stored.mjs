@@ -1,0 +1,134 @@
+/** @typedef {import('./database.mjs').Database} Database */
+/** @typedef {import('./database.mjs').Row} Row */
+/** @typedef {import('./ledger.mjs').Item} Item */
+/** @typedef {{ id: string, requestId: string, createdAt: string, items: Item[] }} StoredOrder */
+
+/** Of a kind of violation, so many are told in full. */
+const MOST_TOLD = 5;
+
+/** Counts what is wrong, by kind, and tells the first of each kind. */
+export class Findings {
+  /** @type {Map<string, number>} */
+  counts = new Map();
+  /** @type {string[]} */
+  told = [];
+
+  /**
+   * @param {string} kind
+   * @param {string} detail
+   */
+  add(kind, detail) {
+    const count = this.count(kind) + 1;
+    this.counts.set(kind, count);
+    if (count <= MOST_TOLD) this.told.push(`${kind}: ${detail}`);
+  }
+
+  get total() {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** @param {string} kind */
+  count(kind) {
+    return this.counts.get(kind) ?? 0;
+  }
+}
+
+/**
+ * Sets the stock levels that a trial begins with, past the service.
+ * @param {Database} database
+ * @param {ReadonlyMap<string, number>} levels
+ */
+export async function setStock(database, levels) {
+  await database.query('DELETE FROM stock');
+  for (const [product, level] of levels) {
+    await database.query('INSERT INTO stock (product_id, level) VALUES ($1, $2)', [product, level]);
+  }
+}
+
+/**
+ * Reads all orders, and finds those that are not whole: without items, with gaps, or reserving other than they order.
+ * @param {Database} database
+ * @param {Findings} findings
+ * @returns {Promise<StoredOrder[]>}
+ */
+export async function readOrders(database, findings) {
+  const rows = await database.query('SELECT id, request_id, created_at FROM orders ORDER BY id');
+  const items = groupBy(
+    await database.query(
+      'SELECT order_id, position, product_id, quantity FROM order_items ORDER BY order_id, position',
+    ),
+    'order_id',
+  );
+  const reserved = groupBy(
+    await database.query('SELECT request_id, product_id, quantity FROM reservations'),
+    'request_id',
+  );
+
+  const orders = rows.map((row) => {
+    const [id, requestId] = [String(row['id']), String(row['request_id'])];
+    const own = items.get(id) ?? [];
+    const order = { id, requestId, createdAt: String(row['created_at']), items: own.map(itemOf) };
+    if (own.length === 0) findings.add('half-written', `order ${id} has no items`);
+    if (own.some(({ position }, index) => position !== index)) findings.add('half-written', `order ${id} lacks items`);
+    const taken = (reserved.get(requestId) ?? []).map(itemOf);
+    if (!sameTotals(order.items, taken)) findings.add('half-written', `order ${id} and its reservations differ`);
+    items.delete(id);
+    reserved.delete(requestId);
+    return order;
+  });
+  for (const id of items.keys()) findings.add('half-written', `items of ${id}, an order that is not there`);
+  for (const id of reserved.keys()) findings.add('half-written', `reservations of request ${id} without its order`);
+  return orders;
+}
+
+/**
+ * What was reserved, plus what is left, is what there was.
+ * @param {Database} database
+ * @param {ReadonlyMap<string, number>} start
+ * @param {Findings} findings
+ */
+export async function checkStock(database, start, findings) {
+  const rows = await database.query(
+    `SELECT s.product_id, s.level, (SELECT SUM(r.quantity) FROM reservations r WHERE r.product_id = s.product_id) AS taken
+     FROM stock s`,
+  );
+  if (rows.length !== start.size) findings.add('stock', `${rows.length} products have a level, not ${start.size}`);
+  for (const row of rows) {
+    const [product, level, taken] = [String(row['product_id']), Number(row['level']), Number(row['taken'])];
+    const said = `${product} had ${start.get(product)}, ${taken} were reserved, ${level} are left`;
+    if (start.get(product) !== level + taken || level < 0) findings.add('stock', said);
+  }
+}
+
+/** @param {Row} row */
+function itemOf(row) {
+  return { productId: String(row['product_id']), quantity: Number(row['quantity']) };
+}
+
+/**
+ * @param {Item[]} ordered
+ * @param {Item[]} reserved
+ */
+function sameTotals(ordered, reserved) {
+  /** @type {Map<string, number>} */
+  const left = new Map();
+  for (const { productId, quantity } of ordered) left.set(productId, (left.get(productId) ?? 0) + quantity);
+  for (const { productId, quantity } of reserved) left.set(productId, (left.get(productId) ?? 0) - quantity);
+  return [...left.values()].every((quantity) => quantity === 0);
+}
+
+/**
+ * @param {Row[]} rows
+ * @param {string} column
+ */
+function groupBy(rows, column) {
+  /** @type {Map<string, Row[]>} */
+  const groups = new Map();
+  for (const row of rows) {
+    const name = String(row[column]);
+    const group = groups.get(name);
+    if (group) group.push(row);
+    else groups.set(name, [row]);
+  }
+  return groups;
+}

@@ -1,0 +1,140 @@
+import { Connection, Lost, requestText } from './connection.mjs';
+import { between, oneOf } from './random.mjs';
+
+const CLIENTS = 32;
+const ABORTS = 0.05;
+const ABORTS_WITHIN_MS = 10;
+const PIPELINES = 0.1;
+const MOST_AT_ONCE = 5;
+/** A connection is used for so many requests at most. */
+const MOST_PER_CONNECTION = 200;
+const KEYS = 0.1;
+
+const ORDER = {
+  items: [
+    { productId: 'free-1', quantity: 2 },
+    { productId: 'free-2', quantity: 1 },
+  ],
+};
+const USER = { name: 'Ada', email: 'ada@example.org' };
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+
+let keys = 0;
+/** @type {string} of a user that may be there */
+let known = NOBODY;
+
+/** @typedef {{ bytes: string, expected: readonly number[] }} Request */
+
+/** @type {readonly [() => Request, ...(() => Request)[]]} */
+const KINDS = [
+  () => ({ bytes: requestText('GET', '/api/users?limit=20'), expected: [200] }),
+  () => ({ bytes: requestText('GET', `/api/users?limit=5&after=${known}`), expected: [200] }),
+  () => ({ bytes: requestText('GET', `/api/users/${known}`), expected: [200, 404] }),
+  () => ({ bytes: requestText('GET', '/api/users/nobody'), expected: [404] }),
+  () => ({ bytes: requestText('POST', '/api/users', USER, someKey()), expected: [201] }),
+  () => ({ bytes: requestText('POST', '/api/orders', ORDER, someKey()), expected: [201] }),
+  () => ({ bytes: requestText('POST', '/api/orders', { items: [] }), expected: [400] }),
+  () => ({ bytes: requestText('POST', '/api/users', { name: 'Ada' }), expected: [400] }),
+  () => ({ bytes: badJson(), expected: [400] }),
+  () => ({ bytes: requestText('GET', '/nowhere'), expected: [404] }),
+  () => ({ bytes: requestText('DELETE', '/api/users'), expected: [405] }),
+];
+
+/** @returns {Record<string, string>} */
+function someKey() {
+  return Math.random() < KEYS ? { 'Idempotency-Key': `soak-${keys++}` } : {};
+}
+
+function badJson() {
+  return 'POST /api/orders HTTP/1.1\r\nHost: trial\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"items":';
+}
+
+/** What clients of all sorts did, and what they saw. */
+export class Traffic {
+  sent = 0;
+  aborted = 0;
+  pipelined = 0;
+  answered = 0;
+  /** @type {Map<string, number>} */
+  unexpected = new Map();
+  #url;
+
+  /** @param {string} url */
+  constructor(url) {
+    this.#url = url;
+  }
+
+  /**
+   * Sends so many requests; resolves when all are answered or aborted, and no connection is left.
+   * @param {number} requests
+   */
+  async send(requests) {
+    const until = this.sent + requests;
+    await Promise.all(
+      Array.from({ length: CLIENTS }, async () => {
+        while (this.sent < until) await this.#visit(until);
+      }),
+    );
+  }
+
+  /** @param {number} until */
+  async #visit(until) {
+    const connection = await Connection.open(this.#url);
+    const closed = new Promise((resolve) => connection.socket.once('close', resolve));
+    for (let used = 0; used < MOST_PER_CONNECTION && connection.usable && this.sent < until; used++) {
+      const together = Math.random() < PIPELINES ? between(2, MOST_AT_ONCE) : 1;
+      const requests = Array.from({ length: together }, () => oneOf(KINDS)());
+      this.sent += together;
+      if (together > 1) this.pipelined += together;
+      if (Math.random() < ABORTS) await this.#abort(connection, requests);
+      else await this.#await(connection, requests);
+    }
+    connection.close();
+    await closed;
+  }
+
+  /**
+   * Leaves after a part of the bytes, or after all of them.
+   * @param {Connection} connection
+   * @param {Request[]} requests
+   */
+  async #abort(connection, requests) {
+    this.aborted += requests.length;
+    const bytes = requests.map((request) => request.bytes).join('');
+    const part = Math.random() < 0.5 ? bytes : bytes.slice(0, between(1, bytes.length - 1));
+    await new Promise((resolve) => {
+      connection.socket.write(part, () => setTimeout(resolve, Math.random() * ABORTS_WITHIN_MS));
+    });
+    connection.abort(Math.random() < 0.5);
+  }
+
+  /**
+   * @param {Connection} connection
+   * @param {Request[]} requests
+   */
+  async #await(connection, requests) {
+    const answers = requests.map((request) => this.#answered(connection, request));
+    await Promise.all(answers);
+  }
+
+  /**
+   * @param {Connection} connection
+   * @param {Request} request
+   */
+  async #answered(connection, { bytes, expected }) {
+    try {
+      const { status, body } = await connection.request(bytes);
+      this.answered++;
+      if (!expected.includes(status)) this.#note(`${status} instead of ${expected.join(' or ')}: ${body}`);
+      if (status === 201 && body.includes('"email"')) known = JSON.parse(body).id;
+    } catch (error) {
+      if (!(error instanceof Lost)) throw error;
+      this.#note(`lost: ${error.message}`);
+    }
+  }
+
+  /** @param {string} what */
+  #note(what) {
+    this.unexpected.set(what, (this.unexpected.get(what) ?? 0) + 1);
+  }
+}
