@@ -1,0 +1,71 @@
+// A job outside of any HTTP request: a scope of its own, and a transaction that is run again after a conflict.
+import { Container, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
+import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+
+class Reservations {
+  readonly #connection: IConnection;
+
+  constructor(connection: IConnection) {
+    this.#connection = connection;
+  }
+
+  async release(before: number): Promise<number> {
+    const released = await this.#connection.query('DELETE FROM reservations WHERE made < $1 RETURNING id', [before]);
+    await this.#connection.query('UPDATE stock SET level = level + $1', [released.length]);
+    return released.length;
+  }
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    IDatabasePool: IDatabasePool;
+    IConnection: IConnection;
+    IReservations: Reservations;
+  }
+}
+
+async function createTables(pool: IDatabasePool): Promise<void> {
+  await pool.query('CREATE TABLE stock (level INTEGER)');
+  await pool.query('CREATE TABLE reservations (id INTEGER PRIMARY KEY, made INTEGER)');
+  await pool.query('INSERT INTO stock VALUES (7)');
+  await pool.query('INSERT INTO reservations (made) VALUES (100), (200), (300)');
+}
+
+const app = new Container({ tags: ['application'] }).addRegistration(
+  Registration.fromFactory(() => createSqlitePool({ path: ':memory:' }))
+    .pipe(singleton(), onStart(createTables))
+    .to('IDatabasePool'),
+  Registration.fromClass(Reservations, ['IConnection'])
+    .pipe(singleton(), scope(hasTag('transaction')))
+    .to('IReservations'),
+);
+
+async function releaseOldReservations(): Promise<void> {
+  const job = app.createScope({ tags: ['job'] });
+  try {
+    const released = await runInTransaction(
+      job,
+      async (transaction, attempt) => {
+        const count = await transaction.resolve('IReservations').release(250);
+        console.log(`Attempt ${attempt.number} released ${count}`);
+        if (attempt.number === 1) throw conflict();
+        return count;
+      },
+      { retries: 5, signal: AbortSignal.timeout(10_000) },
+    );
+    console.log(`Committed: ${released} released`);
+  } finally {
+    await job.dispose();
+  }
+}
+
+/** What a database says when others write at the same time; here nobody does, so we say it. */
+function conflict(): Error {
+  return Object.assign(new Error('could not serialize access'), { code: '40001' });
+}
+
+await app.start();
+await releaseOldReservations();
+console.log(await app.resolve('IDatabasePool').query('SELECT level FROM stock'));
+await app.dispose();

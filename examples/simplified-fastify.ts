@@ -1,0 +1,122 @@
+// GET /users and POST /users on Fastify, in memory, on port 3000.
+import { realpathSync } from 'node:fs';
+import { Container, hasTag, inject, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
+import { containerPlugin } from '@ambit/fastify';
+import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
+
+interface NewUser {
+  name: string;
+  email: string;
+}
+interface User extends NewUser {
+  id: string;
+}
+
+interface ILogger {
+  info(message: string, data: object): void;
+  error(message: string, error: unknown): void;
+}
+interface IAuditLogger {
+  log(action: string, data: object): Promise<void>;
+}
+interface IUserRepository {
+  findAll(): Promise<User[]>;
+  create(data: NewUser): Promise<User>;
+}
+
+// Which service goes by which key: from here on the compiler knows.
+declare module '@ambit/container' {
+  interface ServiceMap {
+    ILogger: ILogger;
+    IAuditLogger: IAuditLogger;
+    IUserList: User[];
+    IUserRepository: IUserRepository;
+  }
+}
+
+class AuditLogger implements IAuditLogger {
+  constructor(@inject('ILogger') private readonly logger: ILogger) {}
+
+  async log(action: string, data: object): Promise<void> {
+    this.logger.info(`AUDIT: ${action}`, data);
+  }
+}
+
+class UserRepository implements IUserRepository {
+  constructor(@inject('IUserList') private readonly list: User[]) {}
+
+  async findAll(): Promise<User[]> {
+    return [...this.list];
+  }
+
+  async create({ name, email }: NewUser): Promise<User> {
+    const user = { id: String(this.list.length + 1), name, email };
+    this.list.push(user);
+    return user;
+  }
+}
+
+const perRequest = [singleton(), scope(hasTag('request'))] as const;
+
+/** One logger and one list for the whole application; all the rest is made anew for each request. */
+export function createAppContainer(): Container {
+  return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
+    Registration.fromValue(console).to('ILogger'),
+    Registration.fromFactory((): User[] => [])
+      .pipe(singleton())
+      .to('IUserList'),
+    Registration.fromClass(UserRepository)
+      .pipe(...perRequest)
+      .to('IUserRepository'),
+    Registration.fromClass(AuditLogger)
+      .pipe(...perRequest)
+      .to('IAuditLogger'),
+  );
+}
+
+const name = { type: 'string', minLength: 1 };
+const email = { type: 'string', format: 'email' };
+const required = ['name', 'email'];
+const newUserSchema = {
+  body: { type: 'object', properties: { name, email }, required },
+  response: {
+    201: { type: 'object', properties: { id: { type: 'string' }, name: { type: 'string' }, email }, required },
+  },
+};
+
+export async function buildServer(container: Container): Promise<FastifyInstance> {
+  // Without this, Fastify would take the number 5 for the name '5'.
+  const server = fastify({ ajv: { customOptions: { coerceTypes: false } } });
+  // The scope of a request ends with its answer, also when that tells of an error.
+  await server.register(containerPlugin, { container, disposeOn: 'response' });
+
+  server.get('/users', async (request) => {
+    const users = await request.container.resolve('IUserRepository').findAll();
+    await request.container.resolve('IAuditLogger').log('users_listed', { count: users.length });
+    return users;
+  });
+
+  server.post<{ Body: NewUser }>('/users', { schema: newUserSchema }, async (request, reply) => {
+    const user = await request.container.resolve('IUserRepository').create(request.body);
+    await request.container.resolve('IAuditLogger').log('user_created', { userId: user.id });
+    return reply.code(201).send(user);
+  });
+
+  server.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'Not found' }));
+  server.setErrorHandler<FastifyError>((error, _request, reply) => {
+    const { statusCode = 500 } = error;
+    if (statusCode < 500) return reply.code(statusCode).send({ error: error.message });
+    container.resolve('ILogger').error('A request failed', error);
+    return reply.code(500).send({ error: 'Internal Server Error' });
+  });
+  return server;
+}
+
+export async function start(port = 3000): Promise<void> {
+  const server = await buildServer(createAppContainer());
+  // Waits for the answers under way, then disposes the container; nothing is left to run after that.
+  process.once('SIGTERM', () => void server.close());
+  console.log(`Listening at ${await server.listen({ port })}`);
+}
+
+if (import.meta.filename === realpathSync(process.argv[1] ?? '.')) await start();

@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { fileOf, run } from './support/program.js';
+
+/** Takes port 3000, unless somebody else has it, so that nobody can listen there until the test is over. */
+async function takePort3000(host?: string): Promise<AsyncDisposable> {
+  const server = createServer();
+  server.listen(3000, host);
+  await once(server, 'listening').catch(() => undefined);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if (server.listening) await once(server.close(), 'close');
+    },
+  };
+}
+
+const ended = (output: string) => ({ code: 0, signal: null, errors: '', output });
+
+describe('simplified-express, run', () => {
+  it('listens on PORT, and at SIGTERM ends with 0', async () => {
+    const program = run([fileOf('simplified-express')], { PORT: '0' });
+    const port = await program.listening;
+    const answer = await fetch(`http://127.0.0.1:${port}/users`);
+    expect(await answer.json()).toEqual([]);
+    program.stop();
+    expect(await program.ended()).toEqual(ended(`Listening on port ${port}\nAUDIT: users_listed { count: 0 }\n`));
+  });
+
+  it('listens on 3000 where there is no PORT', async () => {
+    await using _ = await takePort3000();
+    const { code, errors } = await run([fileOf('simplified-express')], { PORT: undefined }).ended();
+    expect(code).toBe(1);
+    expect(errors).toMatch(/EADDRINUSE.*:3000$/m);
+  });
+});
+
+describe('simplified-fastify, run', () => {
+  it('at SIGTERM ends with 0', async () => {
+    const program = run([
+      '--input-type=module',
+      '--eval',
+      `import { start } from '${pathToFileURL(fileOf('simplified-fastify')).href}'; await start(0);`,
+    ]);
+    const port = await program.listening;
+    const answer = await fetch(`http://localhost:${port}/users`);
+    expect(await answer.json()).toEqual([]);
+    program.stop();
+    const { output, ...end } = await program.ended();
+    expect(end).toEqual({ code: 0, signal: null, errors: '' });
+    expect(output).toContain('AUDIT: users_listed { count: 0 }');
+  });
+
+  it('listens on 3000', async () => {
+    await using _ = await takePort3000('localhost');
+    const { code, errors } = await run([fileOf('simplified-fastify')]).ended();
+    expect(code).toBe(1);
+    expect(errors).toMatch(/EADDRINUSE.*:3000$/m);
+  });
+});
+
+describe('the examples that need no client', () => {
+  it.each([
+    [
+      'without-decorators greets each visitor in a scope of their own',
+      'without-decorators',
+      'Hello Ada, you are visitor 1\nGoodbye Ada\nHello Grace, you are visitor 2\nGoodbye Grace\n',
+    ],
+    [
+      'background-job keeps nothing of the attempt that met a conflict',
+      'background-job',
+      'Attempt 1 released 2\nAttempt 2 released 2\nCommitted: 2 released\n[ { level: 9 } ]\n',
+    ],
+    [
+      'foreign-container has its scopes ended by the host',
+      'foreign-container',
+      "Goodbye visitor 1\nGoodbye visitor 2\n[ 'Hello visitor 1', 'Hello visitor 2' ]\n",
+    ],
+  ])('%s', async (_promise, name, output) => {
+    expect(await run([fileOf(name)]).ended()).toEqual(ended(output));
+  });
+});

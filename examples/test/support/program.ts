@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterEach } from 'vitest';
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+export const fileOf = (name: string): string => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url));
+
+/** A process of Node, and what it prints. */
+export function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  let [output, errors] = ['', ''];
+  child.stderr.on('data', (chunk: Buffer) => (errors += String(chunk)));
+  const listening = new Promise<number>((resolve) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += String(chunk);
+      const port = /^Listening .*?(\d+)\n/m.exec(output)?.[1];
+      if (port !== undefined) resolve(Number(port));
+    });
+  });
+  const closed = once(child, 'close');
+  return {
+    /** The port that it says it listens on. */
+    listening,
+    stop: () => child.kill('SIGTERM'),
+    ended: async () => {
+      const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
+      return { code, signal, output, errors };
+    },
+  };
+}

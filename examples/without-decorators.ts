@@ -1,0 +1,49 @@
+// Lists of keys instead of decorators: nothing here needs more of a compiler than to leave out the types.
+import { Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
+
+class Visits {
+  count = 0;
+}
+
+class Greeter {
+  readonly name: string;
+  readonly visits: Visits;
+
+  constructor(name: string, visits: Visits) {
+    this.name = name;
+    this.visits = visits;
+  }
+
+  greet(): string {
+    this.visits.count += 1;
+    return `Hello ${this.name}, you are visitor ${this.visits.count}`;
+  }
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    IName: string;
+    IVisits: Visits;
+    IGreeter: Greeter;
+  }
+}
+
+const app = new Container({ tags: ['application'] }).addRegistration(
+  Registration.fromClass(Visits).pipe(singleton()).to('IVisits'),
+  // The compiler holds the list against the constructor, position by position.
+  Registration.fromClass(Greeter, ['IName', 'IVisits'])
+    .pipe(
+      singleton(),
+      scope(hasTag('request')),
+      onDispose(({ name }) => console.log(`Goodbye ${name}`)),
+    )
+    .to('IGreeter'),
+);
+
+for (const name of ['Ada', 'Grace']) {
+  const request = app.createScope({ tags: ['request'] });
+  request.register('IName', () => name);
+  console.log(request.resolve('IGreeter').greet());
+  await request.dispose();
+}
+await app.dispose();
