@@ -1,0 +1,122 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** @typedef {import('node:child_process').ChildProcess} ChildProcess */
+/** @typedef {{ child: ChildProcess, output: () => string, exited: Promise<number | null> }} Program */
+
+/** For machines that do much else at the same time. */
+const PATIENCE_MS = 30_000;
+
+/** @type {Set<ChildProcess>} */
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/**
+ * Resolves when the program has said that it is ready.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {RegExp} ready what it prints then
+ * @param {NodeJS.ProcessEnv} [env] beside ours
+ * @returns {Promise<Program>}
+ */
+export async function start(command, args, ready, env = {}) {
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let output = '';
+  /** @type {Promise<void>} */
+  const said = new Promise((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
+        output += text;
+        if (ready.test(output)) resolve();
+      });
+    }
+  });
+  const exited = once(child, 'exit').then(([code]) => {
+    running.delete(child);
+    return /** @type {number | null} */ (code);
+  });
+  await Promise.race([
+    said,
+    exited.then((code) => Promise.reject(new Error(`${command} ended with ${code} before it was ready:\n${output}`))),
+  ]);
+  return { child, output: () => output, exited };
+}
+
+/**
+ * @param {Program} program
+ * @param {NodeJS.Signals} [signal]
+ */
+export function stop({ child, exited }, signal = 'SIGTERM') {
+  child.kill(signal);
+  return exited;
+}
+
+/**
+ * Whether the program is there. As root on Debian, its package of the same name is installed first.
+ * @param {string} name
+ */
+export function ensureInstalled(name) {
+  if (isInstalled(name)) return true;
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) return false;
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('apt-get', ['install', '-qqy', name], { env, stdio: 'ignore' });
+  return isInstalled(name);
+}
+
+/** @param {string} name */
+function isInstalled(name) {
+  try {
+    execFileSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The text of a configuration as shipped, with other values in some places, so that what is tested is what is shipped.
+ * @param {string} text
+ * @param {Record<string, string>} replacements
+ */
+export function withReplaced(text, replacements) {
+  let result = text;
+  for (const [from, to] of Object.entries(replacements)) {
+    if (!result.includes(from)) throw new Error(`The configuration no longer says ${from}`);
+    result = result.replace(from, to);
+  }
+  return result;
+}
+
+/** @param {URL} url */
+export async function isListening({ hostname, port }) {
+  const socket = connect(Number(port || 5432), hostname);
+  return once(socket, 'connect').then(
+    () => Boolean(socket.end()),
+    () => false,
+  );
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/**
+ * @param {string} what
+ * @param {() => Promise<boolean>} holds
+ */
+export async function until(what, holds) {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await pause(50);
+  }
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Pool } from 'pg';
+import { setStock, Instance } from './service.mjs';
+import { startHaproxy } from './haproxy.mjs';
+import { SERVER_CONNECTIONS, startPgBouncer } from './pgbouncer.mjs';
+import { stop } from './program.mjs';
+import { Wire } from './wire.mjs';
+
+/**
+ * Two instances of the service on one database of their own, and what stands around them.
+ * @typedef {object} Stage
+ * @property {string} title
+ * @property {readonly Instance[]} instances one on Express, one on Fastify
+ * @property {readonly string[]} urls theirs
+ * @property {{ url: string, seesBothReady: () => Promise<void> } | undefined} balancer
+ * @property {Wire} wire
+ * @property {(sql: string, params?: unknown[]) => Promise<Record<string, unknown>[]>} query on PostgreSQL itself
+ * @property {{ url: string, adminUrl: string, places: number } | undefined} pooler
+ * @property {() => Promise<void>} close
+ */
+
+/**
+ * @param {URL} admin where databases can be made
+ * @param {string} folder for configurations
+ * @param {{ behind: boolean }} options behind PgBouncer and HAProxy, or not
+ * @returns {Promise<Stage>}
+ */
+export async function openStage(admin, folder, { behind }) {
+  /** @type {(() => unknown)[]} */
+  const ends = [];
+  const close = async () => {
+    for (const end of ends.toReversed()) await end();
+  };
+  try {
+    const database = await createDatabase(admin, ends);
+    const wire = new Wire(database);
+    const wirePort = await wire.listen();
+    ends.push(() => wire.close());
+    const pooler = behind ? await startPgBouncer(folder, database, wirePort) : undefined;
+    if (pooler) ends.push(() => stop(pooler.program));
+
+    const url = withPort(database, pooler?.port ?? wirePort);
+    const environment = { DATABASE_URL: url, DATABASE_PREPARE: String(pooler?.tracksStatements ?? true), METRICS: '1' };
+    const instances = [new Instance('express', environment), new Instance('fastify', environment)];
+    ends.push(() => Promise.all(instances.map((instance) => instance.stop())));
+    // At once, and on an empty database: each of the three finds the tables, or makes them.
+    await Promise.all([...instances.map((instance) => instance.start()), setStock(environment, 'scarce', 10)]);
+    const urls = instances.map((instance) => instance.url);
+
+    const balancer = behind ? await startHaproxy(folder, urls) : undefined;
+    if (balancer) ends.push(() => stop(balancer.program));
+    const direct = new Pool({ connectionString: database.href, max: 2 });
+    ends.push(() => direct.end());
+    const prepared = environment.DATABASE_PREPARE === 'true' ? 'named statements' : 'no named statements';
+    return {
+      title:
+        pooler && balancer
+          ? `behind HAProxy ${balancer.version} and PgBouncer ${pooler.version}, ${prepared}`
+          : `directly on PostgreSQL, ${prepared}`,
+      instances,
+      urls,
+      balancer,
+      wire,
+      query: async (sql, params) => (await direct.query(sql, params)).rows,
+      pooler: pooler && {
+        url,
+        adminUrl: withPort(new URL('/pgbouncer', admin), pooler.port),
+        places: SERVER_CONNECTIONS,
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * @param {URL} admin
+ * @param {(() => unknown)[]} ends
+ */
+async function createDatabase(admin, ends) {
+  const name = `ambit_instances_${randomUUID().replaceAll('-', '')}`;
+  const client = new Client({ connectionString: admin.href });
+  await client.connect();
+  ends.push(() => client.end());
+  await client.query(`CREATE DATABASE ${name}`);
+  ends.push(() => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  const url = new URL(admin);
+  url.pathname = name;
+  return url;
+}
+
+/** @param {URL} database @param {number} port */
+function withPort(database, port) {
+  const url = new URL(database);
+  [url.hostname, url.port] = ['127.0.0.1', String(port)];
+  return url.href;
+}

@@ -1,0 +1,141 @@
+import { Client } from 'pg';
+import { ask, askUntilAnswered, expectEqual, expectStatus } from './client.mjs';
+import { until } from './program.mjs';
+
+/** @typedef {import('./stage.mjs').Stage} Stage */
+
+const CLIENTS = 16;
+
+/** @type {Record<string, import('./stories.mjs').Story>} */
+export const STORIES_DIRECT = {
+  'an instance that stops and comes back under load loses nothing': async ({ instances: [instance], urls, query }) => {
+    const load = new Load(urls, 'stopped');
+    await load.until(100);
+    expectEqual('the exit code', await instance?.stop('SIGTERM'), 0);
+    await load.until(200);
+    await instance?.start();
+    await load.until(400);
+    return load.end(query);
+  },
+};
+
+/** @type {Record<string, import('./stories.mjs').Story>} */
+export const STORIES_OF_LOSS = {
+  'an instance that is killed and comes back under load loses nothing': async ({
+    instances: [, instance],
+    urls,
+    query,
+  }) => {
+    const load = new Load(urls, 'killed');
+    await load.until(100);
+    await instance?.stop('SIGKILL');
+    await load.until(200);
+    await instance?.start();
+    await load.until(400);
+    return load.end(query);
+  },
+};
+
+/** @type {Record<string, import('./stories.mjs').Story>} */
+export const STORIES_BEHIND = {
+  'clients of the balancer notice no restart': async ({ instances, balancer, query }) => {
+    const load = new Load([balancer?.url ?? ''], 'rolling');
+    for (const [index, instance] of instances.entries()) {
+      await load.until(100 * (index + 1));
+      await balancer?.seesBothReady();
+      expectEqual('the exit code', await instance.stop('SIGTERM'), 0);
+      await instance.start();
+    }
+    await load.until(300);
+    const told = await load.end(query);
+    expectEqual('what clients saw fail', load.failures, []);
+    return `${told}, and none asked for twice`;
+  },
+
+  'what is for operators does not pass the balancer': async ({ urls, balancer }) => {
+    for (const url of urls) expectStatus(await ask(`${url}/metrics`), 200);
+    expectStatus(await ask(`${balancer?.url}/metrics`), 404);
+    return '/metrics is 200 inside, 404 outside';
+  },
+
+  'a few connections to PostgreSQL serve many of the service': async ({ urls, pooler, query }) => {
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));
+    for (const answer of answers) expectStatus(answer, 200);
+    const [row] = await query(`SELECT count(*)::integer AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'ambit-service'`);
+    const used = Number(row?.['n']);
+    if (used > (pooler?.places ?? 0)) throw new Error(`${used} connections to PostgreSQL`);
+    return `${used} for two instances that may each have 10`;
+  },
+
+  'a pooler without a free place is 503, for as long as that is so': async ({ urls, pooler }) => {
+    const admin = new Client(pooler?.adminUrl);
+    await admin.connect();
+    await admin.query('SET query_wait_timeout = 1');
+    const holders = Array.from({ length: pooler?.places ?? 0 }, () => new Client(pooler?.url));
+    // Those that PgBouncer hangs up on at its end.
+    for (const holder of holders) holder.on('error', () => undefined);
+    await Promise.all(holders.map((holder) => holder.connect().then(() => holder.query('BEGIN'))));
+    const body = { items: [{ productId: 'patience', quantity: 1 }] };
+    for (const answer of await Promise.all(urls.map((url) => ask(`${url}/api/orders`, { body })))) {
+      expectStatus(answer, 503);
+      expectEqual('retry-after', answer.headers.get('retry-after'), '1');
+    }
+    await Promise.all(holders.map((holder) => holder.query('ROLLBACK').then(() => holder.end())));
+    for (const url of urls) expectStatus(await ask(`${url}/api/orders`, { body }), 201);
+    await admin.end();
+    return 'Retry-After: 1, then 201';
+  },
+};
+
+/** Clients that place one order after the other, each under a key of its own, until they have their answer. */
+class Load {
+  #productId;
+  #stop = false;
+  /** @type {string[]} */
+  #acknowledged = [];
+  /** @type {string[]} */
+  failures = [];
+  /** @type {Promise<void>[]} */
+  #clients;
+
+  /** @param {readonly string[]} urls @param {string} productId */
+  constructor(urls, productId) {
+    this.#productId = productId;
+    const orders = urls.map((url) => `${url}/api/orders`);
+    let next = 0;
+    this.#clients = Array.from({ length: CLIENTS }, async () => {
+      while (!this.#stop) {
+        const items = [1, 2].map((quantity) => ({ productId, quantity }));
+        const answer = await askUntilAnswered(orders, { body: { items }, key: `${productId}-${(next += 1)}` });
+        expectStatus(answer, 201);
+        this.#acknowledged.push(String(JSON.parse(answer.text).id));
+        this.failures.push(...answer.failures);
+      }
+    });
+  }
+
+  /** @param {number} count */
+  until(count) {
+    return Promise.race([until(`${count} orders`, async () => this.#acknowledged.length >= count), ...this.#clients]);
+  }
+
+  /**
+   * Each acknowledged order is stored whole, and no other is.
+   * @param {Stage['query']} query
+   */
+  async end(query) {
+    this.#stop = true;
+    await Promise.all(this.#clients);
+    const stored = await query(
+      'SELECT order_id FROM order_items WHERE product_id = $1 GROUP BY order_id HAVING sum(quantity) = 3 ORDER BY order_id',
+      [this.#productId],
+    );
+    expectEqual(
+      'the orders stored',
+      stored.map((row) => row['order_id']),
+      this.#acknowledged.toSorted((a, b) => a.localeCompare(b)),
+    );
+    return `${stored.length} orders acknowledged and stored`;
+  }
+}

@@ -1,0 +1,63 @@
+// Checks what deploy/ says, and prints what is wrong with it. That its settings work is shown by several-instances.mjs.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DCLinter } from 'dclint';
+import { validate } from 'dockerfile-utils';
+
+const FOLDER = join(import.meta.dirname, '../deploy');
+/** What the service takes beyond SHUTDOWN_TIMEOUT_MS to let go of everything. */
+const DISPOSE_SECONDS = 5;
+
+const dockerfiles = readdirSync(FOLDER).filter((name) => name.endsWith('Dockerfile'));
+const problems = [...dockerfiles.flatMap(inDockerfile), ...inComposeFile('compose.yaml')];
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+/** @param {string} name */
+function inDockerfile(name) {
+  const text = read(name);
+  const mistakes = validate(text).map(({ range, message }) => {
+    const words = typeof message === 'string' ? message : message.value;
+    return `deploy/${name}:${range.start.line + 1} ${words}`;
+  });
+  return [
+    ...mistakes,
+    ...unless(/^USER (?!root|0\b)/m.test(text), `deploy/${name} runs as root: name a USER`),
+    ...unless(
+      /^CMD \["/m.test(text),
+      `deploy/${name} starts through a shell, which keeps SIGTERM to itself: CMD ["..."]`,
+    ),
+    ...unless(!/^FROM [^\s:]+(?:\s|$)/m.test(text), `deploy/${name} builds on whatever is newest: give FROM a tag`),
+  ];
+}
+
+/** @param {string} name */
+function inComposeFile(name) {
+  const text = read(name);
+  const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] });
+  /** @type {{ messages: { line: number, message: string, rule: string }[] }[]} */
+  const results = linter.lintFiles([join(FOLDER, name)], false);
+  const mistakes = results
+    .flatMap(({ messages }) => messages)
+    .map(({ line, message, rule }) => `deploy/${name}:${line} ${message} (${rule})`);
+  const [, grace] = /^x-service:[^]*?stop_grace_period: (\d+)s$/m.exec(text) ?? [];
+  const [, shutdownMs] = /SHUTDOWN_TIMEOUT_MS: '(\d+)'/.exec(text) ?? [];
+  const patient = Number(grace) > Number(shutdownMs) / 1000 + DISPOSE_SECONDS;
+  return [
+    ...mistakes,
+    ...unless(
+      patient,
+      `deploy/${name} kills the service before it could end: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,
+    ),
+  ];
+}
+
+/** @param {boolean} holds @param {string} problem */
+function unless(holds, problem) {
+  return holds ? [] : [problem];
+}
+
+/** @param {string} name */
+function read(name) {
+  return readFileSync(join(FOLDER, name), 'utf8');
+}

@@ -1,0 +1,61 @@
+// Two instances of the service on one PostgreSQL, directly and as deploy/ has it: prints what held, and fails otherwise.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { ensureInstalled, isListening } from './instances/program.mjs';
+import { openStage } from './instances/stage.mjs';
+import { STORIES } from './instances/stories.mjs';
+import { STORIES_BEHIND, STORIES_DIRECT, STORIES_OF_LOSS } from './instances/stories-of-loss.mjs';
+
+const admin = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
+let broken = 0;
+
+if (await isListening(admin)) await playAll();
+else skip(`everything, because no PostgreSQL listens at ${admin.host}`);
+process.exitCode = broken > 0 ? 1 : 0;
+
+async function playAll() {
+  await play(false, { ...STORIES, ...STORIES_OF_LOSS, ...STORIES_DIRECT });
+  const missing = ['pgbouncer', 'haproxy'].filter((name) => !ensureInstalled(name));
+  if (missing.length > 0) skip(`behind HAProxy and PgBouncer, because ${missing.join(' and ')} cannot be found`);
+  else await play(true, { ...STORIES, ...STORIES_OF_LOSS, ...STORIES_BEHIND });
+}
+
+/** Where PostgreSQL is required, so is what stands around it. @param {string} what */
+function skip(what) {
+  console.log(`skipped: ${what}`);
+  if (process.env['AMBIT_REQUIRE_POSTGRES'] === '1') broken += 1;
+}
+
+/**
+ * @param {boolean} behind
+ * @param {Record<string, import('./instances/stories.mjs').Story>} stories
+ */
+async function play(behind, stories) {
+  const folder = mkdtempSync(join(tmpdir(), 'ambit-instances-'));
+  const start = performance.now();
+  const stage = await openStage(admin, folder, { behind });
+  try {
+    console.log(`${stage.title}, ready in ${Math.round(performance.now() - start)} ms`);
+    for (const [sentence, story] of Object.entries(stories)) await tell(sentence, () => story(stage));
+    await tell('no request was answered with 500', async () => {
+      const faults = stage.instances.flatMap((instance) => instance.faults);
+      if (faults.length > 0) throw new Error(`${faults.length} were, the first: ${faults[0]?.slice(0, 500)}`);
+      return 'the logs tell of none';
+    });
+  } finally {
+    await stage.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {string} sentence @param {() => Promise<string>} story */
+async function tell(sentence, story) {
+  try {
+    console.log(`  held    ${sentence}: ${await story()}`);
+  } catch (error) {
+    broken += 1;
+    console.log(`  BROKEN  ${sentence}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
