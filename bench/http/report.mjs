@@ -1,4 +1,5 @@
 import { version } from '../results.mjs';
+import { median, table } from '../shared/table.mjs';
 import { works } from './contestant.mjs';
 
 /**
@@ -26,13 +27,4 @@ export function report(results) {
     .join('\n\n');
 }
 
-const row = (cells) => `| ${cells.join(' | ')} |`;
-const table = (heads, rows) =>
-  [row(heads), row(heads.map((_, i) => (i > 0 ? '--:' : '---'))), ...rows.map(row)].join('\n');
-
 const number = (value) => value.toFixed(2);
-
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
-}

@@ -1,4 +1,5 @@
 import { version } from '../results.mjs';
+import { median, ratio, table } from '../shared/table.mjs';
 import { works } from './works.mjs';
 
 /**
@@ -63,26 +64,7 @@ function flatTable(contestants, flat) {
   return `**flat**: what a larger application costs (the hand-written rows show the noise)\n\n${table(heads, rows)}`;
 }
 
-/** Padded the way the formatter does it; all columns but the first are aligned to the right. */
-function table(heads, rows) {
-  const widths = heads.map((_, i) => Math.max(3, ...[heads, ...rows].map((cells) => cells[i].length)));
-  const pad = (cell, i) => (i > 0 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]));
-  const rule = widths.map((width, i) => (i > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
-  return [heads.map(pad), rule, ...rows.map((cells) => cells.map(pad))]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n');
-}
-
 const number = (value) => {
   if (value >= 100) return Math.round(value).toLocaleString('en');
   return value.toFixed(value >= 10 ? 1 : 2);
 };
-
-function median(numbers) {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-/** The median of the ratios of measures taken in the same round. */
-const ratio = (these, those) => median(these.map((it, round) => it / those[round]));

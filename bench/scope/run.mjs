@@ -8,6 +8,8 @@ import { parseArgs } from 'node:util';
 import { able } from './contestant.mjs';
 import { report } from './report.mjs';
 import { write } from '../results.mjs';
+import { pick } from '../shared/pick.mjs';
+import { progress } from '../shared/progress.mjs';
 import { flatness, works } from './works.mjs';
 
 const here = new URL('.', import.meta.url);
@@ -96,17 +98,4 @@ async function start(name, work) {
     },
     stop: () => child.kill(),
   };
-}
-
-/** @param {string | undefined} list names with commas between, or nothing for all */
-function pick(list, all, always = []) {
-  if (!list) return all;
-  const wanted = [...always, ...list.split(',')];
-  const unknown = wanted.filter((it) => !all.includes(it));
-  if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(', ')}. There are ${all.join(', ')}`);
-  return all.filter((it) => wanted.includes(it));
-}
-
-function progress(text) {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }

@@ -1,28 +1,19 @@
-import { Client } from 'pg';
-
-const MAIN = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
-const NAME = `ambit_storm_${process.pid}`;
+import { createPostgresDatabase, run } from '../shared/postgres.mjs';
 
 /** A database of our own, empty. */
 export async function createDatabase() {
-  const url = new URL(MAIN);
-  url.pathname = NAME;
-  await run(MAIN, `DROP DATABASE IF EXISTS ${NAME} WITH (FORCE)`);
-  await run(MAIN, `CREATE DATABASE ${NAME}`);
+  const { url, drop } = await createPostgresDatabase(`ambit_storm_${process.pid}`);
   await run(
-    url.href,
+    url,
     'CREATE TABLE orders (id text PRIMARY KEY); CREATE TABLE items (order_id text PRIMARY KEY, product text)',
   );
   return {
-    url: url.href,
-    drop: () => run(MAIN, `DROP DATABASE ${NAME} WITH (FORCE)`),
+    url,
+    drop,
 
     /** Compares what clients were promised with what is there. */
     async count(acknowledged) {
-      const rows = await run(
-        url.href,
-        'SELECT o.id, i.order_id AS item FROM orders o FULL JOIN items i ON order_id = id',
-      );
+      const rows = await run(url, 'SELECT o.id, i.order_id AS item FROM orders o FULL JOIN items i ON order_id = id');
       const stored = new Set(rows.map(({ id }) => id));
       return {
         stored: stored.size,
@@ -31,14 +22,4 @@ export async function createDatabase() {
       };
     },
   };
-}
-
-async function run(connectionString, sql) {
-  const client = new Client({ connectionString });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }

@@ -1,4 +1,5 @@
 import { version } from '../results.mjs';
+import { table } from '../shared/table.mjs';
 
 const LINES = [
   ['requests sent', (it) => number(it.requests)],
@@ -28,16 +29,6 @@ export function judge(results) {
   const ours = results.filter((it) => it.package.startsWith('@ambit/'));
   const sum = ours.map((it) => it.open + it.out + it.missing + it.half + it.rejections + it.exceptions + it.warnings);
   return sum.some((all) => all !== 0) ? 1 : 0;
-}
-
-/** Padded the way the formatter does it; all columns but the first are aligned to the right. */
-function table(heads, rows) {
-  const widths = heads.map((_, i) => Math.max(3, ...[heads, ...rows].map((cells) => cells[i].length)));
-  const pad = (cell, i) => (i > 0 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]));
-  const rule = widths.map((width, i) => (i > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
-  return [heads.map(pad), rule, ...rows.map((cells) => cells.map(pad))]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n');
 }
 
 const number = (value) => value.toLocaleString('en');

@@ -1,0 +1,88 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPostgresDatabase } from '../shared/postgres.mjs';
+import { migrate } from '../../service/dist/database/migrate.js';
+import { createPool, dialectOf } from '../../service/dist/database/pool.js';
+import { productsOf, SCARCE, userId, USERS } from './works.mjs';
+
+const PLENTY = 1_000_000_000;
+const CONTENTS = {
+  users: 'SELECT name, email, length(id) AS id FROM users ORDER BY name, email',
+  orders: `SELECT position, product_id, quantity, length(id) AS id, length(request_id) AS request_id,
+    length(created_at) AS created_at FROM orders JOIN order_items ON order_id = id ORDER BY product_id, quantity, position`,
+  reservations: `SELECT product_id, quantity FROM orders JOIN reservations USING (request_id)
+    ORDER BY product_id, quantity`,
+  stock: 'SELECT product_id, level FROM stock ORDER BY product_id',
+};
+
+let made = 0;
+/** What drops those that are still there. */
+const drops = new Set();
+
+/** For the case that something failed on the way. */
+export async function dropDatabases() {
+  for (const drop of drops) await drop();
+}
+
+/** A database for one server: the tables of the service, 100 users, and plenty of the products that are tracked. */
+export async function createDatabase(kind) {
+  const { config, env, remove } = await (kind === 'postgres' ? createOnPostgres() : createFolder());
+  const drop = async () => {
+    drops.delete(drop);
+    await remove();
+  };
+  drops.add(drop);
+
+  const withPool = async (work) => {
+    const pool = createPool(config);
+    try {
+      return await work(pool);
+    } finally {
+      await pool.close();
+    }
+  };
+
+  await withPool(async (pool) => {
+    await migrate(pool, dialectOf(config));
+    for (let i = 0; i < USERS; i++) {
+      const user = [userId(i), `User ${i}`, `user${i}@example.com`];
+      await pool.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', user);
+    }
+    const levels = [...productsOf('tracked').map((product) => [product, PLENTY]), [SCARCE, 3]];
+    for (const level of levels) await pool.query('INSERT INTO stock (product_id, level) VALUES ($1, $2)', level);
+    if (kind === 'postgres') await pool.query('ANALYZE');
+  });
+
+  return {
+    env,
+    drop,
+    /** Everything that is stored, with the lengths of ids and times in their place. */
+    contents: () =>
+      withPool(async (pool) => {
+        const tables = {};
+        for (const [name, sql] of Object.entries(CONTENTS)) tables[name] = await pool.query(sql);
+        return tables;
+      }),
+    /** How many requests have stored something. */
+    stored: () =>
+      withPool(async (pool) => {
+        const [{ rows }] = await pool.query(
+          'SELECT (SELECT count(*) FROM users) + (SELECT count(*) FROM orders) AS rows',
+        );
+        return Number(rows) - USERS;
+      }),
+  };
+}
+
+async function createOnPostgres() {
+  const { url, drop: remove } = await createPostgresDatabase(`ambit_bench_${process.pid}_${made++}`);
+  const config = { kind: 'postgres', url, poolSize: 1, prepare: true };
+  return { config, remove, env: { DATABASE_URL: url } };
+}
+
+async function createFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'ambit-bench-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  return { config: { kind: 'sqlite', folder }, remove, env: { DATABASE_URL: '', DATA_DIR: folder } };
+}

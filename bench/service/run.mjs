@@ -1,0 +1,74 @@
+/**
+ * The service beside the same work written by hand, and in NestJS: `node bench/service/run.mjs [--processes 4]
+ * [--rounds 6] [--requests 1000] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--write]`.
+ * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
+ */
+import { parseArgs } from 'node:util';
+import { write } from '../results.mjs';
+import { pick } from '../shared/pick.mjs';
+import { progress } from '../shared/progress.mjs';
+import { interleave, startServer } from '../shared/servers.mjs';
+import { check } from './check.mjs';
+import { contestants, databases } from './contestant.mjs';
+import { createDatabase, dropDatabases } from './database.mjs';
+import { BASE, report } from './report.mjs';
+import { works } from './works.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    processes: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '6' },
+    requests: { type: 'string', default: '1000' },
+    database: { type: 'string' },
+    work: { type: 'string' },
+    only: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const kinds = pick(options.database, Object.keys(databases));
+const names = pick(options.only, contestants, [BASE]);
+const times = {
+  processes: Number(options.processes),
+  rounds: Number(options.rounds),
+  requests: Number(options.requests),
+};
+
+const results = [];
+try {
+  for (const database of kinds) await check(names.map(fileOf), database);
+  for (const database of kinds) {
+    for (const work of pick(options.work, Object.keys(works))) {
+      const measures = await interleave(names, (name) => start(name, work, database), times);
+      results.push({ database, work, measures });
+    }
+  }
+} finally {
+  progress('');
+  await dropDatabases();
+}
+const titles = {};
+for (const name of names) titles[name] = (await import(fileOf(name).href)).contestant;
+const text = report(results, titles);
+console.log(text);
+if (options.write) write('service', text);
+
+/** A server with a database of its own, which must hold in the end what was answered. */
+async function start(name, work, kind) {
+  progress(`${databases[kind]}, ${works[work].title}: ${name}`);
+  const { requestOf, stores, warmUp } = works[work];
+  const database = await createDatabase(kind);
+  const env = { ...database.env, LOG_LEVEL: 'info' };
+  // The check has seen the answers; the load sees that they are answers of success.
+  const server = await startServer(fileOf(name), { requestOf, check: () => undefined, warmUp }, env);
+  const stop = async () => {
+    await server.stop();
+    const [stored, expected] = [await database.stored(), stores ? server.answered() : 0];
+    await database.drop();
+    if (stored !== expected) throw new Error(`${name} at ${work}: ${expected} were answered, ${stored} are stored`);
+  };
+  return { measure: server.measure, stop };
+}
+
+function fileOf(name) {
+  return new URL(`contestants/${name}.mjs`, import.meta.url);
+}

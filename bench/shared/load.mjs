@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+const FIRST_DIGIT_OF_STATUS = 'HTTP/1.1 '.length;
+const SUCCESS = '2'.charCodeAt(0);
+
+/**
+ * A client that costs as little as it can: it knows how long an answer is, looks at its status, and counts bytes.
+ * `requestOf(i)` is what the connection `i` sends again and again; `check(text)` sees its first answer.
+ * `send(n)` resolves when `n` more were answered.
+ */
+export async function openLoad(port, { connections, requestOf, check }) {
+  const clients = await Promise.all(Array.from({ length: connections }, (_, i) => meet(port, requestOf(i), check)));
+
+  const send = (n) =>
+    new Promise((resolve, reject) => {
+      let toSend = n;
+      let toCome = n;
+      for (const { socket, request, length } of clients) {
+        let bytes = 0;
+        const next = () => {
+          if (toSend-- > 0) socket.write(request);
+        };
+        socket.removeAllListeners();
+        socket.on('error', reject);
+        socket.on('close', () => reject(new Error('the server closed a connection')));
+        socket.on('data', (chunk) => {
+          if (bytes === 0 && chunk[FIRST_DIGIT_OF_STATUS] !== SUCCESS) reject(new Error(`got ${chunk.toString()}`));
+          bytes += chunk.length;
+          if (bytes < length) return;
+          bytes -= length;
+          if (--toCome === 0) resolve();
+          else next();
+        });
+        next();
+      }
+    });
+  const close = () => {
+    for (const { socket } of clients) socket.removeAllListeners().destroy();
+  };
+  return { send, close };
+}
+
+/** All answers of one connection have the same length: what differs in them is numbers and ids. */
+async function meet(port, { method, path = '/', body = '' }, check) {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const type = body && 'Content-Type: application/json\r\n';
+  const head = `${method} ${path} HTTP/1.1\r\nHost: bench\r\n${type}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  const request = Buffer.from(head + body);
+  await once(socket, 'connect');
+  socket.write(request);
+  let answer = Buffer.alloc(0);
+  while (answer.length < lengthOf(answer)) answer = Buffer.concat([answer, (await once(socket, 'data'))[0]]);
+  check(answer.toString());
+  return { socket, request, length: answer.length };
+}
+
+function lengthOf(answer) {
+  const head = answer.indexOf('\r\n\r\n') + 4;
+  if (head < 4) return Infinity;
+  const [, length] = /^content-length: (\d+)/im.exec(answer.toString('latin1', 0, head)) ?? [];
+  if (length === undefined) throw new Error(`an answer without a length: ${answer.toString()}`);
+  return head + Number(length);
+}

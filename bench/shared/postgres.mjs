@@ -1,0 +1,24 @@
+import { Client } from 'pg';
+
+const MAIN = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+
+/** A database of our own in the PostgreSQL at DATABASE_URL, empty. */
+export async function createPostgresDatabase(name) {
+  const url = new URL(MAIN);
+  url.pathname = name;
+  const drop = () => run(MAIN, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  await drop();
+  await run(MAIN, `CREATE DATABASE ${name}`);
+  return { url: url.href, drop };
+}
+
+/** Gives the rows of a statement, on a connection for it alone. */
+export async function run(connectionString, sql) {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
