@@ -17,10 +17,18 @@ const STEPS = {
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
   layering: 'node scripts/layering.mjs',
+  openapi: 'node scripts/lint-openapi.mjs',
+  deploy: 'node scripts/lint-deploy.mjs',
+  instances: 'node scripts/several-instances.mjs',
+  simulation: 'SEEDS=100000 vitest run test/simulation',
+  'nothing-lost': 'node service/trials/nothing-lost.mjs --seconds 30',
+  concurrency: 'node service/trials/concurrency.mjs --seconds 10',
+  browser:
+    'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run inspector/test/browser service/test/docs-page',
   tests: 'vitest run',
-  'node-22': 'node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',
-  'node-24': 'node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
-  'node-26': 'node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run',
+  'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',
+  'node-24': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
+  'node-26': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run',
 };
 
 const { values: flags, positionals } = parseArgs({

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'];
-const MAY_CONTAIN = /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts))$/;
+const MAY_CONTAIN = /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts)|assets\/.+\.(css|html|svg))$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });
