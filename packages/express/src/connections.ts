@@ -41,8 +41,29 @@ export function isClosing({ server }: ServedSocket): boolean {
   return server !== undefined && closing.has(server);
 }
 
+/** On each connection, the answer that was told to be the last. */
+const lastOn = new WeakMap<Socket, ServerResponse>();
+
+/** Of pipelined answers only the last may say it: Node ends the connection behind it, with all that waits there. */
 export function sayGoodbye(res: ServerResponse): void {
-  if (!res.headersSent) res.setHeader('Connection', 'close');
-  // The head of a stream that waits for COMMIT looks sent; this still finds its way into it.
+  const { socket } = res.req;
+  takeBackGoodbye(socket);
+  lastOn.set(socket, res);
   res.shouldKeepAlive = false;
+}
+
+/** Of a request that somebody has kept nobody knows which of the others came before it and which behind. */
+export function sayGoodbyeLate(res: ServerResponse, isAlone: boolean): void {
+  const { socket } = res.req;
+  const last = lastOn.get(socket);
+  if (last === res) return;
+  if (isAlone && !last) sayGoodbye(res);
+  // The connection will be closed when it is idle.
+  else takeBackGoodbye(socket);
+}
+
+function takeBackGoodbye(socket: Socket): void {
+  const last = lastOn.get(socket);
+  if (last) last.shouldKeepAlive = true;
+  lastOn.delete(socket);
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { beginToClose, sayGoodbye, silentOn } from './connections.js';
 import { RequestLife } from './request-life.js';
 
@@ -25,8 +25,10 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
   return new Promise((resolve) => {
     const onRequest = (_req: IncomingMessage, res: ServerResponse): void => sayGoodbye(res);
     server.prependListener('request', onRequest);
-    for (const { res } of RequestLife.allOn(server)) sayGoodbye(res);
+    // Pipelined requests may have been overtaken on their way to us: which is the last, nobody knows.
+    for (const { res, isAlone } of RequestLife.allOn(server)) if (isAlone) sayGoodbye(res);
     const isClosed = beginToClose(server);
+    spareAnswers(server);
     // An answer whose head was sent when we began leaves its connection open; soon after, it is idle.
     const reaping = setInterval(() => {
       server.closeIdleConnections();
@@ -38,8 +40,21 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
       clearInterval(reaping);
       clearTimeout(cutting);
       server.off('request', onRequest);
+      Reflect.deleteProperty(server, 'closeIdleConnections');
       isClosed();
       resolve();
     });
   });
+}
+
+/** To Node a connection is idle when its answer has ended, though a slow client may not have all of it yet. */
+function spareAnswers(server: Server): void {
+  server.closeIdleConnections = () => {
+    const leaving: { finished: boolean }[] = [];
+    for (const { res } of RequestLife.allOn(server)) if (res.writableEnded) leaving.push(res);
+    // This is what Node looks at.
+    for (const res of leaving) res.finished = false;
+    Server.prototype.closeIdleConnections.call(server);
+    for (const res of leaving) res.finished = true;
+  };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isClosing, isOn, sayGoodbye } from './connections.js';
+import { isClosing, isOn, sayGoodbyeLate } from './connections.js';
 import { HttpError } from './errors.js';
 
 /** The requests alive on one socket, as a list: the newest, the one older than it, and so on. */
@@ -37,7 +37,7 @@ export class RequestLife {
     res.on('finish', () => this.#end(false));
     res.on('close', () => this.#end(true));
     // Behind a middleware that takes its time, the server may have begun to close,
-    if (isClosing(socket)) sayGoodbye(res);
+    if (isClosing(socket)) sayGoodbyeLate(res, !this.#older);
     // and all that we listen for may have happened.
     if (res.writableFinished || socket.closed) this.#end(!res.writableFinished);
   }
@@ -47,6 +47,11 @@ export class RequestLife {
     for (const [socket, { newest }] of livesOn) {
       if (isOn(server, socket)) for (let life = newest; life; life = life.#older) yield life;
     }
+  }
+
+  /** Whether no other is alive on its connection. */
+  get isAlone(): boolean {
+    return !this.#older && !this.#newer;
   }
 
   /** Aborts when the client is gone before it had its answer. Made when first asked for. */

@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import { beginTransaction, type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
 import { HttpError } from './errors.js';
@@ -56,15 +57,23 @@ async function open(
   req.transactionScope = transaction.scope;
 
   let failure: { readonly error: unknown } | undefined;
+  const decide = async (status: number): Promise<void> => {
+    let rollsBack = true;
+    try {
+      rollsBack = failure !== undefined || rollbackOn(status);
+    } finally {
+      if (rollsBack) await transaction.rollback(failure?.error);
+    }
+    if (!rollsBack) await commit(transaction, status);
+  };
   const gate = new Gate(res, {
     decide: async (status) => {
-      let rollsBack = true;
       try {
-        rollsBack = failure !== undefined || rollbackOn(status);
-      } finally {
-        if (rollsBack) await transaction.rollback(failure?.error);
+        await decide(status);
+      } catch (error) {
+        await readRest(req);
+        throw error;
       }
-      if (!rollsBack) await commit(transaction, status);
     },
     onRefused: next,
     onSecondAnswer: () => {
@@ -89,6 +98,16 @@ async function commit(transaction: Transaction, status: number): Promise<void> {
     if (status >= 400 && error instanceof TransactionError && KNOWN_BEFORE.has(error.code)) return;
     throw error;
   }
+}
+
+/**
+ * Express's own error handler sees that nothing was sent, then waits until the request is read, then answers. A second
+ * answer of the handler in between would end the process, so the waiting is done before it, behind the gate.
+ */
+async function readRest(req: Request): Promise<void> {
+  if (!req.complete || !req.readable) return;
+  req.resume();
+  await finished(req).catch(() => undefined);
 }
 
 function signalOf(req: Request, res: Response): AbortSignal {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import express, { type RequestHandler } from 'express';
 import { expect, describe, it } from 'vitest';
@@ -44,6 +45,29 @@ describe('drain()', () => {
     await drained;
   });
 
+  it('lets a request finish that comes in behind one that was to be the last', async () => {
+    const { app } = application();
+    const handling = signal();
+    const answer = signal();
+    app.get('/a', async (_req, res) => {
+      handling.resolve();
+      await answer.promise;
+      res.end('answer a');
+    });
+    app.get('/b', (_req, res) => {
+      res.end('answer b');
+      answer.resolve();
+    });
+    const { server, socket } = await serve(app);
+    const client = await socket();
+    client.write(get('a'));
+    await handling.promise;
+    const drained = drain(server);
+    client.write(get('b'));
+    expect(goodbyes(await text(client))).toEqual(['answer a', 'answer b, close']);
+    await drained;
+  });
+
   it('tells a client to leave whose request a middleware before ours has kept', async () => {
     const { container } = application();
     const arrived = signal();
@@ -60,6 +84,31 @@ describe('drain()', () => {
     const drained = drain(server);
     goOn.resolve();
     expect((await request).headers.get('connection')).toBe('close');
+    await drained;
+  });
+
+  it('turns no pipelined request away that a middleware before ours has let through out of turn', async () => {
+    const { container } = application();
+    const arrived = signal();
+    const goOn = signal();
+    const slow: RequestHandler = async (req, _res, next) => {
+      if (req.path === '/a') await goOn.promise;
+      else arrived.resolve();
+      next();
+    };
+    const app = express().use(slow, containerMiddleware(container));
+    app.get('/a', (_req, res) => void res.end('answer a'));
+    app.get('/b', async (_req, res) => {
+      await goOn.promise;
+      res.end('answer b');
+    });
+    const { server, socket } = await serve(app);
+    const client = await socket();
+    client.write(['a', 'b'].map(get).join(''));
+    await arrived.promise;
+    const drained = drain(server);
+    goOn.resolve();
+    expect(goodbyes(await text(client)).map((answer) => answer.slice(0, 8))).toEqual(['answer a', 'answer b']);
     await drained;
   });
 
@@ -95,6 +144,16 @@ describe('drain()', () => {
     expect(server.listening).toBe(false);
   });
 });
+
+const get = (name: string): string => `GET /${name} HTTP/1.1\r\nhost: test\r\n\r\n`;
+
+/** The body of each answer, and whether it was said to be the last. */
+function goodbyes(answers: string): string[] {
+  const parts = answers.split(/(?=HTTP\/1\.1 200)/);
+  return parts.map(
+    (answer) => (/answer \w/.exec(answer)?.[0] ?? '') + (/^connection: close/im.test(answer) ? ', close' : ''),
+  );
+}
 
 describe('SIGTERM', () => {
   it.each([

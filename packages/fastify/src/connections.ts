@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestLife } from './request-life.js';
 
@@ -13,17 +13,17 @@ export class Connections {
   add({ socket, httpVersionMajor }: IncomingMessage, life: RequestLife): void {
     // Each HTTP/2 stream hears of its end, and the socket they share is out of bounds.
     if (httpVersionMajor > 1) return;
-    (this.#bySocket.get(socket) ?? this.#meet(socket)).add(life);
-    // An asynchronous hook before ours may have kept it while the server began to close.
-    if (this.#areClosing) sayGoodbye(life);
+    const connection = this.#bySocket.get(socket) ?? this.#meet(socket);
+    connection.add(life);
+    if (this.#areClosing) connection.sayGoodbyeBehind(life);
     // Or for longer than the client stayed.
     if (socket.closed) life.over();
   }
 
-  /** From now on, every answer is the last on its connection. */
+  /** From now on, the last answer on each connection says that it is. */
   close(): void {
     this.#areClosing = true;
-    for (const life of this.inFlight()) sayGoodbye(life);
+    for (const connection of this.#bySocket.values()) connection.sayGoodbye();
   }
 
   *inFlight(): Generator<RequestLife> {
@@ -42,13 +42,11 @@ export class Connections {
   }
 }
 
-function sayGoodbye({ response }: RequestLife): void {
-  if (!response.headersSent) response.setHeader('connection', 'close');
-}
-
 /** The requests of one socket: a list linked through them, because two sets per request cost more than all the rest. */
 export class Connection {
   #newest: RequestLife | undefined = undefined;
+  /** Whose answer was told to be the last here. */
+  #last: ServerResponse | undefined = undefined;
 
   add(life: RequestLife): void {
     life.connection = this;
@@ -65,10 +63,37 @@ export class Connection {
     life.connection = life.older = life.newer = undefined;
   }
 
+  /** Of pipelined answers only the last may say it: Node ends the connection behind it, with all that waits there. */
+  sayGoodbye(): void {
+    // In an asynchronous hook before ours one may have overtaken another: which is the last, nobody knows.
+    if (this.#newest && !this.#newest.older) this.#sayGoodbye(this.#newest.response);
+  }
+
+  /** For a request that comes, or is let go by an asynchronous hook before ours, while the server closes. */
+  sayGoodbyeBehind({ response, older }: RequestLife): void {
+    const last = this.#last;
+    if (last) takeBackGoodbye(last);
+    this.#last = undefined;
+    // Fastify says it to those that come.
+    const isNewest = response.hasHeader('connection');
+    if (isNewest || (!older && !last)) this.#sayGoodbye(response);
+  }
+
+  #sayGoodbye(response: ServerResponse): void {
+    this.#last = response;
+    this.#last.shouldKeepAlive = false;
+  }
+
   *[Symbol.iterator](): Generator<RequestLife> {
     for (let life = this.#newest, older; life; life = older) {
       older = life.older;
       yield life;
     }
   }
+}
+
+function takeBackGoodbye(answer: ServerResponse): void {
+  const told = answer;
+  if (!told.headersSent) told.removeHeader('connection');
+  told.shouldKeepAlive = true;
 }

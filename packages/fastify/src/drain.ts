@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections.js';
@@ -15,7 +16,6 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
     socket.once('close', () => sockets.delete(socket));
   });
   const reap = (): void => {
-    // An HTTP/2 server has no such method, and no such problem: it ends its sessions.
     server.server.closeIdleConnections?.();
     // For Node, who has not yet sent a request is not idle.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
@@ -24,6 +24,7 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
   let reaper: NodeJS.Timeout | undefined;
   server.addHook('preClose', (done) => {
     connections.close();
+    spareAnswers(server.server, connections);
     reaper = setInterval(reap, REAP_EVERY_MS);
     done();
   });
@@ -32,4 +33,19 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await Promise.all(Array.from(connections.inFlight(), (life) => life.whenOver()));
   });
+}
+
+/** To Node a connection is idle when its answer has ended, though a slow client may not have all of it yet. */
+function spareAnswers(server: Server, connections: Connections): void {
+  // An HTTP/2 server has no such method, and no such problem: it ends its sessions.
+  const closeIdle = server.closeIdleConnections?.bind(server);
+  if (!closeIdle) return;
+  server.closeIdleConnections = () => {
+    const leaving: { finished: boolean }[] = [];
+    for (const { response } of connections.inFlight()) if (response.writableEnded) leaving.push(response);
+    // This is what Node looks at.
+    for (const response of leaving) response.finished = false;
+    closeIdle();
+    for (const response of leaving) response.finished = true;
+  };
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Container } from '@ambit/container';
+import { fastify } from 'fastify';
 import { expect, test, vi } from 'vitest';
 import { containerPlugin } from '../src/index.js';
 import { application, get, serve, server, signal } from './support/app.js';
@@ -52,6 +53,36 @@ test('so does one that was kept by a hook before ours', async () => {
   goOn.resolve();
 
   expect(await text(socket)).toMatch(/connection: close/i);
+  await closed;
+});
+
+test('a request that comes in behind one that was to be the last is answered, and says goodbye in its stead', async () => {
+  const app = fastify({ return503OnClosing: false });
+  const arrived = signal();
+  const finish = signal();
+  await app.register(containerPlugin, { container: new Container() });
+  app.get('/a', async () => {
+    arrived.resolve();
+    await finish.promise;
+    return 'answer a';
+  });
+  app.get('/b', () => {
+    finish.resolve();
+    return 'answer b';
+  });
+  const socket = await (await serve(app)).socket();
+  socket.write(get('/a'));
+  await arrived.promise;
+
+  const closed = app.close();
+  await expect.poll(() => app.server.listening).toBe(false);
+  socket.write(get('/b'));
+  const [, first, second] = (await text(socket)).split('HTTP/1.1 200');
+
+  expect(first).toContain('answer a');
+  expect(first).not.toMatch(/connection: close/i);
+  expect(second).toContain('answer b');
+  expect(second).toMatch(/connection: close/i);
   await closed;
 });
 

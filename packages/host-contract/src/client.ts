@@ -101,6 +101,15 @@ export class RawClient {
     return this.#happenings.until(() => this.#ended, 'the server closed the connection');
   }
 
+  /** What the server sends from now on has to wait. */
+  stopReading(): void {
+    this.#socket.pause();
+  }
+
+  readOn(): void {
+    this.#socket.resume();
+  }
+
   /** Goes away politely, as a closed browser tab does. */
   leave(): void {
     this.#socket.destroy();

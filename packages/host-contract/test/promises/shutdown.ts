@@ -61,6 +61,36 @@ export function shutdownPromises(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
+    test('answers all of the pipelined requests that have begun', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveRequest(async () => {
+        await work.here();
+        return { kind: 'text', text: 'hello' };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' }, { path: '/' }, { path: '/' });
+      await work.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      work.letGo();
+      for (let i = 0; i < 3; i++) expect((await client.answer()).status).toBe(200);
+      await closed;
+    });
+
+    test('waits until a slow client has all of its answer', async ({ stage }) => {
+      const text = '.'.repeat(8_000_000);
+      await stage.serveRequest(() => ({ kind: 'text', text }));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.hears('200 OK');
+      client.stopReading();
+      const closed = stage.close();
+      await refused(stage.port);
+      client.readOn();
+      expect((await client.answer(10_000)).text).toHaveLength(text.length);
+      await closed;
+    });
+
     test('ends the application container when the last request is over', async ({ stage }) => {
       const work = new Pause();
       await stage.serveRequest(async ({ scope }) => {

@@ -1,8 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import { answersTo } from './books.js';
 import type { Client } from './client.js';
 import type { Served } from './host.js';
 import type { Life } from './life.js';
-import type { Visit } from './visit.js';
+import { type Visit, visitOf } from './visit.js';
 import { ignore } from './work.js';
 
 /** The end of a server in the middle of a life: SIGTERM at any time. */
@@ -17,6 +18,7 @@ export class Closing {
     this.#served = served;
     // What a server does when it listens; only then does Node count its connections.
     served.server.emit('listening');
+    served.server.on('request', (req: IncomingMessage) => (visitOf(req).hasArrived = true));
   }
 
   begin(): void {
@@ -32,10 +34,14 @@ export class Closing {
     return this.#begunAt < Infinity;
   }
 
-  /** Every answer from now on says that it is the last on its connection; Node's own 400 says nothing, and is. */
-  answers(visit: Visit, status: number, text: string): void {
+  /** The last answer on a connection says that it is, and no other does; Node's own 400 says nothing, and is. */
+  answers(visit: Visit, status: number, text: string, behind: readonly Visit[]): void {
     if (this.#life.clock.now() <= this.#begunAt || status === 400) return;
-    if (!/^connection: close\r$/im.test(text)) visit.broke('the server closes, and its answer does not say so');
+    const saysSo = /^connection: close\r$/im.test(text);
+    const hasCompany = behind.some(({ scope, bringsScope }) => scope && !bringsScope);
+    if (saysSo && hasCompany) visit.broke('the server closes, and its answer turns away the requests behind it');
+    const isAlone = !behind.some(({ hasArrived }) => hasArrived);
+    if (!saysSo && isAlone) visit.broke('the server closes, and its answer does not say so');
   }
 
   check(): void {

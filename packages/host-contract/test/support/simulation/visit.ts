@@ -26,6 +26,8 @@ export class Visit {
   /** Whether all of its body is on the way, or the client means to cut it off. */
   readonly comesWhole: boolean;
   isSent = false;
+  /** The server has read its head. */
+  hasArrived = false;
   /** What the handler did first, as far as it did anything. */
   first: 'answered' | 'failed' | undefined = undefined;
   /** The status that the handler answered first. */
