@@ -5,9 +5,10 @@ import { statSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { containerMiddleware } from '@ambit/express';
 import { inspector } from '@ambit/inspector/express';
-import { createAppContainer, createHost, createLogger, readConfig } from '@ambit/service';
+import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
 import { chromium } from 'playwright-core';
+import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
 const FLAGS =
   '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
@@ -23,7 +24,7 @@ const container = createAppContainer(readConfig({ DATA_DIR: ':memory:', LOG_LEVE
 await container.start();
 await container.resolve('IDatabasePool').query("INSERT INTO stock (product_id, level) VALUES ('sold-out', 0)");
 
-const { server: service } = await createHost('express', container, { logger: createLogger('silent') });
+const service = createExpressApp(container, { logger: createLogger('silent') });
 const app = express();
 app.use(inspector({ container, scopes: SCOPES, limitMs: 500 }));
 // What the service does not do: a client that does not wait, and a scope that is forgotten.
@@ -34,7 +35,7 @@ app.get('/api/reports/:id', containerMiddleware(container), (req, res) => {
   container.createScope({ tags: ['report'] });
   res.json({ ready: true });
 });
-app.use((req, res) => service.emit('request', req, res));
+app.use(service);
 const server = createServer(app).listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());

@@ -61,7 +61,7 @@ export async function startService(config: Config, options: Omit<HostOptions, 'l
       container,
       stop: async () => {
         health.draining();
-        await letWaitingClientsIn(host.server);
+        await letWaitingClientsIn(url);
         await host.close(config.shutdownTimeoutMs);
       },
     };

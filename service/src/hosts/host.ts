@@ -15,7 +15,6 @@ export interface HostOptions {
 
 /** The API on one of the two frameworks. */
 export interface Host {
-  readonly server: Server;
   /** Resolves with the address where it listens. */
   listen(port: number, host: string): Promise<string>;
   /** Answers what was accepted, cutting connections after the time given, then disposes the application container. */

@@ -1,24 +1,21 @@
-import type { Server } from 'node:http';
-import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { once } from 'node:events';
+import { get } from 'node:http';
 
-/** One turn to take a connection, one to read from it. */
-const QUIET_TURNS = 2;
-/** Newcomers may never cease; those told to stop must. */
+/** Newcomers may fill the queue without cease; who is told to stop has to. */
 const MOST_MS = 3000;
 
 /**
  * Lets those in who already wait at the door: closing the server would reset their connections, with all they had sent.
- * Node takes one connection from the system's queue in each turn of its loop.
+ * Node takes a few connections from the system's queue in each turn of its loop. So we stand in the queue as well: when
+ * we are answered, those before us have been let in and heard.
  */
-export async function letWaitingClientsIn(server: Server): Promise<void> {
-  const deadline = performance.now() + MOST_MS;
-  let quietTurns = 0;
-  const onConnection = (): void => void (quietTurns = 0);
-  server.on('connection', onConnection);
-  while (quietTurns < QUIET_TURNS && performance.now() < deadline) {
-    quietTurns++;
-    await nextTurn();
+export async function letWaitingClientsIn(url: string): Promise<void> {
+  const request = get(`${url}/health/live`, { agent: false, signal: AbortSignal.timeout(MOST_MS) });
+  try {
+    await once(request, 'response');
+  } catch {
+    // Who cannot get in by then will not.
+  } finally {
+    request.destroy();
   }
-  server.off('connection', onConnection);
 }

@@ -52,7 +52,6 @@ export function createExpressHost(container: IContainer, options: HostOptions): 
   limitServer(server);
   server.on('clientError', answerClientError);
   return {
-    server,
     listen: (port, host) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);

@@ -51,7 +51,6 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
   const app = await createFastifyApp(container, options);
   limitServer(app.server);
   return {
-    server: app.server,
     listen: async (port, host) => {
       await app.listen({ port, host });
       return urlOf(app.server);
