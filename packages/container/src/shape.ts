@@ -179,10 +179,8 @@ export class Shape implements Tagged {
     // What goes in a circle makes nothing.
     this.anew.set(key, false);
     const { source, needs, singleton } = this.place(key)?.binding ?? {};
-    const anew =
-      source?.kind === 'alias'
-        ? this.makesAnew(needs?.[0] as Key)
-        : !singleton && (source?.kind === 'class' || source?.kind === 'factory');
+    const makes = source?.kind === 'class' || source?.kind === 'factory';
+    const anew = !singleton && (makes || (source?.kind === 'alias' && this.makesAnew(needs?.[0] as Key)));
     this.anew.set(key, anew);
     return anew;
   }

@@ -38,6 +38,15 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
+  it('does not end what a longer alias keeps', async () => {
+    const pool = endable();
+    const [app, request] = openWith(Registration.alias('IAny').pipe(singleton()));
+    app.addRegistration(Registration.fromFactory(() => pool).to('IAny'));
+    request.resolve('ISame');
+    await request.dispose();
+    expect(pool.dispose).not.toHaveBeenCalled();
+  });
+
   it('ends with its owner what nobody else keeps', async () => {
     const pool = endable();
     const [app, request] = openWith(Registration.fromFactory(() => pool));

@@ -24,7 +24,7 @@ export class Reference {
   readonly #line: readonly Reference[];
   readonly #children: Reference[] = [];
   readonly #instances = new Map<Entry, unknown>();
-  readonly #ends: { instance: unknown; end: () => unknown }[] = [];
+  readonly #ends: (() => unknown)[] = [];
   #entries: Entry[] = [];
   #failures: unknown[] | undefined;
 
@@ -67,7 +67,7 @@ export class Reference {
     if (this.#failures) return this.#failures;
     const failures: unknown[] = (this.#failures = []);
     for (const child of this.#children) if (!child.#failures) failures.push(...child.dispose());
-    for (const { end } of this.#ends) {
+    for (const end of this.#ends) {
       try {
         end();
       } catch (error) {
@@ -112,10 +112,10 @@ export class Reference {
     };
   }
   #keep(entry: Entry, instance: unknown): void {
-    this.#instances.set(entry, instance);
     const end = entry.endOf?.(instance);
-    const isKept = this.#line.some((scope) => scope.#ends.some((kept) => kept.instance === instance));
-    if (end && !isKept) this.#ends.unshift({ instance, end });
+    const isKept = this.#line.some((scope) => [...scope.#instances.values()].includes(instance));
+    this.#instances.set(entry, instance);
+    if (end && !isKept) this.#ends.unshift(end);
   }
   #missing(key: string, asker: Reference, path: readonly Place[]): Error {
     const isKnown = this.#line.some((scope) => scope.#entries.some((entry) => entry.key === key));
