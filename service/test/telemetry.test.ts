@@ -27,6 +27,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
       200,
       'text/plain; version=0.0.4; charset=utf-8',
     ]);
+    expect(text).toMatch(/^target_info\{service_name="ambit-service",/m);
     expect(text).toMatch(/^ambit_scope_opened_total\{ambit_scope_kind="request",.*\} 2$/m);
     expect(text).toMatch(/^ambit_transaction_count_total\{ambit_transaction_outcome="committed",.*\} 1$/m);
     expect(text).toMatch(/^db_client_connection_wait_time_count\{.*\} 1$/m);

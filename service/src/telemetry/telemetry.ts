@@ -1,6 +1,7 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 
 /** What the hosts need of telemetry when it is on. */
@@ -12,6 +13,8 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
+const SERVICE_NAME = process.env['OTEL_SERVICE_NAME'] ?? 'ambit-service';
+
 /** Spans go to the OpenTelemetry SDK that the process was started with, if any; metrics go there, too, or to `/metrics`. */
 export function startTelemetry(pool: IDatabasePool, { metrics }: { readonly metrics: boolean }): Telemetry {
   if (!metrics) {
@@ -19,7 +22,8 @@ export function startTelemetry(pool: IDatabasePool, { metrics }: { readonly metr
     return { traceIdsOf, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
-  const meterProvider = new MeterProvider({ readers: [exporter] });
+  const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE_NAME }));
+  const meterProvider = new MeterProvider({ resource, readers: [exporter] });
   const serializer = new PrometheusSerializer();
   const instrumentation = instrument({ meterProvider, pool });
   return {
