@@ -13,18 +13,30 @@ interface NamesHeaders {
 }
 
 export function readHead(res: Response): Head {
-  const headers = (res as Response & NamesHeaders)
-    .getRawHeaderNames()
-    .map((name) => [name, res.getHeader(name) ?? ''] as const);
+  const headers = namesIn(res).map((name) => [name, res.getHeader(name) ?? ''] as const);
   return { status: res.statusCode, statusMessage: res.statusMessage, headers };
 }
 
-/** All but `Connection`: while the answer waited, the server may have begun to close, and the client must hear of it. */
 export function restoreHead(res: Response, { status, statusMessage, headers }: Head): void {
-  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
-  for (const [name, value] of headers) if (name.toLowerCase() !== 'connection') res.setHeader(name, value);
+  if (!areIn(res, headers)) restoreHeaders(res, headers);
   res.statusCode = status;
   res.statusMessage = statusMessage;
+}
+
+/** Most often nobody has touched them, and to look costs less than to set them again. */
+function areIn(res: Response, headers: Head['headers']): boolean {
+  const names = namesIn(res);
+  if (names.length !== headers.length) return false;
+  return headers.every(([name, value], i) => names[i] === name && res.getHeader(name) === value);
+}
+
+function restoreHeaders(res: Response, headers: Head['headers']): void {
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  for (const [name, value] of headers) res.setHeader(name, value);
+}
+
+function namesIn(res: Response): string[] {
+  return (res as Response & NamesHeaders).getRawHeaderNames();
 }
 
 /** What is true of one answer only: the same list as in @ambit/fastify. */

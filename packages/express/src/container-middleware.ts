@@ -3,6 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import { watchConnections } from './connections.js';
 import { report } from './report.js';
 import { RequestLife } from './request-life.js';
+import { shareShapes } from './shapes.js';
 
 export interface ContainerMiddlewareOptions {
   /** Told of a request scope that did not end well. Default: `console.error`. */
@@ -30,6 +31,7 @@ export function containerMiddleware(
 ): RequestHandler {
   watchConnections();
   return function container(req, res, next) {
+    shareShapes(req, res);
     const scope = appContainer.createScope({ tags: ['request'] });
     const end = (): void => dispose(scope, (error) => report(onDisposeError, error, req));
     req.container = scope;

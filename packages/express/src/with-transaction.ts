@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises';
-import { beginTransaction, type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
+import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
 import { HttpError } from './errors.js';
 import { checkFailuresAreSeen, listenToRouters, watchFailure } from './failure.js';
@@ -51,16 +51,17 @@ async function open(
   const scope = scopeOf(req, 'withTransaction()');
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   checkFailuresAreSeen(req);
-  const { rollbackOn = () => false, onSecondAnswer, ...terms } = options;
-  const signal = signalOf(req, res);
-  const transaction = await beginTransaction(scope, { ...terms, signal });
+  const { rollbackOn, onSecondAnswer } = options;
+  const start = new TransactionStart(scope, options);
+  lifeOf(req, res).onGone((reason) => abort(start, reason));
+  const transaction = await start.begun;
   req.transactionScope = transaction.scope;
 
   let failure: { readonly error: unknown } | undefined;
   const decide = async (status: number): Promise<void> => {
     let rollsBack = true;
     try {
-      rollsBack = failure !== undefined || rollbackOn(status);
+      rollsBack = failure !== undefined || (rollbackOn?.(status) ?? false);
     } finally {
       if (rollsBack) await transaction.rollback(failure?.error);
     }
@@ -110,11 +111,14 @@ async function readRest(req: Request): Promise<void> {
   await finished(req).catch(() => undefined);
 }
 
-function signalOf(req: Request, res: Response): AbortSignal {
-  try {
-    return req.container.resolve('IRequestSignal');
-  } catch {
-    // The scope has ended already, or the application opened it by other means than our middleware.
-    return new RequestLife(req, res, () => undefined).signal;
-  }
+function lifeOf(req: Request, res: Response): RequestLife {
+  // The life has ended already, or the application opened the scope by other means than our middleware.
+  return RequestLife.of(req, res) ?? new RequestLife(req, res, () => undefined);
+}
+
+/** The client is gone, and nobody waits for the work any more. */
+function abort(start: TransactionStart, reason: HttpError): void {
+  const { transaction } = start;
+  if (!transaction) void start.rollback(reason);
+  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', reason.message, { cause: reason }));
 }

@@ -20,6 +20,24 @@ describe('a client that leaves', () => {
     expect(pool.stored).toEqual([]);
   });
 
+  it('is why the transaction ended, whatever its handler answers then', async () => {
+    const { app, container, pool } = application();
+    const [begun, refused] = [signal(), signal<unknown>()];
+    app.post('/', withTransaction(), (_req, res) => {
+      res.once('close', () => res.json('too late'));
+      begun.resolve();
+    });
+    app.use(((error: unknown, _req, _res, _next) => refused.resolve(error)) satisfies ErrorRequestHandler);
+    const { socket } = await serve(app);
+    const client = await socket();
+    client.write(POST);
+    await begun.promise;
+    client.destroy();
+    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
+    await expectAllEnded({ container, pool });
+  });
+
   it('while it waits for a connection gets none', async () => {
     const { app, pool, container } = application({ pool: { max: 1 } });
     const held = await pool.getConnection();
