@@ -84,6 +84,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const life = new RequestLife(scope, reply.raw, (error) => void report(error, request));
     request.container = scope;
     request[REQUEST_LIFE] = life;
+    // Not the hook `onResponse`, which is not reached when another one before it fails.
     reply.raw.on('close', () => life.over());
     try {
       scope.register('IRequestSignal', () => life.signal);
@@ -91,11 +92,6 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       // Also when that fails: the request lives on until it is answered.
       connections.add(request.raw, life);
     }
-    done();
-  });
-
-  server.addHook('onResponse', (request, _reply, done) => {
-    request[REQUEST_LIFE]?.over();
     done();
   });
 

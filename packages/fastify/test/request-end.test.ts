@@ -44,6 +44,16 @@ describe('a request scope ends although', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
+  test('a hook that runs when it is answered fails', async () => {
+    const made = await application({
+      before: (app) =>
+        app.addHook('onResponse', (_request, _reply, done) => done(new Error('no more room in the log'))),
+    });
+    made.app.get('/', () => 'hello');
+    await (await (await serve(made.app)).fetch('/')).text();
+    expect(await leftovers(made)).toEqual([]);
+  });
+
   test('its container takes no registrations, and it waits behind another on a socket that dies', async () => {
     const made = await application({ plugin: { disposeOn: 'response' } });
     const refuse = (): never => {
@@ -162,4 +172,17 @@ describe('a request scope ends although', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
     await app.close();
   });
+});
+
+test('a request scope is still open to hooks that run when it is answered', async () => {
+  const made = await application();
+  const found = signal<boolean>();
+  made.app.addHook('onResponse', (request, _reply, done) => {
+    found.resolve(request.container.resolve('IRequestSignal').aborted);
+    done();
+  });
+  made.app.get('/', () => 'hello');
+  await (await (await serve(made.app)).fetch('/')).text();
+  expect(await found.promise).toBe(false);
+  expect(await leftovers(made)).toEqual([]);
 });

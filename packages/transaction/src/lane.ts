@@ -13,6 +13,12 @@ export class Lane {
   #refuseNew: (() => Error) | undefined = undefined;
   /** Set once those that wait for their turn are refused too. */
   #refuseAll: (() => Error) | undefined = undefined;
+  readonly #canAbandon: boolean;
+
+  /** Being able to stop waiting costs a promise for each statement. */
+  constructor({ canAbandon = false } = {}) {
+    this.#canAbandon = canAbandon;
+  }
 
   get busy(): boolean {
     return this.#busy;
@@ -59,6 +65,7 @@ export class Lane {
   #start<T>(statement: () => Promise<T>): Promise<T> {
     this.#turn += 1;
     const running = this.#finish(statement, this.#turn);
+    if (!this.#canAbandon) return running;
     return new Promise<T>((resolve, reject) => {
       this.#giveUp = reject;
       running.then(resolve, reject);

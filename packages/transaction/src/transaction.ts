@@ -45,7 +45,7 @@ export class Transaction {
   readonly savepoints: string[] = [];
   readonly #settings: Settings;
   readonly #connection: IPooledConnection;
-  readonly #lane = new Lane();
+  readonly #lane = new Lane({ canAbandon: true });
   readonly #handle: Handle;
   readonly #ending: Ending;
   #stopWatching: (() => void) | undefined = undefined;

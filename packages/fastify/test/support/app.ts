@@ -21,12 +21,17 @@ afterEach(async () => {
 
 /** A server with both plugins, on a database that fails where it is told to. */
 export async function application(
-  options: { pool?: FakePoolOptions; plugin?: Omit<ContainerPluginOptions, 'container'> } = {},
+  options: {
+    pool?: FakePoolOptions;
+    plugin?: Omit<ContainerPluginOptions, 'container'>;
+    before?: (app: FastifyInstance) => unknown;
+  } = {},
 ) {
   const pool = new FakePool(options.pool);
   const container = new Container({ tags: ['application'] });
   container.register('IDatabasePool', () => pool);
   const app = server();
+  await options.before?.(app);
   await app.register(containerPlugin, { container, ...options.plugin });
   await app.register(transactionPlugin);
   return { app, container, pool };
