@@ -18,7 +18,7 @@ export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessag
   const { method } = req;
   // A query can hold what is nobody's business.
   const path = req.url?.split('?', 1)[0] ?? '';
-  res.once('close', () => {
+  res.on('close', () => {
     const ms = Math.round((performance.now() - start) * 100) / 100;
     const msg = res.writableFinished ? 'request' : 'request aborted';
     const record = { msg, ...ids, method, path, status: res.statusCode, ms };

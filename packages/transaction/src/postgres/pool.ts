@@ -38,7 +38,8 @@ export class PostgresPool implements IDatabasePool {
     const { clock, acquireTimeoutMs } = this.#settings;
     const { timeoutMs = acquireTimeoutMs } = options;
     const deadline = clock.now() + timeoutMs;
-    const leave = await this.#line.enter(options, timeoutMs);
+    const place = this.#line.enter(options, timeoutMs);
+    const leave = place instanceof Promise ? await place : place;
     const client = await this.#connect(leave, deadline, options);
     const health = this.#health.get(client) ?? this.#watch(client);
     const connection: PostgresConnection = new PostgresConnection({

@@ -21,8 +21,10 @@ export function readSchemas(server: FastifyInstance): void {
     const validator = Compile(schema);
     const fields = Object.keys(schema.properties);
     return (data: unknown) => {
-      if (validator.Check(data)) return JSON.stringify(data, fields);
-      throw new Error('The answer does not fit its schema');
+      if (!validator.Check(data)) throw new Error('The answer does not fit its schema');
+      const answer: Record<string, unknown> = {};
+      for (const field of fields) answer[field] = (data as Record<string, unknown>)[field];
+      return JSON.stringify(answer);
     };
   });
 }
