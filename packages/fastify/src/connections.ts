@@ -16,7 +16,7 @@ export class Connections {
     const connection = this.#bySocket.get(socket) ?? this.#meet(socket);
     connection.add(life);
     if (this.#areClosing) connection.sayGoodbyeBehind(life);
-    // Or for longer than the client stayed.
+    // An asynchronous hook before ours may have kept it for longer than the client stayed.
     if (socket.closed) life.over();
   }
 
