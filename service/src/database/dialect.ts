@@ -1,7 +1,7 @@
 /** Everything in which our SQL differs between the two databases. */
 export interface ISqlDialect {
   /** A FROM item over a JSON array parameter: each element is its column `value`. */
-  elements(parameter: string): string;
+  readonly elements: (parameter: string) => string;
   /** Ends a SELECT whose rows must not change before the transaction ends. */
   readonly forUpdate: string;
   /** Makes a statement that meets another's lock fail soon, with SQLSTATE 55P03; undefined where there is nothing to meet. */
@@ -23,3 +23,15 @@ export const sqliteDialect: ISqlDialect = {
   limitLockWait: undefined,
   unlimitLockWait: undefined,
 };
+
+/** A statement that is written once for each dialect: pools look statements up by their text. */
+export function statement(write: (dialect: ISqlDialect) => string): (dialect: ISqlDialect) => string {
+  const texts = new WeakMap<ISqlDialect, string>();
+  return (dialect) => {
+    const known = texts.get(dialect);
+    if (known !== undefined) return known;
+    const text = write(dialect);
+    texts.set(dialect, text);
+    return text;
+  };
+}

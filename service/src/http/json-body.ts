@@ -2,16 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { readBytes } from './body-bytes.js';
 import { Problem } from './problem.js';
 
-/** The methods whose body is read; of all others it is ignored. */
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?)?$/i;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** Whether the body is read; with any other method it is ignored. */
+export const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => METHODS_WITH_BODY.has(method);
+
 /** One reading of a body for both hosts, so that they accept and refuse the same bytes with the same words. */
 export async function readJsonBody(req: IncomingMessage): Promise<unknown> {
-  if (!METHODS_WITH_BODY.has(req.method ?? '')) return undefined;
   const bytes = await readBytes(req);
   const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
   if (type === undefined && bytes.length === 0) return undefined;

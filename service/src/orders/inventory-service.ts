@@ -1,7 +1,7 @@
 import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit/request-context.js';
-import type { ISqlDialect } from '../database/dialect.js';
+import { type ISqlDialect, statement } from '../database/dialect.js';
 import { Problem } from '../http/problem.js';
 import type { OrderItem } from './order.js';
 
@@ -14,6 +14,27 @@ interface StockLevel {
   readonly product_id: string;
   readonly level: number;
 }
+
+/** In one fixed order, so that two orders over the same products never wait for each other in a circle. */
+const lockLevels = statement(
+  ({ elements, forUpdate }) =>
+    `SELECT product_id, level FROM stock
+     WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${elements('$1')} AS item)
+     ORDER BY product_id ${forUpdate}`,
+);
+
+const takeFromStock = statement(
+  ({ elements }) =>
+    `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
+     FROM ${elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
+);
+
+const insertReservations = statement(
+  ({ elements }) =>
+    `INSERT INTO reservations (request_id, product_id, quantity)
+     SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
+     FROM ${elements('$2')} AS item`,
+);
 
 export class InventoryService implements IInventoryService {
   readonly #connection: IConnection;
@@ -44,31 +65,16 @@ export class InventoryService implements IInventoryService {
     await this.#record(rows);
   }
 
-  /** In one fixed order, so that two orders over the same products never wait for each other in a circle. */
   #lockLevels(rows: string): Promise<StockLevel[]> {
-    return this.#connection.query<StockLevel>(
-      `SELECT product_id, level FROM stock
-       WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${this.#dialect.elements('$1')} AS item)
-       ORDER BY product_id ${this.#dialect.forUpdate}`,
-      [rows],
-    );
+    return this.#connection.query<StockLevel>(lockLevels(this.#dialect), [rows]);
   }
 
   async #take(rows: string): Promise<void> {
-    await this.#connection.query(
-      `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
-       FROM ${this.#dialect.elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
-      [rows],
-    );
+    await this.#connection.query(takeFromStock(this.#dialect), [rows]);
   }
 
   async #record(rows: string): Promise<void> {
-    await this.#connection.query(
-      `INSERT INTO reservations (request_id, product_id, quantity)
-       SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
-       FROM ${this.#dialect.elements('$2')} AS item`,
-      [this.#context.requestId, rows],
-    );
+    await this.#connection.query(insertReservations(this.#dialect), [this.#context.requestId, rows]);
   }
 }
 

@@ -1,13 +1,21 @@
 import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit/request-context.js';
-import type { ISqlDialect } from '../database/dialect.js';
+import { type ISqlDialect, statement } from '../database/dialect.js';
 import { newId } from '../ids.js';
 import type { NewOrder, Order } from './order.js';
 
 export interface IOrderRepository {
   create(body: NewOrder): Promise<Order>;
 }
+
+const insertItems = statement(
+  ({ elements }) =>
+    `INSERT INTO order_items (order_id, position, product_id, quantity)
+     SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
+            CAST(item.value ->> 'quantity' AS integer)
+     FROM ${elements('$2')} AS item`,
+);
 
 export class OrderRepository implements IOrderRepository {
   readonly #connection: IConnection;
@@ -35,13 +43,10 @@ export class OrderRepository implements IOrderRepository {
       this.#context.requestId,
       order.createdAt,
     ]);
-    await this.#connection.query(
-      `INSERT INTO order_items (order_id, position, product_id, quantity)
-       SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
-              CAST(item.value ->> 'quantity' AS integer)
-       FROM ${this.#dialect.elements('$2')} AS item`,
-      [order.id, JSON.stringify(order.items.map((item, position) => ({ position, ...item })))],
-    );
+    await this.#connection.query(insertItems(this.#dialect), [
+      order.id,
+      JSON.stringify(order.items.map((item, position) => ({ position, ...item }))),
+    ]);
     return order;
   }
 }
