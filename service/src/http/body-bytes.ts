@@ -20,7 +20,7 @@ export function readBytes(req: IncomingMessage): Promise<Buffer> {
       if (length <= MOST_BYTES) chunks.push(chunk);
       else refuse();
     });
-    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    req.on('end', () => resolve(Buffer.concat(chunks)));
     req.on('error', cut);
   });
 }
