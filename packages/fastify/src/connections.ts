@@ -11,8 +11,11 @@ export class Connections {
   #areClosing = false;
 
   add({ socket, httpVersionMajor }: IncomingMessage, life: RequestLife): void {
-    // Each HTTP/2 stream hears of its end, and the socket they share is out of bounds.
-    if (httpVersionMajor > 1) return;
+    if (httpVersionMajor > 1) {
+      // Each HTTP/2 stream hears of its end, and the socket they share is out of bounds.
+      life.response.on('close', () => life.over());
+      return;
+    }
     const connection = this.#bySocket.get(socket) ?? this.#meet(socket);
     connection.add(life);
     if (this.#areClosing) connection.sayGoodbyeBehind(life);
@@ -24,6 +27,11 @@ export class Connections {
   close(): void {
     this.#areClosing = true;
     for (const connection of this.#bySocket.values()) connection.sayGoodbye();
+  }
+
+  /** Ends those that were answered, and did not hear of it. */
+  endAnswered(): void {
+    for (const life of this.inFlight()) if (life.response.writableFinished) life.over();
   }
 
   *inFlight(): Generator<RequestLife> {

@@ -62,6 +62,7 @@ export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = defin
 });
 
 const TAGS = { tags: ['request'] };
+const SWEEP_EVERY_MS = 500;
 
 function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
   const { container, disposeOn, onDisposeError = logDisposeError } = checked(options);
@@ -84,8 +85,6 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const life = new RequestLife(scope, reply.raw, (error) => void report(error, request));
     request.container = scope;
     request[REQUEST_LIFE] = life;
-    // Not the hook `onResponse`, which is not reached when another one before it fails.
-    reply.raw.on('close', () => life.over());
     try {
       scope.register('IRequestSignal', () => life.signal);
     } finally {
@@ -95,6 +94,14 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     done();
   });
 
+  server.addHook('onResponse', (request, _reply, done) => {
+    request[REQUEST_LIFE]?.over();
+    done();
+  });
+
+  // A hook before ours that fails keeps the one above from being run.
+  const sweeping = setInterval(() => connections.endAnswered(), SWEEP_EVERY_MS).unref();
+
   if (disposeOn !== 'response') {
     server.addHook('onError', async (request, _reply, error) => {
       await request[REQUEST_LIFE]?.end(error);
@@ -103,6 +110,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   // Fastify closes in the reverse order: the requests first, then what they used.
   server.addHook('onClose', async () => {
+    sweeping.close();
     await container.dispose();
   });
   drainOnClose(server, connections);

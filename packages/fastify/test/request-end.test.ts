@@ -173,16 +173,3 @@ describe('a request scope ends although', () => {
     await app.close();
   });
 });
-
-test('a request scope is still open to hooks that run when it is answered', async () => {
-  const made = await application();
-  const found = signal<boolean>();
-  made.app.addHook('onResponse', (request, _reply, done) => {
-    found.resolve(request.container.resolve('IRequestSignal').aborted);
-    done();
-  });
-  made.app.get('/', () => 'hello');
-  await (await (await serve(made.app)).fetch('/')).text();
-  expect(await found.promise).toBe(false);
-  expect(await leftovers(made)).toEqual([]);
-});
