@@ -10,8 +10,6 @@ import express from 'express';
 import { chromium } from 'playwright-core';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
-const FLAGS =
-  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
 const VIEW = { width: 1360, height: 800 };
 const LARGEST = 200_000;
 const SCOPES = {
@@ -41,7 +39,10 @@ await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
 const url = `http://127.0.0.1:${port}`;
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS.split(' ') });
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium',
+  args: ['--disable-quic'],
+});
 try {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const page = await browser.newPage({ viewport: VIEW, colorScheme });

@@ -1,12 +1,12 @@
 import { RawClient } from '@ambit/host-contract';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ADDRESSES } from './odd-requests/addresses.js';
 import { BODIES } from './odd-requests/bodies.js';
 import { HEADERS } from './odd-requests/headers.js';
 import { MEDIA_TYPES } from './odd-requests/media-types.js';
 import { PROTOCOL } from './odd-requests/protocol.js';
 import type { OddRequest } from './odd-requests/request.js';
-import { App } from './support/app.js';
+import { bothHosts } from './support/both-hosts.js';
 import { exchange, type Heard } from './support/exchange.js';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
@@ -33,21 +33,14 @@ function comparable({ headers, text, ...rest }: Heard): object {
 }
 
 describe('Express and Fastify answer alike when', () => {
-  let express: App;
-  let fastify: App;
-
-  beforeAll(async () => {
-    express = await App.start('express', { DATA_DIR: ':memory:' });
-    fastify = await App.start('fastify', { DATA_DIR: ':memory:' });
-  });
-
-  afterEach(() => Promise.all([express.quiet(), fastify.quiet()]));
-
-  afterAll(() => Promise.all([express.stop(), fastify.stop()]));
+  const hosts = bothHosts();
 
   describe.each(TABLES)('%s', (_about, table) => {
     test.each(table)('%s', async (_what, bytes, status) => {
-      const [heard, other] = await Promise.all([exchange(express.url, bytes), exchange(fastify.url, bytes)]);
+      const [heard, other] = await Promise.all([
+        exchange(hosts.express.url, bytes),
+        exchange(hosts.fastify.url, bytes),
+      ]);
       expect(comparable(heard)).toEqual(comparable(other));
       expect(heard.status).toBe(status);
       expect(heard.headers['x-request-id']).toMatch(UUID);
@@ -58,7 +51,7 @@ describe('Express and Fastify answer alike when', () => {
   });
 
   test('a tunnel is asked for, with nothing', async () => {
-    for (const { url } of [express, fastify]) {
+    for (const { url } of [hosts.express, hosts.fastify]) {
       const client = await RawClient.connect(Number(new URL(url).port));
       client.write('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n');
       await client.closed();

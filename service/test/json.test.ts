@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { NUMBERS } from './json-corpus/numbers.js';
 import { STRINGS } from './json-corpus/strings.js';
 import { STRUCTURES } from './json-corpus/structures.js';
 import type { Case } from './json-corpus/case.js';
 import { ADA, postUser } from './odd-requests/request.js';
-import { App } from './support/app.js';
+import { bothHosts } from './support/both-hosts.js';
 import { exchange, type Heard } from './support/exchange.js';
 
 const TABLES: readonly (readonly [about: string, cases: readonly Case[]])[] = [
@@ -20,20 +20,10 @@ const insideOfUser = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(ADA.replace('}', ',"x":')), bytes, Buffer.from('}')]);
 
 describe.each(TABLES)('of %s as a body', (_about, cases) => {
-  let express: App;
-  let fastify: App;
-
-  beforeAll(async () => {
-    express = await App.start('express', { DATA_DIR: ':memory:' });
-    fastify = await App.start('fastify', { DATA_DIR: ':memory:' });
-  });
-
-  afterEach(() => Promise.all([express.quiet(), fastify.quiet()]));
-
-  afterAll(() => Promise.all([express.stop(), fastify.stop()]));
+  const hosts = bothHosts();
 
   const ask = async (body: Buffer): Promise<{ status: number; error: string | undefined }> => {
-    const answers = await Promise.all([express, fastify].map(({ url }) => exchange(url, postUser(body))));
+    const answers = await Promise.all([hosts.express, hosts.fastify].map(({ url }) => exchange(url, postUser(body))));
     const [seen, other] = answers.map(({ status, text, next }: Heard) => {
       const { error } = JSON.parse(text) as { error?: string };
       return { status, error, next };

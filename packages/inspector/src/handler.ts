@@ -68,7 +68,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
 
   const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const form = new URLSearchParams(await bodyOf(request));
-    if (!door.accepts(form.get('token') ?? '')) return file(response, 'login-failed.html', 401);
+    if (!door.accepts(form.get('token') ?? ''))
+      return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', door.cookie(request));
     return redirect(response, `${parts.path}/`);
   };
@@ -99,10 +100,15 @@ function json(response: ServerResponse, data: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(data));
 }
 
-async function file(response: ServerResponse, name: string, status = 200): Promise<void> {
+async function file(
+  response: ServerResponse,
+  name: string,
+  status = 200,
+  edit?: (page: string) => string,
+): Promise<void> {
   const found = await asset(name);
   if (!found) return answer(response, 404, 'There is no such file');
-  response.writeHead(status, { 'content-type': found.type }).end(found.body);
+  response.writeHead(status, { 'content-type': found.type }).end(edit ? edit(String(found.body)) : found.body);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -61,7 +61,9 @@ describe.each(hosts)('with a token on $name', (host) => {
 
   it('asks for it, and shows nothing without', async () => {
     await start();
-    expect(await (await get('/')).text()).toContain('type="password"');
+    const page = await (await get('/')).text();
+    expect(page).toContain('type="password"');
+    expect(page).toContain('hidden>That is not the token');
     const statuses = await Promise.all(
       ['/', '/graph', '/events', '/requests/1'].map(async (path) => (await get(path)).status),
     );
@@ -95,7 +97,7 @@ describe.each(hosts)('with a token on $name', (host) => {
     await start();
     const answer = await login('a token that is wrong');
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null]);
-    expect(await answer.text()).toContain('That is not the token');
+    expect(await answer.text()).toContain('role="alert">That is not the token');
   });
 
   it('reads no endless form', async () => {

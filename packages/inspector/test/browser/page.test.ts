@@ -57,6 +57,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
   it('asks for the token, and opens with it', async () => {
     await t.start({ token: TOKEN });
     await t.page.goto(`${t.app.url}/inspector`);
+    expect(await t.page.getByRole('alert').count()).toBe(0);
     await t.page.getByLabel('Token').fill('a token that is wrong');
     await t.page.getByRole('button', { name: 'Open' }).click();
     await t.page.getByRole('alert').waitFor();
