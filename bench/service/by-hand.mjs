@@ -56,7 +56,7 @@ export const newOrderSchema = {
 };
 
 const statements = (elements, forUpdate) => ({
-  user: 'SELECT id, name, email FROM users WHERE id = $1',
+  user: 'SELECT id, name, email FROM users WHERE id = $1 LIMIT 1',
   users: 'SELECT id, name, email FROM users ORDER BY id',
   newUser: 'INSERT INTO users (id, name, email) VALUES ($1, $2, $3)',
   newOrder: 'INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)',

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { IsUuid } from 'typebox/format';
 
 export const Id = Type.String({ format: 'uuid' });
-const idCheck = Compile(Id);
 
 /** What fits into the twelve bits between version and chance. */
 const MOST_PER_MS = 0x1000;
@@ -25,4 +24,4 @@ export function newId(): string {
 }
 
 /** The id as it is stored, or undefined when it can be nobody's. */
-export const storedId = (text: string): string | undefined => (idCheck.Check(text) ? text.toLowerCase() : undefined);
+export const storedId = (text: string): string | undefined => (IsUuid(text) ? text.toLowerCase() : undefined);

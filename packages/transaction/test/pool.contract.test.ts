@@ -60,6 +60,13 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       expect(Object.keys(rows[0] ?? {})).toEqual(['id', 'body', 'weight']);
     });
 
+    test.each(['LIMIT 1', 'limit\n 1 ', 'LIMIT 1 -- of two'])('gives one row as it gives many: %j', async (limit) => {
+      const sql = `SELECT * FROM notes WHERE id > $1 ORDER BY id ${limit}`;
+      expect(await pool.query(sql, [0])).toEqual([]);
+      await pool.query("INSERT INTO notes (id, body, weight) VALUES (1, 'a', 1.5), (2, 'b', 2.5)");
+      expect(await pool.query(sql, [0])).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
+    });
+
     test('returns the rows of RETURNING, and none for a statement without rows', async () => {
       expect(await pool.query('INSERT INTO notes (id, body) VALUES (1, $1) RETURNING id, body', ['a'])).toEqual([
         { id: 1, body: 'a' },
@@ -210,6 +217,24 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       connection.release();
       expect(await bodies()).toEqual([]);
     });
+
+    test.each(['commit', 'rollback', 'query', 'release'] as const)(
+      'waits only so long for those on loan to come home, and refuses them a late %s()',
+      async (late) => {
+        const connection = await pool.getConnection();
+        await connection.beginTransaction();
+        await pool.close();
+        const refusal = expect.objectContaining({ name: 'TransactionError' }) as Error;
+        if (late === 'commit') await expect(connection.commit()).rejects.toEqual(refusal);
+        if (late === 'query') await expect(connection.query('SELECT 1')).rejects.toEqual(refusal);
+        if (late === 'rollback') await connection.rollback().catch((error: unknown) => expect(error).toEqual(refusal));
+        try {
+          connection.release();
+        } catch (error) {
+          expect(error).toEqual(refusal);
+        }
+      },
+    );
 
     test('closes once those on loan are home, and lends nothing after that', async () => {
       const connection = await pool.getConnection();

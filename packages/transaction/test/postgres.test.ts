@@ -269,11 +269,81 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       server.close();
     });
 
-    test('end the wait of close() for connections that do not come home', async () => {
-      const connection = await pool.getConnection();
-      await pool.close();
-      expect(() => connection.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_RELEASED' }));
+    test('end the wait of close() for a connection that is being made', async () => {
+      const server = createServer((socket) => void socket.on('error', () => undefined));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const deaf = createPostgresPool({ host: '127.0.0.1', port, closeTimeoutMs: 20 });
+      const asked = deaf.getConnection();
+      asked.catch(() => undefined);
+      await deaf.close();
+      await expect(asked).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
+      server.close();
     });
+
+    test.each(['idle', 'in a transaction'])('end the wait of close() for a server that is gone (%s)', async (state) => {
+      const { hostname, port } = new URL(postgresUrl);
+      const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+      proxy.faultAt = (message) => (message.startsWith('X') ? 'swallowed' : 'none');
+      const far = createPostgresPool({ connectionString: database.url(proxy.port), max: 1, closeTimeoutMs: 20 });
+      const connection = await far.getConnection();
+      if (state === 'idle') connection.release();
+      else await connection.beginTransaction();
+      await expect(far.close()).resolves.toBeUndefined();
+      await proxy.close();
+    });
+  });
+
+  test('closes when a connection could not even be tried', async () => {
+    const impossible = createPostgresPool({ host: '127.0.0.1', port: 70_000 });
+    await expect(impossible.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
+    await impossible.close();
+  });
+
+  test('says that the connection was lost when close() has cut a statement off', async () => {
+    const slow = pool.query('SELECT pg_sleep(60)');
+    slow.catch(() => undefined);
+    await pool.query('SELECT 1');
+    await pool.close();
+    await expect(slow).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+  });
+
+  test('tells once of a connection that died while nobody used it, and survives who is told', async () => {
+    const listener = vi.fn<() => void>(() => {
+      throw new Error('the listener failed');
+    });
+    const told = database.pool({ max: 1, onError: listener });
+    const [row] = await told.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await kill(row?.pid ?? 0);
+    await vi.waitFor(() => expect(told.size).toMatchObject({ open: 0, idle: 0 }));
+    expect(listener).toHaveBeenCalledTimes(1);
+    await expect(told.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  });
+
+  test.each([
+    ['a value of its own kind', { n: 1n }],
+    [
+      'a value that fails with a code',
+      {
+        toPostgres: () => {
+          throw Object.assign(new TypeError('not this one'), { code: 'ERR_INVALID_ARG_TYPE' });
+        },
+      },
+    ],
+  ])('lets %s that cannot be sent spoil nothing for the next borrower', async (_what, value) => {
+    const one = database.pool({ max: 1 });
+    const sql = 'SELECT $1::text AS value';
+    await expect(one.query(sql, [value])).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
+    await expect(one.query(sql, ['sent'])).resolves.toEqual([{ value: 'sent' }]);
+  });
+
+  test('cancels nothing for whoever has given the connection back', async () => {
+    const one = database.pool({ max: 1 });
+    const connection = await one.getConnection();
+    connection.release();
+    const slow = one.query('SELECT pg_sleep(0.2)');
+    connection.cancel?.();
+    await expect(slow).resolves.toHaveLength(1);
   });
 
   test('says unavailable when there is no server', async () => {

@@ -148,6 +148,50 @@ describe('transactions on SQLite', () => {
     },
   );
 
+  test.each(['-- LIMIT 1', '/* first LIMIT 1', 'UNION ALL SELECT 2 /* LIMIT */ LIMIT 2'])(
+    'takes no comment for a limit: %j',
+    async (end) => {
+      await pool.query("INSERT INTO stock VALUES ('pear', 0)");
+      expect(await pool.query(`SELECT level FROM stock ${end}`)).toHaveLength(2);
+    },
+  );
+
+  test('gives every row of what only explains a statement that gives one', async () => {
+    const rows = await pool.query('EXPLAIN SELECT level FROM stock LIMIT 1');
+    expect(rows.length).toBeGreaterThan(1);
+  });
+
+  test('gives one row with its bytes, and with a column of whatever name', async () => {
+    const sql = `SELECT x'0102' AS bytes, 'mine' AS "_metadata", level FROM stock LIMIT 1`;
+    expect(await pool.query(sql)).toEqual([{ bytes: Buffer.from([1, 2]), _metadata: 'mine', level: 0 }]);
+    expect(await pool.query(`SELECT x'0102' AS bytes FROM stock LIMIT 1`)).toEqual([{ bytes: Buffer.from([1, 2]) }]);
+  });
+
+  test('asks with the values of this caller, also when those of the last one failed', async () => {
+    const sql = `SELECT json_extract($1, '$.name') AS name LIMIT 1`;
+    await expect(pool.query(sql, ['{bad'])).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
+    expect(await pool.query(sql, ['{"name":"Ada"}'])).toEqual([{ name: 'Ada' }]);
+  });
+
+  test('holds no snapshot when it has given one row of many', async () => {
+    await pool.query("INSERT INTO stock VALUES ('pear', 0)");
+    await pool.query('SELECT level FROM stock LIMIT 1');
+    await pool.query('UPDATE stock SET level = 7');
+    expect(await pool.query('SELECT level FROM stock LIMIT 1')).toEqual([{ level: 7 }]);
+    const writer = await pool.getConnection();
+    expect(await writer.query('PRAGMA wal_checkpoint(TRUNCATE)')).toMatchObject([{ busy: 0 }]);
+    writer.release();
+  });
+
+  test('knows that what close() has cut off is not stored', async () => {
+    const transaction = await beginTransaction(requestScope(pool));
+    await transaction.connection.query('UPDATE stock SET level = 7');
+    await pool.close();
+    await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
+    expect(transaction.state).toBe('rolled back');
+    expect(await database.pool().query('SELECT level FROM stock')).toEqual([{ level: 0 }]);
+  });
+
   test('keeps working with more statements than it keeps prepared', async () => {
     for (let n = 0; n < 500; n += 1) expect(await pool.query(`SELECT ${n} AS n`)).toEqual([{ n }]);
   });
@@ -239,6 +283,21 @@ describe('transactions on SQLite', () => {
       await tell('COMMIT');
       expect(pool.size).toMatchObject({ waiting: 0 });
       await pool.query('UPDATE stock SET level = 1');
+    });
+
+    test.each(['release', 'cancel'] as const)('begins nothing after %s()', async (end) => {
+      await tell('BEGIN IMMEDIATE');
+      const connection = await pool.getConnection();
+      const begun = connection.beginTransaction();
+      begun.catch(() => undefined);
+      connection[end]?.();
+      await tell('COMMIT');
+      await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_BUSY' });
+      if (end === 'cancel') connection.release();
+      await pool.query('UPDATE stock SET level = 1');
+      // Were a transaction open, the other could not write.
+      await tell('UPDATE stock SET level = level + 1');
+      expect(await level()).toBe(2);
     });
 
     test('loses nothing when both write', async () => {

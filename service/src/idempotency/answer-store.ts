@@ -61,7 +61,7 @@ export class AnswerStore {
 
   async #replay<T>({ key, fingerprint }: Once): Promise<Answer<T>> {
     const [first] = await this.#connection.query<StoredAnswer>(
-      'SELECT fingerprint, status, body FROM idempotency_keys WHERE key = $1',
+      'SELECT fingerprint, status, body FROM idempotency_keys WHERE key = $1 LIMIT 1',
       [key],
     );
     // Removed between our two statements, as too old: then there is nothing to replay, and the next try does the work.

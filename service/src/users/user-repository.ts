@@ -38,7 +38,7 @@ export class UserRepository implements IUserRepository {
   async findById(id: string): Promise<User | null> {
     const stored = storedId(id);
     if (stored === undefined) return null;
-    const rows = await this.#database.query<User>('SELECT id, name, email FROM users WHERE id = $1', [stored]);
+    const rows = await this.#database.query<User>('SELECT id, name, email FROM users WHERE id = $1 LIMIT 1', [stored]);
     return rows[0] ?? null;
   }
 

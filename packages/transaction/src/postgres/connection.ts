@@ -1,17 +1,16 @@
-import { type PoolClient, Query, type QueryResult } from 'pg';
+import { Query, type QueryResult } from 'pg';
 import { startTimer } from '../clock.js';
 import { refuseTransactionControl } from '../control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
 import { TransactionError } from '../errors.js';
+import { sqlStateOf } from '../faults.js';
 import { Lane } from '../lane.js';
 import { checkIsolation } from '../options.js';
 import { requestCancel } from './cancel.js';
+import { cut, type Session } from './clients.js';
 import { hangsUp, isStaleStatement, translated } from './errors.js';
 import type { PostgresSettings } from './options.js';
 import type { StatementNames } from './statement-names.js';
-
-/** What the driver knows but does not declare. */
-type Client = PoolClient & { readonly processID: number; readonly secretKey: number };
 
 /**
  * The driver's own statement, made without options: of options it would first make a copy, property by property, and
@@ -25,17 +24,15 @@ class Statement extends Query {
 }
 
 export interface Loan {
-  readonly client: PoolClient;
+  readonly session: Session;
   readonly settings: PostgresSettings;
   readonly names: StatementNames | undefined;
-  /** Set by the pool's permanent listeners when the socket dies. */
-  readonly health: { died: boolean };
-  readonly onReturn: () => void;
+  readonly onReturn: (inDoubt: boolean) => void;
 }
 
 export class PostgresConnection implements IPooledConnection {
-  readonly #client: Client;
   readonly #loan: Loan;
+  readonly #session: Session;
   /** The driver queues by itself, but warns of it; and a release can refuse what still waits here. */
   readonly #lane = new Lane();
   #released = false;
@@ -43,7 +40,7 @@ export class PostgresConnection implements IPooledConnection {
 
   constructor(loan: Loan) {
     this.#loan = loan;
-    this.#client = loan.client as Client;
+    this.#session = loan.session;
   }
 
   async beginTransaction({ isolation, readOnly }: BeginOptions = {}): Promise<void> {
@@ -54,13 +51,13 @@ export class PostgresConnection implements IPooledConnection {
   }
 
   async commit(): Promise<void> {
-    if (!this.#released && this.#client.getTransactionStatus() === 'I') {
+    if (!this.#released && this.#session.client.getTransactionStatus() === 'I') {
       throw new TransactionError(
         'AMBIT_TX_CONTROL_STATEMENT',
         'COMMIT found no open transaction: a statement has ended it',
       );
     }
-    if (this.#loan.health.died) {
+    if (this.#session.died) {
       const what = 'The connection to PostgreSQL was lost before COMMIT was sent';
       throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
     }
@@ -94,17 +91,14 @@ export class PostgresConnection implements IPooledConnection {
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
     this.#lane.drop(released);
-    const idle = !this.#lane.busy && this.#client.getTransactionStatus() === 'I';
-    try {
-      this.#client.release(destroy !== false || this.#doubtful || this.#loan.health.died || !idle);
-    } finally {
-      this.#loan.onReturn();
-    }
+    const idle = !this.#lane.busy && this.#session.client.getTransactionStatus() === 'I';
+    this.#loan.onReturn(destroy !== false || this.#doubtful || !idle);
   }
 
   cancel(): void {
+    if (this.#released) return;
     this.#doubtful = true;
-    const { host, port, processID, secretKey } = this.#client;
+    const { host, port, processID, secretKey } = this.#session.client;
     requestCancel({ host, port, processId: processID, secretKey }, this.#loan.settings.cancelGraceMs);
   }
 
@@ -119,7 +113,7 @@ export class PostgresConnection implements IPooledConnection {
       clock,
       () => {
         this.cancel();
-        callOff = startTimer(clock, () => this.#cut(), cancelGraceMs);
+        callOff = startTimer(clock, () => cut(this.#session), cancelGraceMs);
       },
       queryTimeoutMs,
     );
@@ -133,20 +127,16 @@ export class PostgresConnection implements IPooledConnection {
           statement.name = this.#loan.names?.nameOf(text);
           statement.queryMode = 'extended';
         }
-        this.#client.query(statement);
+        this.#session.client.query(statement);
       });
     } catch (error) {
-      this.#doubtful ||= this.#loan.health.died || hangsUp(error) || isStaleStatement(error);
-      throw translated(error, this.#loan.health.died);
+      // Without an SQLSTATE it is the driver's: a value that it cannot send comes too late for what was sent before it.
+      const isOfTheServer = sqlStateOf(error) !== undefined;
+      this.#doubtful ||= this.#session.died || !isOfTheServer || hangsUp(error) || isStaleStatement(error);
+      throw translated(error, this.#session.died);
     } finally {
       callOff();
     }
-  }
-
-  /** With a statement under way the driver cuts the socket, and so the statement's promise rejects. */
-  #cut(): void {
-    this.#loan.health.died = true;
-    void this.#client.end();
   }
 }
 

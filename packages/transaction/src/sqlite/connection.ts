@@ -87,7 +87,7 @@ export class SqliteConnection implements IPooledConnection {
       database.rollbackIfOpen();
       if (this.#heldBack) this.#holdBack(false);
     } catch {
-      database.reopen();
+      database.discard();
     } finally {
       onReturn();
     }

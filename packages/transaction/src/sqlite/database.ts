@@ -1,27 +1,20 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../errors.js';
-import { numberedParameters, splitStatements } from '../sql-text.js';
 import { translated } from './errors.js';
-import { sqliteValues } from './parameters.js';
+import { PreparedStatement } from './statement.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
 const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
-
-interface Prepared {
-  readonly statement: { all(params: readonly unknown[]): unknown[]; run(params: readonly unknown[]): unknown };
-  /** Where there are no rows to ask for, not to ask for them is cheaper. */
-  readonly givesRows: boolean;
-  readonly count: number;
-}
 
 /** One libsql connection and its prepared statements. Every call blocks until SQLite has answered. */
 export class SqliteDatabase {
   readonly #path: string;
   readonly #readOnly: boolean;
   /** In the order in which they were prepared, so the first is the one to forget. */
-  readonly #statements = new Map<string, Prepared>();
+  readonly #statements = new Map<string, PreparedStatement>();
   #libsql: InstanceType<typeof Libsql>;
+  #closed = false;
 
   constructor(path: string, { readOnly = false } = {}) {
     this.#path = path;
@@ -30,40 +23,40 @@ export class SqliteDatabase {
   }
 
   get inTransaction(): boolean {
-    return this.#libsql.inTransaction;
+    // Of one that is closed the driver ends the process.
+    return this.#libsql.open && this.#libsql.inTransaction;
   }
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
   run<R extends object>(sql: string, params: readonly unknown[] = []): R[] {
-    const { statement, givesRows, count } = this.#prepare(sql);
-    const values = sqliteValues(params, count);
-    if (!givesRows) {
-      statement.run(values);
-      return [];
-    }
-    const rows = statement.all(values) as R[];
-    for (const row of rows) bytesAsBuffers(row);
-    return rows;
+    return this.#prepare(sql).run(params) as R[];
   }
 
   /** For statements of our own: no parameters, no rows. */
   exec(sql: string): void {
-    this.#libsql.exec(sql);
+    this.#usable().exec(sql);
   }
 
   rollbackIfOpen(): void {
     if (this.inTransaction) this.exec('ROLLBACK');
   }
 
-  /** For a connection that cannot even roll back. libsql keeps the old one's file handles, so this must stay rare. */
-  reopen(): void {
-    this.close();
-    this.#libsql = this.#open();
+  /** For a connection that cannot even roll back; the next use opens another. libsql keeps file handles: keep it rare. */
+  discard(): void {
+    this.#statements.clear();
+    if (this.#libsql.open) this.#libsql.close();
   }
 
   close(): void {
-    this.#statements.clear();
-    this.#libsql.close();
+    this.#closed = true;
+    this.discard();
+  }
+
+  #usable(): InstanceType<typeof Libsql> {
+    // Closing has rolled back, so this is a last word on a COMMIT too.
+    if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed', { sqlState: '08003' });
+    if (!this.#libsql.open) this.#libsql = this.#open();
+    return this.#libsql;
   }
 
   #open(): InstanceType<typeof Libsql> {
@@ -80,36 +73,13 @@ export class SqliteDatabase {
     }
   }
 
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): PreparedStatement {
     const known = this.#statements.get(sql);
     if (known) return known;
-    // libsql would run the first and forget the rest.
-    if (splitStatements(sql).length > 1) throw severalStatements();
-    const { text, count } = numberedParameters(sql);
-    const statement = this.#libsql.prepare(text);
-    const prepared = { statement, givesRows: statement.reader, count };
+    const prepared = new PreparedStatement(this.#usable(), sql);
     this.#statements.set(sql, prepared);
     const [oldest] = this.#statements.keys();
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
     return prepared;
   }
-}
-
-/** libsql gives an ArrayBuffer where every other driver gives a Buffer. */
-function bytesAsBuffers(row: object): void {
-  const cells = row as Record<string, unknown>;
-  for (const name in cells) {
-    const value = cells[name];
-    if (value instanceof ArrayBuffer) cells[name] = Buffer.from(value);
-  }
-}
-
-function severalStatements(): TransactionError {
-  return new TransactionError(
-    'AMBIT_TX_STATEMENT_FAILED',
-    'query() takes one statement; splitStatements() makes them of a script',
-    {
-      sqlState: '42601',
-    },
-  );
 }

@@ -5,7 +5,7 @@ import type { TransactionError } from '../errors.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
 import { SqliteConnection } from './connection.js';
 import { SqliteDatabase } from './database.js';
-import { isReadOnlyRefusal, translated } from './errors.js';
+import { isReadOnlyRefusal } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
 import { whenFree } from './patience.js';
 
@@ -59,15 +59,18 @@ export class SqlitePool implements IDatabasePool {
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     refuseTransactionControl(sql);
+    const reader = this.#reader;
+    if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write<R>(sql, params);
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
-    const rows = await this.#tryToRead<R>(sql, params);
-    if (rows) return rows;
-    const leave = await this.#writers.enter({}, timeoutMs);
     try {
-      return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
-    } finally {
-      leave();
+      return await whenFree(() => reader.run<R>(sql, params), { clock, timeoutMs });
+    } catch (error) {
+      if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
     }
+    // SQLite itself tells a read from a write: the reading connection refuses to write, before anything happened.
+    if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
+    this.#knownWrites.add(sql);
+    return this.#write<R>(sql, params);
   }
 
   close(): Promise<void> {
@@ -79,18 +82,13 @@ export class SqlitePool implements IDatabasePool {
     return this.close();
   }
 
-  /** SQLite itself tells a read from a write: the reading connection refuses to write, before anything happened. */
-  async #tryToRead<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[] | undefined> {
-    const reader = this.#reader;
-    if (!reader || this.#closing || this.#knownWrites.has(sql)) return undefined;
+  async #write<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
+    const leave = await this.#writers.enter({}, timeoutMs);
     try {
-      return await whenFree(() => reader.run<R>(sql, params), { clock, timeoutMs });
-    } catch (error) {
-      if (!isReadOnlyRefusal((error as TransactionError).cause)) throw translated(error);
-      if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
-      this.#knownWrites.add(sql);
-      return undefined;
+      return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
+    } finally {
+      leave();
     }
   }
 

@@ -8,7 +8,9 @@ type Fault =
   /** The server acts on the message, and its answer is lost with the line. */
   | 'after'
   /** The server acts on the message, and nothing ever comes back, but the line stays up. */
-  | 'silence';
+  | 'silence'
+  /** The server never sees the message, and the line stays up. */
+  | 'swallowed';
 
 export interface FaultyProxy {
   readonly port: number;
@@ -20,7 +22,8 @@ export interface FaultyProxy {
 /** Stands between a pool and PostgreSQL, and breaks the line where a test says so. */
 export async function openProxy(target: { host: string; port: number }): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
-  const server = createServer((client) => {
+  // A client that hangs up is not answered by the proxy, only by the server.
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect(target.port, target.host);
     let mute = false;
     for (const socket of [client, upstream]) {
@@ -34,6 +37,7 @@ export async function openProxy(target: { host: string; port: number }): Promise
     }
     client.on('data', (chunk) => {
       const fault = proxy.faultAt(chunk.toString('latin1'));
+      if (fault === 'swallowed') return;
       if (fault === 'before') {
         client.destroy();
         return;
