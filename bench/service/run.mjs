@@ -7,11 +7,12 @@ import { parseArgs } from 'node:util';
 import { write } from '../results.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
-import { interleave, startServer } from '../shared/servers.mjs';
+import { interleave } from '../shared/servers.mjs';
 import { check } from './check.mjs';
 import { contestants, databases } from './contestant.mjs';
-import { createDatabase, dropDatabases } from './database.mjs';
+import { dropDatabases } from './database.mjs';
 import { BASE, report } from './report.mjs';
+import { startServiceOn } from './server.mjs';
 import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
@@ -52,21 +53,9 @@ const text = report(results, titles);
 console.log(text);
 if (options.write) write('service', text);
 
-/** A server with a database of its own, which must hold in the end what was answered. */
-async function start(name, work, kind) {
+function start(name, work, kind) {
   progress(`${databases[kind]}, ${works[work].title}: ${name}`);
-  const { requestOf, stores, warmUp } = works[work];
-  const database = await createDatabase(kind);
-  const env = { ...database.env, LOG_LEVEL: 'info' };
-  // The check has seen the answers; the load sees that they are answers of success.
-  const server = await startServer(fileOf(name), { requestOf, check: () => undefined, warmUp }, env);
-  const stop = async () => {
-    await server.stop();
-    const [stored, expected] = [await database.stored(), stores ? server.answered() : 0];
-    await database.drop();
-    if (stored !== expected) throw new Error(`${name} at ${work}: ${expected} were answered, ${stored} are stored`);
-  };
-  return { measure: server.measure, stop };
+  return startServiceOn(kind, fileOf(name), work);
 }
 
 function fileOf(name) {

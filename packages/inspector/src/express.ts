@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { Inspector } from './inspector.js';
 import type { InspectorOptions } from './options.js';
+import { shareShapes } from './shapes.js';
 
 /**
  * Serves the inspector at its path. Mount it before `containerMiddleware`, so that looking opens no request scope.
@@ -21,7 +22,10 @@ export function inspector(options: InspectorOptions): RequestHandler {
   return (req, res, next) => {
     if (inspected.owns(req)) inspected.handle(req, res);
     else if (inspected.watching) inspected.follow({ raw: req, route: () => routeOf(req) }, res, next);
-    else next();
+    else {
+      shareShapes(req, res);
+      next();
+    }
   };
 }
 
