@@ -84,7 +84,7 @@ function transactions({ transactions: all }: Now): HTMLElement {
     h('div', {}, h('dt', {}, name), h('dd', { class: number > 0 ? mood : '' }, count(number)));
   return card(
     'Transactions',
-    h('p', { class: 'figure' }, count(all.open), h('span', {}, 'open')),
+    figure(all.open, 'open'),
     h(
       'dl',
       { class: 'tally' },
@@ -104,7 +104,7 @@ function pool({ pool: size }: Now): HTMLElement {
   );
   return card(
     'Connections',
-    h('p', { class: 'figure' }, count(inUse), h('span', {}, `in use, of ${count(size.open)}`)),
+    figure(inUse, `in use, of ${count(size.open)}`),
     h('p', { class: 'lamps' }, ...lamps),
     h(
       'p',
@@ -112,6 +112,11 @@ function pool({ pool: size }: Now): HTMLElement {
       h('span', { class: size.waiting > 0 ? 'badge warn' : 'badge' }, `${count(size.waiting)} waiting for one`),
     ),
   );
+}
+
+/** What is counted stands below the number, so that it stays where it is when the number grows. */
+function figure(number: number, what: string): HTMLElement {
+  return h('p', { class: 'figure' }, h('b', {}, count(number)), what);
 }
 
 function card(title: string, ...content: readonly Node[]): HTMLElement {

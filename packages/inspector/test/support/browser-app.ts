@@ -61,6 +61,22 @@ export class BrowserApp {
     return fetch(this.app.url + path);
   }
 
+  /** From here on, remembers what moves by itself; the answer waits for what is being painted. */
+  async watchJumps(): Promise<() => Promise<unknown>> {
+    // In the list the newest come in at the top.
+    await this.page.evaluate(`globalThis.jumped = new Set();
+      new PerformanceObserver((list) => {
+        const nodes = list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node));
+        for (const node of nodes) if (node?.closest && !node.closest('.list')) jumped.add(node.outerHTML);
+      }).observe({ type: 'layout-shift' });`);
+    return () =>
+      this.page.evaluate(`new Promise((resolve) => {
+        let frames = 0;
+        const next = () => (++frames === 10 ? resolve([...jumped]) : requestAnimationFrame(next));
+        next();
+      })`);
+  }
+
   row(text: string): Locator {
     return this.page.locator('.request', { hasText: text }).first();
   }
