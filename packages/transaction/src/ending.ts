@@ -64,12 +64,16 @@ export class Ending {
     return this.#milliseconds;
   }
 
-  begin(options: BeginOptions): Promise<void> {
-    return this.#lane.run(async () => {
+  async begin(options: BeginOptions): Promise<void> {
+    const turn = this.#lane.enter();
+    if (turn) await turn;
+    try {
       this.#beginSent = true;
-      await this.#connection.beginTransaction(options);
+      await this.#lane.unlessAbandoned(this.#connection.beginTransaction(options));
       if (!this.begun) this.#state = 'open';
-    });
+    } finally {
+      this.#lane.leave();
+    }
   }
 
   /** Whether somebody has asked for the end. */

@@ -47,24 +47,26 @@ export class Handle implements IConnection {
     return this.#transaction.rollbackFromHandle();
   }
 
-  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#lane.run(() => this.#run<R>(sql, params));
-  }
-
-  async #run<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
-    refuseTransactionControl(sql);
-    const repairs = isRollbackTo(sql);
-    if (this.#failure && !repairs) throw failed(this.#failure.error, 'The statement was not run');
-    const milliseconds = stopwatch(transactionStatement);
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const turn = this.#lane.enter();
+    if (turn) await turn;
     try {
-      const rows = await this.#connection.query<R>(sql, params);
-      if (repairs) this.#failure = undefined;
-      if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds() });
-      return rows;
-    } catch (error) {
-      this.#failure ??= { error };
-      if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds(), error });
-      throw error;
+      refuseTransactionControl(sql);
+      const isRepair = this.#failure !== undefined && isRollbackTo(sql);
+      if (this.#failure && !isRepair) throw failed(this.#failure.error, 'The statement was not run');
+      const milliseconds = stopwatch(transactionStatement);
+      try {
+        const rows = await this.#lane.unlessAbandoned(this.#connection.query<R>(sql, params));
+        if (isRepair) this.#failure = undefined;
+        if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds() });
+        return rows;
+      } catch (error) {
+        this.#failure ??= { error };
+        if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds(), error });
+        throw error;
+      }
+    } finally {
+      this.#lane.leave();
     }
   }
 

@@ -45,7 +45,7 @@ export class Transaction {
   readonly savepoints: string[] = [];
   readonly #settings: Settings;
   readonly #connection: IPooledConnection;
-  readonly #lane = new Lane({ canAbandon: true });
+  readonly #lane = new Lane();
   readonly #handle: Handle;
   readonly #ending: Ending;
   #stopWatching: (() => void) | undefined = undefined;

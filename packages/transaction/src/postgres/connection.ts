@@ -61,15 +61,15 @@ export class PostgresConnection implements IPooledConnection {
       const what = 'The connection to PostgreSQL was lost before COMMIT was sent';
       throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
     }
-    let result: QueryResult;
+    let command: string;
     try {
-      result = await this.#send('COMMIT');
+      command = await this.#send('COMMIT');
     } catch (error) {
       // The driver reports the error before the server says it is ready; this waits for that, and proves it is idle.
       if (!this.#doubtful) await this.rollback().catch(() => (this.#doubtful = true));
       throw error;
     }
-    if (result.command === 'COMMIT') return;
+    if (command === 'COMMIT') return;
     throw new TransactionError('AMBIT_TX_COMMIT_FAILED', 'PostgreSQL answered COMMIT with ROLLBACK', {
       sqlState: '40000',
     });
@@ -80,11 +80,7 @@ export class PostgresConnection implements IPooledConnection {
   }
 
   query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    return this.#lane.run(async () => {
-      refuseTransactionControl(sql);
-      const result = await this.#ask(sql, params);
-      return result.rows as R[];
-    });
+    return this.#ask(sql, params, rowsOf) as Promise<R[]>;
   }
 
   release(destroy: boolean | Error = false): void {
@@ -102,12 +98,19 @@ export class PostgresConnection implements IPooledConnection {
     requestCancel({ host, port, processId: processID, secretKey }, this.#loan.settings.cancelGraceMs);
   }
 
-  #send(text: string): Promise<QueryResult> {
-    return this.#lane.run(() => this.#ask(text));
+  /** One of our own, which may begin and end. */
+  #send(text: string): Promise<string> {
+    return this.#ask(text, undefined, commandOf);
   }
 
-  /** One of our own statements when it comes without parameters. */
-  async #ask(text: string, params?: readonly unknown[]): Promise<QueryResult> {
+  async #ask<T>(
+    text: string,
+    params: readonly unknown[] | undefined,
+    read: (result: QueryResult) => T,
+  ): Promise<T> {
+    if (params) refuseTransactionControl(text);
+    const turn = this.#lane.enter();
+    if (turn) await turn;
     const { clock, queryTimeoutMs, cancelGraceMs } = this.#loan.settings;
     let callOff = startTimer(
       clock,
@@ -118,10 +121,10 @@ export class PostgresConnection implements IPooledConnection {
       queryTimeoutMs,
     );
     try {
-      return await new Promise<QueryResult>((resolve, reject) => {
+      return await new Promise<T>((resolve, reject) => {
         const statement = new Statement(text, params, (error, result) => {
           if (error) reject(error);
-          else resolve(result);
+          else resolve(read(result));
         });
         if (params) {
           statement.name = this.#loan.names?.nameOf(text);
@@ -136,9 +139,13 @@ export class PostgresConnection implements IPooledConnection {
       throw translated(error, this.#session.died);
     } finally {
       callOff();
+      this.#lane.leave();
     }
   }
 }
+
+const rowsOf = ({ rows }: QueryResult): unknown => rows;
+const commandOf = ({ command }: QueryResult): string => command;
 
 function released(): TransactionError {
   return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release');
