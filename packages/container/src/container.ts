@@ -7,7 +7,7 @@ import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
 import { All, type AbstractClass, type Delivered, type Key, type KnownKey, type ServiceMap } from './keys.js';
 import { end, leave, NOTHING_TO_END, promiseOf, type Ending } from './ending.js';
-import { keep, start, type Kept } from './keeping.js';
+import { DEFERRED, keep, start, type Kept } from './keeping.js';
 import type { Binding } from './registration.js';
 import { Shape } from './shape.js';
 import { traced } from './tracing.js';
@@ -138,8 +138,7 @@ export class Container implements IContainer, AsyncDisposable {
   /** Runs `work` when this scope ends, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
     refuseEnded(this, 'defer');
-    const source = { kind: 'class', target: Object } as const;
-    keep(this, { key: DEFERRED, source, onDispose: [{ layer: 0, act: () => work() }] }, [work]);
+    keep(this, DEFERRED, [work]);
   }
 
   /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
@@ -185,9 +184,6 @@ export class Container implements IContainer, AsyncDisposable {
     }
   }
 }
-
-// What errors and events call the work given to `defer`; no key of anybody's.
-const DEFERRED = Symbol('work given to defer()');
 
 // Room for more is made when it is needed.
 const MOST_SLOTS_AHEAD = 32;

@@ -17,6 +17,13 @@ export interface Kept {
   started: boolean;
 }
 
+/** Work given to `defer` is kept like an instance. What errors and events call it is no key of anybody's. */
+export const DEFERRED: Binding = {
+  key: Symbol('work given to defer()'),
+  source: { kind: 'class', target: Object },
+  onDispose: [{ layer: 0, act: (work) => (work as () => unknown)() }],
+};
+
 /** Tells who listens that an instance was made. */
 export function announce(scope: Container, { key }: Binding, since: number): void {
   instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });

