@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/audit/request-context.js';
+import { Problem } from '../src/http/problem.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -87,6 +88,16 @@ onEveryStage((stage) => {
       await stage.app.request({ path: '/api/users', headers: { authorization: 'Grace' } });
       await stage.app.request({ path: '/api/users', headers: { authorization: 'Ada' } });
       expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
+    });
+
+    test('refuses with a Problem, and nothing is done', async () => {
+      stage.app.identify = () => {
+        throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
+      };
+      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(answer).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
 
     test('that fails is our fault, and nothing is done', async () => {

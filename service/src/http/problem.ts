@@ -4,7 +4,16 @@ import { type Static, Type } from 'typebox';
 export const ErrorBody = Type.Object({ error: Type.String() }, { additionalProperties: false });
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** What a client did wrong, or asked for in vain: the message is the answer's `error`. */
+/**
+ * What a client did wrong, or asked for in vain: the message is the answer's `error`.
+ *
+ * @example
+ * ```ts
+ * import { Problem } from '@ambit/service';
+ *
+ * throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
+ * ```
+ */
 export class Problem extends Error {
   override readonly name = 'Problem';
 
