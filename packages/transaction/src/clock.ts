@@ -27,15 +27,6 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = startTimer(clock, () => reject(late()), ms);
-    Promise.resolve(promise).then(
-      (value) => {
-        callOff();
-        resolve(value);
-      },
-      (error: unknown) => {
-        callOff();
-        reject(error);
-      },
-    );
+    void Promise.resolve(promise).then(resolve, reject).then(callOff);
   });
 }
