@@ -17,8 +17,7 @@ const order = (size, kind) => (i) => {
 /**
  * What is asked of each contestant: `requestOf(i)` is what connection `i` sends; `stores` tells whether it leaves a row.
  *
- * `warmUp` requests come first, because V8 compiles for so long. Orders by hand on SQLite, microseconds each after 2,000,
- * 2,800, 3,600 ... of them: 388, 341, 283, 267, 238, 248, 217, 263, 231, 200.
+ * `warmUp` requests come first: V8 goes on compiling for thousands of them, and the more code there is, the longer.
  */
 export const works = {
   user: {

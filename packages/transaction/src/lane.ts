@@ -2,8 +2,8 @@
  * One statement at a time, in the order asked. A driver may queue by itself, but only a queue of our own can be
  * emptied when the transaction ends, so that nothing of it runs for the next borrower.
  *
- * Whoever enters must leave. It is two calls, not one that is given the statement, for each function in between makes
- * a promise for each statement.
+ * Whoever enters must leave. These are two calls, rather than one that runs what it is given, because each function in
+ * between would make a promise more for every statement.
  */
 export class Lane {
   readonly #waiting: (() => void)[] = [];

@@ -2,14 +2,6 @@ import { inject } from '@ambit/container';
 import type { ILogger } from '../logging/logger.js';
 import type { IRequestContext } from './request-context.js';
 
-interface AuditRecord {
-  type: string;
-  action: string;
-  timestamp: string;
-  requestId: string;
-  userId?: string;
-}
-
 export interface IAuditLogger {
   log(action: string, data: object): Promise<void>;
 }
@@ -25,11 +17,11 @@ export class AuditLogger implements IAuditLogger {
 
   async log(action: string, data: object): Promise<void> {
     const { requestId, userId, trace } = this.#context;
-    const happened = { type: 'audit', action, timestamp: new Date().toISOString() };
-    const record: AuditRecord = { type: 'audit', action, timestamp: happened.timestamp, requestId };
-    if (userId !== undefined) record.userId = userId;
+    const timestamp = new Date().toISOString();
+    const happened = { type: 'audit', action, timestamp };
+    const who = userId === undefined ? undefined : { userId };
     // `user_created` tells the new user's id as userId, so data comes after who asked, but not over what happened.
-    // Spreads would do the same in 30 times the time.
-    this.#logger.info(Object.assign(record, trace, data, happened));
+    // Written out once more, because spreads are many times as slow.
+    this.#logger.info(Object.assign({ type: 'audit', action, timestamp, requestId }, who, trace, data, happened));
   }
 }

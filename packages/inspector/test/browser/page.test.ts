@@ -152,6 +152,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.start();
     await t.open();
     await t.page.getByRole('tab', { name }).click();
+    await t.page.locator('.service').first().waitFor({ state: 'attached' });
     const jumped = await t.watchJumps();
     await t.page.evaluate(`for (const number of document.querySelectorAll('.vitals dd, .number, .tally dd, .figure b'))
       number.textContent = '99,999'`);
