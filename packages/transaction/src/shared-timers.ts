@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout } from 'node:timers';
+import { type Linked, LinkedList } from './linked-list.js';
 
 /** Node's own, also while a test has put another clock in its place: what is shared with it would stand still afterwards. */
 const now = performance.now.bind(performance);
@@ -10,22 +11,19 @@ const outside = new AsyncResource('ambit.timer');
 /** Node fires what is longer at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-interface Pending {
+interface Pending extends Linked<Pending> {
   readonly at: number;
   readonly fn: () => void;
-  earlier: Pending | undefined;
-  later: Pending | undefined;
 }
 
 /**
  * Timers of one length, on one timer of Node's. Most timers of a transaction are called off at once, and one of Node's
- * for each cost as much as all the rest. A list linked through them, because a set leaves the garbage collector more to do.
+ * for each cost as much as all the rest.
  */
 class SharedTimer {
   readonly #ms: number;
   /** In the order of their start, which is the order of their end. */
-  #first: Pending | undefined = undefined;
-  #last: Pending | undefined = undefined;
+  readonly #pending = new LinkedList<Pending>();
   #timer: NodeJS.Timeout | undefined = undefined;
 
   constructor(ms: number) {
@@ -33,26 +31,15 @@ class SharedTimer {
   }
 
   start(fn: () => void): () => void {
-    const pending: Pending = { at: now() + this.#ms, fn, earlier: this.#last, later: undefined };
-    if (this.#last) this.#last.later = pending;
-    else this.#first = pending;
-    this.#last = pending;
+    const pending: Pending = { at: now() + this.#ms, fn, earlier: undefined, later: undefined };
+    this.#pending.add(pending);
     if (!this.#timer) this.#arm(this.#ms);
-    else if (this.#first === pending) this.#timer.ref();
+    else if (this.#pending.size === 1) this.#timer.ref();
     return () => {
-      this.#remove(pending);
+      this.#pending.remove(pending);
       // It stays armed for the next one, and keeps no process alive meanwhile.
-      if (!this.#first) this.#timer?.unref();
+      if (this.#pending.size === 0) this.#timer?.unref();
     };
-  }
-
-  #remove(pending: Pending): void {
-    const { earlier, later } = pending;
-    if (earlier) earlier.later = later;
-    else if (this.#first === pending) this.#first = later;
-    if (later) later.earlier = earlier;
-    else if (this.#last === pending) this.#last = earlier;
-    pending.earlier = pending.later = undefined;
   }
 
   #arm(ms: number): void {
@@ -63,12 +50,13 @@ class SharedTimer {
     try {
       // Node may be early by a fraction of a millisecond.
       const until = now() + 1;
-      for (let due = this.#first; due && due.at <= until; due = this.#first) {
-        this.#remove(due);
+      for (let due = this.#pending.first; due && due.at <= until; due = this.#pending.first) {
+        this.#pending.remove(due);
         due.fn();
       }
     } finally {
-      if (this.#first) this.#arm(Math.max(1, this.#first.at - now()));
+      const { first } = this.#pending;
+      if (first) this.#arm(Math.max(1, first.at - now()));
       else timers.delete(this.#ms);
     }
   }

@@ -2,16 +2,21 @@ import { givenUp, onGivenUp } from './acquisition.js';
 import { type Clock, startTimer } from './clock.js';
 import type { AcquireOptions } from './contract.js';
 import { aborted, TransactionError } from './errors.js';
+import { type Linked, LinkedList } from './linked-list.js';
 
 /** Leaves the place; only the first call counts. */
 export type Leave = () => void;
+
+interface Ticket extends Linked<Ticket> {
+  readonly admit: () => void;
+  readonly refuse: (error: Error) => void;
+}
 
 /** A fixed number of places, first come first served; nobody blocks the event loop while waiting. */
 export class WaitingLine {
   readonly #places: number;
   readonly #clock: Clock;
-  /** Insertion order is the order of arrival, and leaving from the middle is cheap. */
-  readonly #waiting = new Map<object, { admit: () => void; refuse: (error: Error) => void }>();
+  readonly #waiting = new LinkedList<Ticket>();
   #taken = 0;
   #closed = false;
   #whenEmpty: (() => void)[] = [];
@@ -42,7 +47,7 @@ export class WaitingLine {
   /** Refuses whoever waits and whoever comes. */
   close(): void {
     this.#closed = true;
-    for (const { refuse } of this.#waiting.values()) refuse(closed());
+    for (let next = this.#waiting.first; next; next = this.#waiting.first) next.refuse(closed());
   }
 
   /** Resolves when nobody holds a place. */
@@ -60,10 +65,9 @@ export class WaitingLine {
   }
 
   #wait(options: AcquireOptions, timeoutMs: number): Promise<Leave> {
-    const ticket = {};
     return new Promise<Leave>((resolve, reject) => {
       const stop = (): void => {
-        this.#waiting.delete(ticket);
+        this.#waiting.remove(ticket);
         callOff();
         stopListening();
       };
@@ -75,17 +79,18 @@ export class WaitingLine {
         stop();
         resolve(this.#place());
       };
+      const ticket: Ticket = { admit, refuse, earlier: undefined, later: undefined };
       const callOff = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
       const stopListening = onGivenUp(options, (why) => refuse(aborted(why)));
-      this.#waiting.set(ticket, { admit, refuse });
+      this.#waiting.add(ticket);
     });
   }
 
   #passOn(): void {
-    const [next] = this.#waiting.values();
+    const next = this.#waiting.first;
     if (next) return next.admit();
     this.#taken -= 1;
-    if (this.#taken === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    if (this.#taken === 0 && this.#whenEmpty.length > 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 }
 

@@ -5,6 +5,7 @@ import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
 import { TransactionError } from '../errors.js';
 import { sqlStateOf } from '../faults.js';
 import { Lane } from '../lane.js';
+import type { Linked } from '../linked-list.js';
 import { checkIsolation } from '../options.js';
 import { requestCancel } from './cancel.js';
 import { cut, type Session } from './clients.js';
@@ -30,7 +31,10 @@ export interface Loan {
   readonly onReturn: (inDoubt: boolean) => void;
 }
 
-export class PostgresConnection implements IPooledConnection {
+export class PostgresConnection implements IPooledConnection, Linked<PostgresConnection> {
+  /** Its neighbours among those on loan. */
+  earlier: PostgresConnection | undefined = undefined;
+  later: PostgresConnection | undefined = undefined;
   readonly #loan: Loan;
   readonly #session: Session;
   /** The driver queues by itself, but warns of it; and a release can refuse what still waits here. */
@@ -41,6 +45,10 @@ export class PostgresConnection implements IPooledConnection {
   constructor(loan: Loan) {
     this.#loan = loan;
     this.#session = loan.session;
+  }
+
+  get released(): boolean {
+    return this.#released;
   }
 
   async beginTransaction({ isolation, readOnly }: BeginOptions = {}): Promise<void> {

@@ -2,6 +2,7 @@ import { onGivenUp } from '../acquisition.js';
 import { within } from '../clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
 import { aborted, TransactionError } from '../errors.js';
+import { LinkedList } from '../linked-list.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
 import { Clients, type Session } from './clients.js';
 import { PostgresConnection } from './connection.js';
@@ -14,7 +15,7 @@ export class PostgresPool implements IDatabasePool {
   readonly #clients: Clients;
   readonly #line: WaitingLine;
   readonly #names: StatementNames | undefined;
-  readonly #onLoan = new Set<PostgresConnection>();
+  readonly #onLoan = new LinkedList<PostgresConnection>();
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresPoolOptions) {
@@ -39,7 +40,7 @@ export class PostgresPool implements IDatabasePool {
       return await connection.query<R>(sql, params);
     } finally {
       // close() may have taken it away, and then that is what the query says.
-      if (this.#onLoan.has(connection)) connection.release();
+      if (!connection.released) connection.release();
     }
   }
 
@@ -64,7 +65,7 @@ export class PostgresPool implements IDatabasePool {
       settings: this.#settings,
       names: this.#names,
       onReturn: (inDoubt) => {
-        this.#onLoan.delete(connection);
+        this.#onLoan.remove(connection);
         this.#clients.giveBack(session, { inDoubt });
         leave();
       },
@@ -78,7 +79,7 @@ export class PostgresPool implements IDatabasePool {
     this.#line.close();
     const overdue = (): Error => new Error('overdue');
     await within(clock, closeTimeoutMs, this.#line.empty(), overdue).catch(() => {
-      for (const connection of this.#onLoan) connection.release(true);
+      for (let lent = this.#onLoan.first; lent; lent = this.#onLoan.first) lent.release(true);
     });
     await this.#clients.end();
   }
