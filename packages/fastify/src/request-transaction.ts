@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { HttpError } from './errors.js';
 
 /** The transaction of a request, from the first wish for a connection on. */
@@ -21,13 +21,15 @@ export class RequestTransaction {
     return this.#start.transaction?.state === 'committed';
   }
 
-  async started(): Promise<IContainer> {
-    return (await this.#start.begun).scope;
+  /** Rejects with nothing left behind. */
+  get begun(): Promise<Transaction> {
+    return this.#start.begun;
   }
 
-  async commit(): Promise<void> {
+  commit(): Promise<void> {
+    const { transaction, begun } = this.#start;
     // At once where that is possible: what comes next must find the end begun.
-    await (this.#start.transaction ?? (await this.#start.begun)).commit();
+    return transaction ? transaction.commit() : begun.then((late) => late.commit());
   }
 
   /** Never rejects. */

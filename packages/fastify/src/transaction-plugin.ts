@@ -54,7 +54,7 @@ function registerTransaction(server: FastifyInstance, defaults: TransactionPlugi
     },
   });
   server.decorateRequest('startTransaction', function (options) {
-    return start(this, { onError: (error) => logLate(this, error), ...defaults, ...options });
+    return start(this, optionsFor(this, defaults, options));
   });
   server.decorateRequest('commitTransaction', function () {
     return commit(this);
@@ -86,6 +86,16 @@ function registerTransaction(server: FastifyInstance, defaults: TransactionPlugi
   });
 }
 
+/** For nearly every transaction all is said already, and a copy would cost more than the rest of this. */
+function optionsFor(
+  request: FastifyRequest,
+  defaults: TransactionPluginOptions,
+  options: TransactionOptions | undefined,
+): TransactionOptions {
+  if (!options && defaults.onError) return defaults;
+  return { onError: (error) => logLate(request, error), ...defaults, ...options };
+}
+
 async function start(request: FastifyRequest, options: TransactionOptions): Promise<IContainer> {
   const life = request[REQUEST_LIFE];
   if (!life || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
@@ -93,7 +103,8 @@ async function start(request: FastifyRequest, options: TransactionOptions): Prom
   const transaction = new RequestTransaction(life.scope, options, (error) => logLate(request, error));
   life.transaction = transaction;
   try {
-    return await transaction.started();
+    const { scope } = await transaction.begun;
+    return scope;
   } catch (error) {
     forget(request, transaction);
     throw error;

@@ -27,6 +27,15 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = startTimer(clock, () => reject(late()), ms);
-    void Promise.resolve(promise).then(resolve, reject).then(callOff);
+    Promise.resolve(promise).then(
+      (value) => {
+        callOff();
+        resolve(value);
+      },
+      (error: unknown) => {
+        callOff();
+        reject(error);
+      },
+    );
   });
 }

@@ -30,8 +30,7 @@ export class Ending {
   #rollback: { readonly reason: unknown } | undefined = undefined;
   #decision: Promise<void> | undefined = undefined;
   #error: TransactionError | undefined = undefined;
-  /** How long COMMIT or ROLLBACK took, where anybody wants to know. */
-  #milliseconds = 0;
+  #stopwatch: (() => number) | undefined = undefined;
   #doubt: Error | undefined = undefined;
 
   constructor(
@@ -60,8 +59,9 @@ export class Ending {
     return this.#doubt;
   }
 
+  /** Since COMMIT or ROLLBACK was sent, where anybody wants to know. */
   get milliseconds(): number {
-    return this.#milliseconds;
+    return this.#stopwatch?.() ?? 0;
   }
 
   async begin(options: BeginOptions): Promise<void> {
@@ -125,6 +125,7 @@ export class Ending {
     if (failure || this.#rollback) return this.#sendRollback();
     this.#commitSent = true;
     try {
+      this.#stopwatch = stopwatch(transactionEnded);
       await this.#inTime('COMMIT', this.#connection.commit());
       this.#state = 'committed';
     } catch (error) {
@@ -146,6 +147,7 @@ export class Ending {
   async #sendRollback(): Promise<void> {
     if (this.#beginSent && !this.#abandoned) {
       try {
+        this.#stopwatch = stopwatch(transactionEnded);
         await this.#inTime('ROLLBACK', this.#connection.rollback());
       } catch (error) {
         const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: error });
@@ -179,15 +181,10 @@ export class Ending {
     this.#lane.abandon(error);
   }
 
-  async #inTime(what: string, answer: Promise<void>): Promise<void> {
+  #inTime(what: string, answer: Promise<void>): Promise<void> {
     const { clock, endTimeoutMs } = this.#settings;
-    const milliseconds = stopwatch(transactionEnded);
-    try {
-      await within(clock, endTimeoutMs, answer, () => {
-        return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);
-      });
-    } finally {
-      this.#milliseconds = milliseconds();
-    }
+    return within(clock, endTimeoutMs, answer, () => {
+      return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);
+    });
   }
 }

@@ -69,12 +69,12 @@ export class InventoryService implements IInventoryService {
     return this.#connection.query<StockLevel>(lockLevels(this.#dialect), [rows]);
   }
 
-  async #take(rows: string): Promise<void> {
-    await this.#connection.query(takeFromStock(this.#dialect), [rows]);
+  #take(rows: string): Promise<unknown> {
+    return this.#connection.query(takeFromStock(this.#dialect), [rows]);
   }
 
-  async #record(rows: string): Promise<void> {
-    await this.#connection.query(insertReservations(this.#dialect), [this.#context.requestId, rows]);
+  #record(rows: string): Promise<unknown> {
+    return this.#connection.query(insertReservations(this.#dialect), [this.#context.requestId, rows]);
   }
 }
 

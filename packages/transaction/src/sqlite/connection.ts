@@ -42,7 +42,8 @@ export class SqliteConnection implements IPooledConnection {
       // A connection that may write asks for the lock at once, so that no later statement can find it taken.
       database.exec(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
     };
-    await whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
+    const waiting = whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
+    if (waiting) await waiting;
   }
 
   async commit(): Promise<void> {

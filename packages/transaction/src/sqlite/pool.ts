@@ -48,7 +48,8 @@ export class SqlitePool implements IDatabasePool {
     const { timeoutMs = this.#settings.acquireTimeoutMs } = options;
     const reader = options.readOnly === true && this.#reader !== undefined;
     const line = reader ? this.#readers : this.#writers;
-    const leave = await line.enter(options, timeoutMs);
+    const place = line.enter(options, timeoutMs);
+    const leave = place instanceof Promise ? await place : place;
     const database = reader ? this.#snapshot(leave) : this.#writer;
     const onReturn = (): void => {
       if (reader) this.#atHome.push(database);
