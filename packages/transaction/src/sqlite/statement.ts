@@ -29,16 +29,13 @@ export class PreparedStatement {
   }
 }
 
-/** Asks for no more rows than there can be: of an unknown number the driver makes two calls and an array of a hundred. */
+/**
+ * Asks for no more rows than there can be: of an unknown number the driver makes two calls and an array of a hundred.
+ * Where there are none, `get()` takes half the time of `run()`, which also tells what nobody asks here.
+ */
 function asking(prepare: () => DriverStatement, sql: string): Ask {
   const statement = prepare();
-  if (!statement.reader) {
-    return (values) => {
-      statement.run(values);
-      return [];
-    };
-  }
-  if (givesOneRow(statement, sql)) return askingForOne(prepare, statement);
+  if (!statement.reader || givesOneRow(statement, sql)) return askingForOne(prepare, statement);
   return (values) => (statement.all(values) as Row[]).map(withBuffers);
 }
 
