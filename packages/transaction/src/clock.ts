@@ -27,15 +27,12 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = startTimer(clock, () => reject(late()), ms);
-    Promise.resolve(promise).then(
-      (value) => {
+    const inTime =
+      <A>(settle: (answer: A) => void) =>
+      (answer: A): void => {
         callOff();
-        resolve(value);
-      },
-      (error: unknown) => {
-        callOff();
-        reject(error);
-      },
-    );
+        settle(answer);
+      };
+    Promise.resolve(promise).then(inTime(resolve), inTime(reject));
   });
 }
