@@ -25,6 +25,8 @@ class SharedTimer {
   /** In the order of their start, which is the order of their end. */
   readonly #pending = new LinkedList<Pending>();
   #timer: NodeJS.Timeout | undefined = undefined;
+  /** Since it last fired. */
+  #used = false;
 
   constructor(ms: number) {
     this.#ms = ms;
@@ -33,6 +35,7 @@ class SharedTimer {
   start(fn: () => void): () => void {
     const pending: Pending = { at: now() + this.#ms, fn, earlier: undefined, later: undefined };
     this.#pending.add(pending);
+    this.#used = true;
     if (!this.#timer) this.#arm(this.#ms);
     else if (this.#pending.size === 1) this.#timer.ref();
     return () => {
@@ -42,8 +45,8 @@ class SharedTimer {
     };
   }
 
-  #arm(ms: number): void {
-    this.#timer = outside.runInAsyncScope(() => setTimeout(() => this.#fire(), Math.min(ms, LONGEST_MS)));
+  #arm(ms: number): NodeJS.Timeout {
+    return (this.#timer = outside.runInAsyncScope(() => setTimeout(() => this.#fire(), Math.min(ms, LONGEST_MS))));
   }
 
   #fire(): void {
@@ -57,8 +60,15 @@ class SharedTimer {
     } finally {
       const { first } = this.#pending;
       if (first) this.#arm(Math.max(1, first.at - now()));
-      else timers.delete(this.#ms);
+      else this.#rest();
     }
+  }
+
+  /** What was in use will be again: a new timer on a busy path makes V8 throw away what it had compiled for that path. */
+  #rest(): void {
+    if (this.#used) this.#arm(this.#ms).unref();
+    else timers.delete(this.#ms);
+    this.#used = false;
   }
 }
 
