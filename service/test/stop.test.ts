@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type Answer, type RawClient, requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
@@ -68,6 +70,21 @@ describe('the service', () => {
     await refused(await service.url());
     expect((await finish(client)).status).toBe(201);
     expect((await service.exit).code).toBe(0);
+  });
+
+  test('leaves at once with 0 when it has not started yet', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    await using service = start({ DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none` });
+    const [socket] = (await once(silent, 'connection')) as [Socket];
+    service.kill('SIGTERM');
+    const { code, output } = await service.exit;
+    socket.destroy();
+    silent.close();
+    expect(code).toBe(0);
+    expect(output).toContain('stopping');
+    expect(output).not.toContain('could not start');
   });
 
   test('exits at once with 1 at a second signal', async () => {
