@@ -173,6 +173,15 @@ describe('transactions on SQLite', () => {
     expect(await pool.query(sql, ['{"name":"Ada"}'])).toEqual([{ name: 'Ada' }]);
   });
 
+  test('holds no lock for a statement that failed', async () => {
+    await expect(pool.query("INSERT INTO stock VALUES ('apple', 1)")).rejects.toMatchObject({ sqlState: '23505' });
+    const other = database.pool();
+    await other.query("INSERT INTO stock VALUES ('pear', 1)");
+    expect(await other.query('PRAGMA wal_checkpoint(TRUNCATE)')).toMatchObject([{ busy: 0 }]);
+    await pool.query("INSERT INTO stock VALUES ('plum', 1)");
+    expect(await other.query('SELECT product FROM stock ORDER BY product')).toHaveLength(3);
+  });
+
   test('holds no snapshot when it has given one row of many', async () => {
     await pool.query("INSERT INTO stock VALUES ('pear', 0)");
     await pool.query('SELECT level FROM stock LIMIT 1');
