@@ -4,4 +4,4 @@ export { ConfigError, readConfig } from './config/read-config.js';
 export { Problem } from './http/problem.js';
 export type { Host, HostOptions } from './hosts/host.js';
 export { createLogger, type ILogger } from './logging/logger.js';
-export { createHost, type Service, startService } from './service.js';
+export { createHost, type Service, startService, type StartOptions } from './service.js';

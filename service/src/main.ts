@@ -1,7 +1,7 @@
 import type { Config } from './config/config.js';
 import { ConfigError, readConfig } from './config/read-config.js';
 import { createLogger } from './logging/logger.js';
-import { type Service, startService } from './service.js';
+import { startService } from './service.js';
 
 /** What disposing may take beyond the time for answering. */
 const DISPOSE_MS = 5000;
@@ -20,22 +20,20 @@ function run(config: Config): void {
     logger.error({ msg, err });
     process.exit(1);
   };
-  let service: Service | undefined;
-  startService(config).then(
-    (started) => (service = started),
-    (err: unknown) => exitWith('The service could not start', err),
-  );
+  let letsClientsIn = false;
+  const service = startService(config, { onReady: () => (letsClientsIn = true) });
+  service.catch((err: unknown) => exitWith('The service could not start', err));
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (stopping) return exitWith('Told to stop a second time: leaving at once');
     stopping = true;
     logger.info({ msg: 'stopping', signal });
-    // Nobody was let in yet, and the database takes back what was not committed.
-    if (!service) process.exit(0);
+    // Nobody waits for an answer, and the database takes back what was not committed.
+    if (!letsClientsIn) process.exit(0);
     setTimeout(() => exitWith('The service did not stop in time'), config.shutdownTimeoutMs + DISPOSE_MS);
     try {
-      await service.stop();
+      await (await service).stop();
       process.exit(0);
     } catch (err) {
       exitWith('The service did not stop well', err);

@@ -14,6 +14,11 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+export interface StartOptions extends Omit<HostOptions, 'logger'> {
+  /** Called when all is ready, before the first client is let in. */
+  readonly onReady?: () => void;
+}
+
 /** Loads the chosen framework only. */
 export async function createHost(
   variant: Config['hostVariant'],
@@ -44,7 +49,7 @@ async function telemetryOf({ metrics, traces }: Config, container: Container): P
 }
 
 /** Readies the database and what else must run before the first request, then listens. */
-export async function startService(config: Config, options: Omit<HostOptions, 'logger'> = {}): Promise<Service> {
+export async function startService(config: Config, { onReady, ...options }: StartOptions = {}): Promise<Service> {
   const container = createAppContainer(config);
   const logger = container.resolve('ILogger');
   const health = container.resolve('IHealth');
@@ -53,6 +58,7 @@ export async function startService(config: Config, options: Omit<HostOptions, 'l
   const host = await createHost(config.hostVariant, container, { ...options, logger, telemetry, inspect });
   try {
     await container.start();
+    onReady?.();
     const url = await host.listen(config.port, config.host);
     health.started();
     logger.info({ msg: 'listening', url, host: config.hostVariant, database: config.database.kind });

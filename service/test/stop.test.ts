@@ -72,7 +72,7 @@ describe('the service', () => {
     expect((await service.exit).code).toBe(0);
   });
 
-  test('leaves at once with 0 when it has not started yet', async () => {
+  test('leaves at once with 0 when it is told to before it was ready', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;

@@ -72,6 +72,14 @@ describe('timers of one length, on one timer', () => {
     expect(armed()).toBe(before);
   });
 
+  test('keep it alive no longer than until they have called', async () => {
+    // By then, those of the other tests are gone.
+    await after(40);
+    const before = armed();
+    await after(15);
+    expect(armed()).toBe(before);
+  });
+
   test('call in the context of nobody, not of whoever came first', async () => {
     const context = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];

@@ -14,6 +14,7 @@ import { referenceRoutes } from './reference.js';
 import { requestHead } from './request-head.js';
 import { userRoutes } from './users.js';
 import { readSchemas } from './schemas.js';
+import { refuseUnrouted } from './unrouted.js';
 
 /** Variant P: the API as a Fastify server. The container may be one of fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
@@ -34,6 +35,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
   requestHead(server, options);
   readJsonBodies(server);
+  refuseUnrouted(server);
   readSchemas(server);
   answerErrors(server, options);
 
