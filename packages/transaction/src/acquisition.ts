@@ -30,14 +30,15 @@ export class Acquisition implements AcquireOptions {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
-      if (this.#givenUp) this.#controller.abort(this.#givenUp.reason);
+      if (this.givenUp) this.#controller.abort(this.givenUp.reason);
       this.#follow();
     }
     return this.#controller.signal;
   }
 
   get givenUp(): GivenUp | undefined {
-    return this.#givenUp;
+    // Nobody may have listened when the signal fired.
+    return this.#givenUp ?? (this.#outer?.aborted ? this.#outer : undefined);
   }
 
   giveUp(reason: unknown): void {

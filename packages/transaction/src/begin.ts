@@ -49,7 +49,7 @@ export async function acquire(parent: IContainer, settings: Settings, options: A
   return new Transaction(scope, connection, settings);
 }
 
-export function acquireOptions({ terms, signal, acquireTimeoutMs: timeoutMs }: Settings): AcquireOptions {
+function acquireOptions({ terms, signal, acquireTimeoutMs: timeoutMs }: Settings): AcquireOptions {
   return { ...terms, ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 

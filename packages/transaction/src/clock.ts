@@ -27,12 +27,12 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = startTimer(clock, () => reject(late()), ms);
-    const inTime =
+    const andCallOff =
       <A>(settle: (answer: A) => void) =>
       (answer: A): void => {
         callOff();
         settle(answer);
       };
-    Promise.resolve(promise).then(inTime(resolve), inTime(reject));
+    Promise.resolve(promise).then(andCallOff(resolve), andCallOff<unknown>(reject));
   });
 }

@@ -40,6 +40,11 @@ export interface IPooledConnection extends IConnection {
   release(destroy?: boolean | Error): void;
   /** Asks the database to stop the statement under way. The connection must be destroyed afterwards. */
   cancel?(): void;
+  /**
+   * True where every call but `beginTransaction()` is over when it returns, as on SQLite. Then no answer can stay away, so
+   * nobody keeps time while waiting for one. That the database runs in this process is not enough.
+   */
+  readonly synchronous?: boolean;
 }
 
 export interface AcquireOptions extends BeginOptions {

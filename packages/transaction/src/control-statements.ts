@@ -1,8 +1,8 @@
+import { endOfFlatComment, endOfNestedComment } from './comments.js';
 import { TransactionError } from './errors.js';
 
 const CONTROL = /^(?:begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i;
 const NOTHING = /[\s;]*/y;
-const COMMENT_MARK = /\/\*|\*\//g;
 const ROLLBACK_TO = /^rollback\s+(?:(?:work|transaction)\s+)?to\b/i;
 
 /** What begins with one of these is read alike by both databases, and controls nothing. */
@@ -32,33 +32,19 @@ function readings(sql: string): string[] {
 }
 
 /** Without the comments, and the semicolons of empty statements, that either database passes over. */
-function bare(sql: string, endOfComment: (sql: string, start: number) => number): string {
+function bare(sql: string, endOfComment: (sql: string, start: number) => number | undefined): string {
   let start = 0;
   for (;;) {
     NOTHING.lastIndex = start;
     NOTHING.test(sql);
     start = NOTHING.lastIndex;
-    if (sql.startsWith('--', start)) start = after(sql, '\n', start);
-    else if (sql.startsWith('/*', start)) start = endOfComment(sql, start);
+    if (sql.startsWith('--', start)) start = endOfLine(sql, start);
+    else if (sql.startsWith('/*', start)) start = endOfComment(sql, start) ?? sql.length;
     else return sql.slice(start);
   }
 }
 
-function endOfFlatComment(sql: string, start: number): number {
-  return after(sql, '*/', start + 2);
-}
-
-function endOfNestedComment(sql: string, start: number): number {
-  let depth = 0;
-  COMMENT_MARK.lastIndex = start;
-  for (let mark = COMMENT_MARK.exec(sql); mark; mark = COMMENT_MARK.exec(sql)) {
-    depth += mark[0] === '/*' ? 1 : -1;
-    if (depth === 0) return COMMENT_MARK.lastIndex;
-  }
-  return sql.length;
-}
-
-function after(sql: string, end: string, start: number): number {
-  const index = sql.indexOf(end, start);
-  return index === -1 ? sql.length : index + end.length;
+function endOfLine(sql: string, start: number): number {
+  const index = sql.indexOf('\n', start);
+  return index === -1 ? sql.length : index + 1;
 }

@@ -182,6 +182,7 @@ export class Ending {
   }
 
   #inTime(what: string, answer: Promise<void>): Promise<void> {
+    if (this.#connection.synchronous) return answer;
     const { clock, endTimeoutMs } = this.#settings;
     return within(clock, endTimeoutMs, answer, () => {
       return new TransactionError('AMBIT_TX_CONNECTION_LOST', `${what} was not answered within ${endTimeoutMs} ms`);

@@ -11,7 +11,8 @@ const ADVICE = {
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; try the whole transaction again.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
-  AMBIT_TX_CONNECTION_LOST: 'What the connection held open was rolled back by the database.',
+  AMBIT_TX_CONNECTION_LOST:
+    'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
   AMBIT_TX_CONTROL_STATEMENT: 'Let the transaction scope begin and end transactions; savepoints are allowed.',
   AMBIT_TX_ENDED:
     'Do the work before the transaction ends, and await every query; a repository kept from an ended scope is useless.',

@@ -1,5 +1,5 @@
 import { isRollbackTo, refuseTransactionControl } from './control-statements.js';
-import type { IConnection, Row } from './contract.js';
+import type { IConnection, IPooledConnection, Row } from './contract.js';
 import { TransactionError } from './errors.js';
 import { stopwatch, transactionStatement } from './events.js';
 import type { Lane } from './lane.js';
@@ -11,12 +11,12 @@ import type { Transaction } from './transaction.js';
  */
 export class Handle implements IConnection {
   readonly #transaction: Transaction;
-  readonly #connection: IConnection;
+  readonly #connection: IPooledConnection;
   readonly #lane: Lane;
   /** The first failure since the start or since the last `ROLLBACK TO`; PostgreSQL keeps the same memory. */
   #failure: { readonly error: unknown } | undefined = undefined;
 
-  constructor(transaction: Transaction, connection: IConnection, lane: Lane) {
+  constructor(transaction: Transaction, connection: IPooledConnection, lane: Lane) {
     this.#transaction = transaction;
     this.#connection = connection;
     this.#lane = lane;
@@ -56,7 +56,8 @@ export class Handle implements IConnection {
       if (this.#failure && !isRepair) throw failed(this.#failure.error, 'The statement was not run');
       const milliseconds = stopwatch(transactionStatement);
       try {
-        const rows = await this.#lane.unlessAbandoned(this.#connection.query<R>(sql, params));
+        const answer = this.#connection.query<R>(sql, params);
+        const rows = await (this.#connection.synchronous ? answer : this.#lane.unlessAbandoned(answer));
         if (isRepair) this.#failure = undefined;
         if (transactionStatement.hasSubscribers) this.#tell({ sql, milliseconds: milliseconds() });
         return rows;

@@ -15,6 +15,6 @@ export { isRetryable, isUnavailable, sqlStateOf } from './faults.js';
 export type { TransactionOptions } from './options.js';
 export { transactionOf } from './nested.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run.js';
-export { splitStatements } from './sql-text.js';
+export { splitStatements } from './split-statements.js';
 export { TransactionStart } from './start.js';
 export type { Transaction, TransactionOutcome, TransactionState } from './transaction.js';

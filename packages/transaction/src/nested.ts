@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IContainer } from '@ambit/container';
-import type { BeginOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { Handle } from './handle.js';
+import type { TransactionOptions } from './options.js';
 import type { Transaction } from './transaction.js';
 
 /** The nested run that the code now running belongs to: it tells a run within a run from two runs side by side. */
@@ -35,9 +35,9 @@ export function transactionOf(scope: IContainer): Transaction | undefined {
 export async function runInSavepoint<T>(
   transaction: Transaction,
   work: () => Promise<T>,
-  options: BeginOptions,
+  options: TransactionOptions,
 ): Promise<T> {
-  refuseOtherTerms(transaction, options);
+  refuseOtherOptions(transaction, options);
   refuseOverlap(transaction);
   const { connection, savepoints } = transaction;
   const savepoint = `ambit_${savepoints.length + 1}`;
@@ -68,9 +68,12 @@ async function undo(transaction: Transaction, savepoint: string): Promise<void> 
   }
 }
 
-function refuseOtherTerms({ terms }: Transaction, options: BeginOptions): void {
-  for (const name of ['isolation', 'readOnly'] as const) {
-    if (options[name] === undefined || options[name] === terms[name]) continue;
+/** A savepoint has no terms, time limits or retries of its own, and to ignore them would be to break a promise. */
+function refuseOtherOptions({ settings: { terms, signal } }: Transaction, options: TransactionOptions): void {
+  const same: Readonly<Record<string, unknown>> = { ...terms, signal };
+  const asked: Readonly<Record<string, unknown>> = { ...options };
+  for (const [name, value] of Object.entries(asked)) {
+    if (value === undefined || value === same[name]) continue;
     throw new TransactionError('AMBIT_TX_NESTED', `A nested run cannot change ${name} of the transaction around it`);
   }
 }

@@ -8,11 +8,14 @@ export interface TransactionOptions extends BeginOptions {
   readonly signal?: AbortSignal;
   /** How long to wait for a connection. Default: what the pool says. */
   readonly acquireTimeoutMs?: number;
-  /** How long the transaction may be open before it is rolled back. Default 30 s; `Infinity` for no limit. */
+  /**
+   * How long the transaction may be open before it is rolled back; in `runInTransaction()`, how long all attempts may take
+   * together, the waits for connections included. Default 30 s; `Infinity` for no limit.
+   */
   readonly timeoutMs?: number;
-  /** How long COMMIT, ROLLBACK and the end of the scope may take. Default 10 s. */
+  /** How long COMMIT, ROLLBACK and the end of the scope may take, each. Default 10 s. On SQLite the end of the scope only. */
   readonly endTimeoutMs?: number;
-  /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. */
+  /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. On SQLite for BEGIN only. */
   readonly cancelAfterMs?: number;
   /** Told of failures that change no outcome: a rollback that failed, a scope that did not end well. Default: a process warning. */
   readonly onError?: (error: TransactionError) => void;

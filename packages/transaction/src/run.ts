@@ -1,10 +1,12 @@
-import { acquire, acquireOptions } from './begin.js';
+import { Acquisition } from './acquisition.js';
+import { acquire } from './begin.js';
 import { type Clock, startTimer } from './clock.js';
 import type { IContainer } from '@ambit/container';
-import { aborted, TransactionError } from './errors.js';
+import { aborted } from './errors.js';
 import { isRetryable } from './faults.js';
 import { runInSavepoint, transactionOf } from './nested.js';
 import { checkCount, checkTime, readOptions, type Settings, type TransactionOptions } from './options.js';
+import { TimeLimit } from './time-limit.js';
 import type { Transaction } from './transaction.js';
 
 export interface RunOptions extends TransactionOptions {
@@ -18,7 +20,7 @@ export interface RunOptions extends TransactionOptions {
 export interface Attempt {
   /** 1, 2, 3 ... */
   readonly number: number;
-  /** Aborts when this attempt can no longer commit. */
+  /** Aborts once the end of this attempt was asked for and is a rollback, or unknown; not at a failed statement. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +32,8 @@ const LONGEST_PAUSE_MS = 1000;
  * Runs `work` in a transaction: a fresh transaction scope per attempt, committed when the work resolves, rolled back
  * when it rejects. It runs again only when the database says that this can help (SQLSTATE 40001, 40P01, a busy file),
  * so the work must have no effect outside of the database. `timeoutMs` limits all attempts together.
- * Inside of a transaction scope it is a savepoint of that transaction instead.
+ * Inside of a transaction scope it is a savepoint of that transaction instead. Options are then for the outermost run: to
+ * repeat its `isolation`, `readOnly` or `signal` is allowed, anything else is refused.
  *
  * @example
  * ```ts
@@ -54,29 +57,32 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   checkTime('backoffMs', backoffMs);
   const settings = readOptions(options);
   const { clock, signal, timeoutMs } = settings;
-  const deadline = clock.now() + timeoutMs;
-  for (let number = 1; ; number += 1) {
-    try {
-      return await runOnce(
-        scope,
-        work,
-        number,
-        number === 1 ? settings : { ...settings, timeoutMs: Math.max(0, deadline - clock.now()) },
-      );
-    } catch (error) {
-      if (number > retries || !isRetryable(error)) throw error;
-      const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
-      if (clock.now() + pause >= deadline) throw tooLate(timeoutMs, error);
-      await sleep(clock, pause, signal);
+  const limit = new TimeLimit(clock, timeoutMs);
+  try {
+    for (let number = 1; ; number += 1) {
+      try {
+        return await runOnce(scope, work, number, settings, limit);
+      } catch (error) {
+        if (number > retries || !isRetryable(error)) throw error;
+        const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
+        if (!limit.allows(pause)) throw limit.tooLate(error);
+        await sleep(clock, pause, signal);
+      }
     }
+  } finally {
+    limit.stop();
   }
 }
 
-async function runOnce<T>(parent: IContainer, work: Work<T>, number: number, settings: Settings): Promise<T> {
-  const { acquireTimeoutMs = Infinity, timeoutMs } = settings;
-  const limit = Math.min(acquireTimeoutMs, timeoutMs);
-  const options = acquireOptions(limit === Infinity ? settings : { ...settings, acquireTimeoutMs: limit });
-  const transaction = await acquire(parent, settings, options);
+async function runOnce<T>(
+  parent: IContainer,
+  work: Work<T>,
+  number: number,
+  settings: Settings,
+  limit: TimeLimit,
+): Promise<T> {
+  const transaction = await acquireWithin(limit, parent, settings);
+  limit.onPassed((error) => void transaction.rollback(error));
   await transaction.begin();
   try {
     const result = await raceEnd(transaction, work(transaction.scope, new RunAttempt(number, transaction)));
@@ -85,6 +91,20 @@ async function runOnce<T>(parent: IContainer, work: Work<T>, number: number, set
   } catch (error) {
     await transaction.rollback(error);
     throw error;
+  }
+}
+
+/** Waits for as long as the pool says, unless the time for all attempts is up before that. */
+async function acquireWithin(limit: TimeLimit, parent: IContainer, settings: Settings): Promise<Transaction> {
+  const acquisition = new Acquisition(settings);
+  limit.onPassed((error) => acquisition.giveUp(error));
+  try {
+    // The one limit for all attempts takes the place of the transaction's own.
+    return await acquire(parent, { ...settings, timeoutMs: Infinity }, acquisition);
+  } catch (error) {
+    throw limit.passed ?? error;
+  } finally {
+    acquisition.over();
   }
 }
 
@@ -125,8 +145,4 @@ function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined): Promi
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
   });
-}
-
-function tooLate(timeoutMs: number, error: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_TIMEOUT', `No attempt succeeded within ${timeoutMs} ms`, { cause: error });
 }

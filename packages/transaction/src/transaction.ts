@@ -1,6 +1,6 @@
 import { within } from './clock.js';
 import type { IContainer } from '@ambit/container';
-import type { BeginOptions, IConnection, IPooledConnection } from './contract.js';
+import type { IConnection, IPooledConnection } from './contract.js';
 import { Ending, type TransactionState } from './ending.js';
 import { asCoded, TransactionError } from './errors.js';
 import { stopwatch, tellBegun, tellEnded, transactionBegun } from './events.js';
@@ -16,7 +16,8 @@ export type { TransactionOutcome, TransactionState } from './ending.js';
  * A transaction and its scope, ended together and exactly once, whoever asks and however often.
  *
  * Order of every end: statements under way settle, COMMIT or ROLLBACK, the scope is disposed, the connection goes
- * home (or is destroyed when its state is in doubt).
+ * home (or is destroyed when its state is in doubt). One exception: where somebody else disposes the scope, its instances
+ * end before the ROLLBACK, because a container with `defer()` ends the newest first.
  *
  * @example
  * ```ts
@@ -39,11 +40,10 @@ export type { TransactionOutcome, TransactionState } from './ending.js';
 export class Transaction {
   /** The scope tagged `transaction`, with the open connection as `IConnection`. */
   readonly scope: IContainer;
-  /** @internal What BEGIN was told. */
-  readonly terms: BeginOptions;
+  /** @internal What it was begun with. */
+  readonly settings: Settings;
   /** @internal Savepoints that nested runs hold open, outermost first. */
   readonly savepoints: string[] = [];
-  readonly #settings: Settings;
   readonly #connection: IPooledConnection;
   readonly #lane = new Lane();
   readonly #handle: Handle;
@@ -58,8 +58,7 @@ export class Transaction {
   /** Takes over an acquired connection; `beginTransaction()` is the way in. */
   constructor(scope: IContainer, connection: IPooledConnection, settings: Settings) {
     this.scope = scope;
-    this.terms = settings.terms;
-    this.#settings = settings;
+    this.settings = settings;
     this.#connection = connection;
     this.#handle = new Handle(this, connection, this.#lane);
     this.#ending = new Ending(connection, this.#lane, settings, () => this.#failure());
@@ -79,7 +78,10 @@ export class Transaction {
     return this.#ending.error;
   }
 
-  /** Aborts as soon as the transaction can no longer commit, so that the work may stop early. */
+  /**
+   * Aborts once its end was asked for and is a rollback, or unknown, so that the work may stop early. A failed statement
+   * alone does not abort it: a nested run or a `ROLLBACK TO` may repair that.
+   */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
@@ -88,7 +90,7 @@ export class Transaction {
     return this.#abort.signal;
   }
 
-  /** @internal Tells once it can no longer commit, for less than the signal costs. */
+  /** @internal Tells when the signal aborts, for less than the signal costs. */
   onLost(tell: (error: TransactionError) => void): void {
     this.#onLost = tell;
     if (this.error) tell(this.error);
@@ -100,9 +102,9 @@ export class Transaction {
     try {
       onScopeEnd(this.scope, () => this.#endWithScope());
       this.scope.register('IConnection', () => this.#handle);
-      this.#stopWatching = watch(this.#settings, (why) => void this.rollback(why));
+      this.#stopWatching = watch(this.settings, (why) => void this.rollback(why));
       const milliseconds = stopwatch(transactionBegun);
-      if (!ending.begun) await ending.begin(this.terms);
+      if (!ending.begun) await ending.begin(this.settings.terms);
       if (!ending.begun) return tellBegun(this.scope, milliseconds());
     } catch (error) {
       if (!ending.begun) void ending.rollback(asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
@@ -181,7 +183,7 @@ export class Transaction {
     tellEnded(this, this.#ending.milliseconds);
     this.#stopWatching?.();
     this.#tellIfLost();
-    const { clock, endTimeoutMs } = this.#settings;
+    const { clock, endTimeoutMs } = this.settings;
     try {
       const disposed = this.#disposeScope();
       if (disposed) await within(clock, endTimeoutMs, disposed, () => new Error('it took too long'));
@@ -202,6 +204,6 @@ export class Transaction {
   }
 
   #report(what: string, error: unknown): void {
-    report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed`, { cause: error }));
+    report(this.settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', `${what} failed`, { cause: error }));
   }
 }

@@ -19,6 +19,11 @@ describe('a TransactionError', () => {
     expect(error).toMatchObject({ cause, sqlState: '23505', retryable: false, unavailable: false });
   });
 
+  test('claims no rollback of a statement that commits itself, when its connection is lost', () => {
+    const { message } = new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection was lost');
+    expect(message).toContain('a statement outside of a transaction, may have been carried out or not');
+  });
+
   test('says nothing of what its cause said', () => {
     const cause = new Error('duplicate key in table "orders"');
     const error = aborted(AbortSignal.abort(cause));

@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type IConnection, runInTransaction, type RunOptions, TransactionError, type Work } from '../src/index.js';
+import {
+  beginTransaction,
+  type IConnection,
+  runInTransaction,
+  type RunOptions,
+  TransactionError,
+  type Work,
+} from '../src/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
@@ -11,6 +18,8 @@ describe('runInTransaction()', () => {
   let faultsOf: Partial<Record<FaultPoint, FakeFault[]>>;
   let pool: FakePool;
   let request: TinyContainer;
+  /** When the last run had come to its end. */
+  let endedAt: number;
 
   beforeEach(() => {
     clock = new SimulatedClock();
@@ -25,7 +34,8 @@ describe('runInTransaction()', () => {
 
   async function run<T>(work: Work<T>, options: RunOptions = {}): Promise<T> {
     const promise = runInTransaction(request, work, { clock, onError: () => undefined, ...options });
-    promise.catch(() => undefined);
+    const note = (): void => void (endedAt = clock.now());
+    promise.then(note, note);
     await clock.run();
     expect(pool.out).toBe(0);
     expect(pool.violations).toEqual([]);
@@ -145,6 +155,52 @@ describe('runInTransaction()', () => {
     expect(clock.now()).toBeLessThanOrEqual(3000);
   });
 
+  /** Has the one connection for so long. */
+  function holdConnection(ms: number): void {
+    const holder = beginTransaction(request, { clock, timeoutMs: Infinity });
+    clock.setTimer(() => void holder.then((transaction) => transaction.rollback()), ms);
+  }
+  const endless: Work<never> = () => new Promise(() => undefined);
+
+  test('waits for a connection as long as the pool says', async () => {
+    holdConnection(20_000);
+    await expect(run(insert)).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+    expect(endedAt).toBe(5000);
+  });
+
+  test('waits for a connection as long as it is told to, also where that is longer', async () => {
+    holdConnection(20_000);
+    await expect(run(insert, { acquireTimeoutMs: 25_000 })).resolves.toBe(1);
+  });
+
+  test('gives up the wait for a connection when its own time is up', async () => {
+    holdConnection(20_000);
+    await expect(run(insert, { timeoutMs: 3000 })).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(endedAt).toBe(3000);
+  });
+
+  test('begins nothing on a connection that comes too late', async () => {
+    faultsOf.acquire = [{ ms: 2000, kind: 'none' }];
+    await expect(run(insert, { timeoutMs: 1000 })).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(pool.stored).toEqual([]);
+  });
+
+  test('has one time limit for the wait for a connection and the work together', async () => {
+    holdConnection(800);
+    await expect(run(endless, { timeoutMs: 1000 })).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(endedAt).toBe(1000);
+  });
+
+  test('has one time limit for all attempts and their waits', async () => {
+    faultsOf.acquire = [500, 400].map((ms) => ({ ms, kind: 'none' }));
+    faultsOf.commit = [conflict];
+    const work = run<number>((scope, attempt) => (attempt.number === 1 ? insert : endless)(scope, attempt), {
+      timeoutMs: 1000,
+    });
+    await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(endedAt).toBe(1000);
+  });
+
   test('leaves work behind that does not come to an end', async () => {
     const work = run(() => new Promise(() => undefined), { timeoutMs: 1000 });
     await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
@@ -220,6 +276,31 @@ describe('runInTransaction()', () => {
       await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
       const same = run((scope) => runInTransaction(scope, insert, { readOnly: true }), { readOnly: true });
       await expect(same).resolves.toBe(1);
+    });
+
+    test.each<RunOptions>([
+      { signal: new AbortController().signal },
+      { acquireTimeoutMs: 10 },
+      { timeoutMs: 10 },
+      { endTimeoutMs: 10 },
+      { cancelAfterMs: 10 },
+      { onError: () => undefined },
+      { retries: 5 },
+      { backoffMs: 10 },
+    ])('refuses %o, which a savepoint could not keep', async (option) => {
+      const work = run((scope) => runInTransaction(scope, insert, option));
+      await expect(work).rejects.toMatchObject({
+        code: 'AMBIT_TX_NESTED',
+        message: expect.stringContaining(Object.keys(option).join()),
+      });
+      expect(pool.stored).toEqual([]);
+    });
+
+    test('may be given the signal that the transaction around it listens to', async () => {
+      const { signal } = new AbortController();
+      const same: object = { signal, retries: undefined };
+      const work = run((scope) => runInTransaction(scope, insert, same), { signal });
+      await expect(work).resolves.toBe(1);
     });
 
     test('refuses to overlap with another, and stores nothing then', async () => {

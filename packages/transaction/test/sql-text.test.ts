@@ -38,10 +38,31 @@ describe('numberedParameters()', () => {
   });
 
   test('takes no longer than the text is long', () => {
-    for (const piece of [' ', "'", '"', '/*', '/**/', '/*/', '*/', ';', '--', '--\n', '$a$', '[', 'a', '$1 ']) {
+    for (const piece of [
+      ' ',
+      "'",
+      '"',
+      '/*',
+      '/**/',
+      '/*/',
+      '*/',
+      ';',
+      '--',
+      '--\n',
+      '$a$',
+      '[',
+      ' [',
+      'a[',
+      'array ',
+      "e'",
+      "e'\\",
+      'a',
+      '$1 ',
+    ]) {
       const start = performance.now();
       numberedParameters(piece.repeat(20_000));
       isTransactionControl(piece.repeat(20_000));
+      splitStatements(piece.repeat(20_000));
       expect(performance.now() - start, `of many ${piece}`).toBeLessThan(5000);
     }
   });
@@ -59,6 +80,40 @@ describe('splitStatements()', () => {
     [
       'CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END; SELECT 4',
       ['CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END', 'SELECT 4'],
+    ],
+    [
+      String.raw`SELECT E'it\'s; fine'; SELECT e'\\'; SELECT 3`,
+      [String.raw`SELECT E'it\'s; fine'`, String.raw`SELECT e'\\'`, 'SELECT 3'],
+    ],
+    // To SQLite a backslash is a letter, and to PostgreSQL too, where no E stands before the quote.
+    [String.raw`SELECT '\'; SELECT name LIKE'\'`, [String.raw`SELECT '\'`, String.raw`SELECT name LIKE'\'`]],
+    ['SELECT 1 /* a /* b */ ; */; SELECT 2', ['SELECT 1 /* a /* b */ ; */', 'SELECT 2']],
+    // For SQLite, where they do not nest.
+    ['/* src/*.ts */ SELECT 1; /* test/*.ts */ SELECT 2', ['/* src/*.ts */ SELECT 1', '/* test/*.ts */ SELECT 2']],
+    ['SELECT 1; /* SELECT 2; SELECT 3', ['SELECT 1', '/* SELECT 2; SELECT 3']],
+    ["SELECT ARRAY['x]', 'y;z']; SELECT 2", ["SELECT ARRAY['x]', 'y;z']", 'SELECT 2']],
+    [
+      "SELECT ARRAY [['a'], ['x]', 'y;z']], a['x]'], (b)['y;z']; SELECT 2",
+      ["SELECT ARRAY [['a'], ['x]', 'y;z']], a['x]'], (b)['y;z']", 'SELECT 2'],
+    ],
+    [
+      "CREATE TABLE [it's; here] ([who's; there] int[][]); SELECT 2",
+      ["CREATE TABLE [it's; here] ([who's; there] int[][])", 'SELECT 2'],
+    ],
+    [
+      'CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT (2);); SELECT 3',
+      ['CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT (2);)', 'SELECT 3'],
+    ],
+    [
+      'CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END; SELECT 3',
+      [
+        'CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END',
+        'SELECT 3',
+      ],
+    ],
+    [
+      "CREATE FUNCTION f(begin int) RETURNS int LANGUAGE sql AS 'SELECT 1;'; SELECT 2",
+      ["CREATE FUNCTION f(begin int) RETURNS int LANGUAGE sql AS 'SELECT 1;'", 'SELECT 2'],
     ],
   ])('of %j', (script, statements) => {
     expect(splitStatements(script)).toEqual(statements);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../src/clock.js';
 import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
@@ -53,6 +54,54 @@ describe('transactions on SQLite', () => {
     await reader.commit();
     reader.release();
     expect(await level()).toBe(7);
+  });
+
+  test('keeps no time over what is done when the call returns', async () => {
+    const times: number[] = [];
+    const setTimer: Clock['setTimer'] = (fn, ms) => {
+      times.push(ms);
+      return systemClock.setTimer(fn, ms);
+    };
+    const clock = { ...systemClock, setTimer };
+    const transaction = await beginTransaction(requestScope(pool), { clock, timeoutMs: 1000, endTimeoutMs: 2000 });
+    await addOne(transaction.connection);
+    expect(times.splice(0)).toEqual([1000]);
+    await transaction.commit();
+    // The scope may still take its time.
+    expect(times).toEqual([2000]);
+  });
+
+  test('commits after a statement that had to wait for another connection', async () => {
+    let foundBusy = (): void => undefined;
+    const busy = new Promise<void>((resolve) => (foundBusy = resolve));
+    const setTimer: Clock['setTimer'] = (fn, ms) => {
+      foundBusy();
+      return systemClock.setTimer(fn, ms);
+    };
+    const patient = createSqlitePool({ path: database.path, clock: { ...systemClock, setTimer } });
+    const writer = await pool.getConnection();
+    await writer.beginTransaction();
+    const waiting = patient.query("INSERT INTO stock VALUES ('fig', 1)");
+    await busy;
+    await writer.commit();
+    writer.release();
+    await waiting;
+    await runInTransaction(requestScope(patient), (scope) => addOne(scope.resolve<IConnection>('IConnection')));
+    expect(await level()).toBe(1);
+    await patient.close();
+  });
+
+  test('commits after a statement that gave up waiting for another connection', async () => {
+    const writer = await pool.getConnection();
+    await writer.beginTransaction();
+    const hasty = createSqlitePool({ path: database.path, acquireTimeoutMs: 1 });
+    const statements = ["INSERT INTO stock VALUES ('fig', 1)", "DELETE FROM stock WHERE product = 'x' RETURNING level"];
+    for (const sql of statements) await expect(hasty.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_BUSY' });
+    await writer.rollback();
+    writer.release();
+    await runInTransaction(requestScope(hasty), (scope) => addOne(scope.resolve<IConnection>('IConnection')));
+    expect(await level()).toBe(1);
+    await hasty.close();
   });
 
   test('does not let a reader begin to write', async () => {
@@ -127,6 +176,9 @@ describe('transactions on SQLite', () => {
     ['SELECT * FROM no_such_table', '42000'],
     ['', '42000'],
     ['SELECT 1; SELECT 2', '42601'],
+    // PostgreSQL would read one statement.
+    ['SELECT 1 /* /* */; DELETE FROM stock /* */ */', '42601'],
+    [String.raw`SELECT e'\'; DELETE FROM stock --'`, '42601'],
   ])('says of %j what went wrong', async (sql, sqlState) => {
     await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState });
   });
@@ -273,7 +325,7 @@ describe('transactions on SQLite', () => {
       const work = runInTransaction(
         requestScope(counting),
         (scope) => addOne(scope.resolve<IConnection>('IConnection')),
-        { retries: 1000, backoffMs: 1, acquireTimeoutMs: 0 },
+        { retries: 1000, backoffMs: 1 },
       );
       await thirdAttempt;
       await tell('COMMIT');

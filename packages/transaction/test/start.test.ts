@@ -113,6 +113,26 @@ describe('a transaction from the first wish for a connection on', () => {
     expectEverythingHome();
   });
 
+  test('asks for nothing when the signal fired while a pool around the pool was not yet listening', async () => {
+    const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
+    const slow: IDatabasePool = {
+      query: pool.query.bind(pool),
+      close: pool.close.bind(pool),
+      getConnection: async (options) => {
+        await clock.sleep(10);
+        return pool.getConnection(options);
+      },
+    };
+    request.register('IDatabasePool', () => slow);
+    const client = new AbortController();
+    const waiting = start(client.signal);
+    client.abort(new Error('the client is gone'));
+    await expect(play(waiting.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    expect(clock.now()).toBeLessThan(100);
+    await play(holder.rollback());
+    expectEverythingHome();
+  });
+
   test('makes a signal for a pool that looks at it, and otherwise none', async () => {
     const made = vi.spyOn(globalThis, 'AbortController');
     const inTurn = [start(), start()].map(async ({ begun }) => (await begun).commit());

@@ -370,6 +370,51 @@ describe.each([
     });
   });
 
+  describe('its signal', () => {
+    test('aborts once its end cannot be a commit, and not at a failed statement that may be repaired', async () => {
+      const transaction = await opened();
+      faults.query = { ms: 1, kind: 'refused' };
+      await play(transaction.connection.query('INSERT item').catch(() => undefined));
+      expect(transaction.signal.aborted).toBe(false);
+      await play(transaction.commit().catch(() => undefined));
+      expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_FAILED' });
+    });
+
+    test('aborts when the outcome is unknown', async () => {
+      const transaction = await opened();
+      faults.commit = { ms: 1, kind: 'lost' };
+      const { signal } = transaction;
+      await play(transaction.commit().catch(() => undefined));
+      expect(signal.reason).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+    });
+  });
+
+  describe('on a connection that is done when the call returns', () => {
+    beforeEach(() => {
+      pool = new FakePool({ max: 2, clock, synchronous: true, faultAt: (point) => faults[point] ?? fine });
+      request = requestScope(pool, { defers });
+    });
+
+    test('keeps time over nothing but BEGIN', async () => {
+      const transaction = await play(begin());
+      const setTimer = vi.spyOn(clock, 'setTimer');
+      await transaction.connection.query('INSERT order');
+      await transaction.connection.commit();
+      expect(pool.stored).toEqual(['INSERT order']);
+      await play(transaction.commit());
+      // The end of the scope may still take its time.
+      expect(setTimer).toHaveBeenCalledTimes(1);
+      expectEverythingHome();
+    });
+
+    test('gives up a BEGIN that waits, and does not end even when it is cancelled', async () => {
+      faults.begin = { ms: 1, kind: 'never' };
+      faults.cancel = { ms: 1, kind: 'never' };
+      await expect(play(begin({ timeoutMs: 1000 }))).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+      expectEverythingHome();
+    });
+  });
+
   describe('ends by itself', () => {
     test.each(['its scope', 'the request', 'the application'])('rolled back, when %s is disposed', async (which) => {
       const transaction = await opened();
@@ -411,6 +456,17 @@ describe.each([
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await forgotten;
       expect(pool.stored).toEqual([]);
+      expectEverythingHome();
+    });
+
+    test('rolled back with its scope, after the instances that the container ends first', async () => {
+      const transaction = await opened();
+      let seen: unknown;
+      (transaction.scope as TinyContainer).owns(() => (seen = transaction.state));
+      await play(request.dispose());
+      // Of a foreign container the end of the transaction comes before all that the container does.
+      expect(seen).toBe(defers ? 'open' : 'rolled back');
+      expect(transaction.state).toBe('rolled back');
       expectEverythingHome();
     });
 

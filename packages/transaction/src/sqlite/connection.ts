@@ -17,6 +17,7 @@ export interface SqliteLoan {
 }
 
 export class SqliteConnection implements IPooledConnection {
+  readonly synchronous = true;
   readonly #loan: SqliteLoan;
   #released = false;
   #cancelled = false;

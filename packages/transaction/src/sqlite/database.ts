@@ -1,6 +1,6 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../errors.js';
-import { translated } from './errors.js';
+import { isBusy, translated } from './errors.js';
 import { PreparedStatement } from './statement.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
@@ -14,6 +14,8 @@ export class SqliteDatabase {
   /** In the order in which they were prepared, so the first is the one to forget. */
   readonly #statements = new Map<string, PreparedStatement>();
   #libsql: InstanceType<typeof Libsql>;
+  /** The statement that found the file busy. Until it is run again or its connection is closed, no COMMIT succeeds. */
+  #underWay: string | undefined;
   #closed = false;
 
   constructor(path: string, { readOnly = false } = {}) {
@@ -29,11 +31,20 @@ export class SqliteDatabase {
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
   run<R extends object>(sql: string, params: readonly unknown[] = []): R[] {
-    return this.#prepare(sql).run(params) as R[];
+    this.#endOthers(sql);
+    try {
+      const rows = this.#prepare(sql).run(params) as R[];
+      this.#underWay = undefined;
+      return rows;
+    } catch (error) {
+      if (isBusy(error)) this.#underWay = sql;
+      throw error;
+    }
   }
 
   /** For statements of our own: no parameters, no rows. */
   exec(sql: string): void {
+    this.#endOthers(sql);
     this.#usable().exec(sql);
   }
 
@@ -43,6 +54,7 @@ export class SqliteDatabase {
 
   /** For a connection that cannot even roll back; the next use opens another. libsql keeps file handles: keep it rare. */
   discard(): void {
+    this.#underWay = undefined;
     this.#statements.clear();
     if (this.#libsql.open) this.#libsql.close();
   }
@@ -50,6 +62,10 @@ export class SqliteDatabase {
   close(): void {
     this.#closed = true;
     this.discard();
+  }
+
+  #endOthers(sql: string): void {
+    if (this.#underWay !== undefined && this.#underWay !== sql && !this.inTransaction) this.discard();
   }
 
   #usable(): InstanceType<typeof Libsql> {

@@ -1,6 +1,7 @@
 import type Libsql from 'libsql';
 import { TransactionError } from '../errors.js';
-import { numberedParameters, splitStatements } from '../sql-text.js';
+import { isScriptInSqlite } from '../split-statements.js';
+import { numberedParameters } from '../sql-text.js';
 import { sqliteValues } from './parameters.js';
 
 type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
@@ -18,7 +19,7 @@ export class PreparedStatement {
 
   constructor(libsql: InstanceType<typeof Libsql>, sql: string) {
     // libsql would run the first and forget the rest.
-    if (splitStatements(sql).length > 1) throw severalStatements();
+    if (isScriptInSqlite(sql)) throw severalStatements();
     const { text, count } = numberedParameters(sql);
     this.#ask = asking(() => libsql.prepare(text), sql);
     this.#count = count;
@@ -29,13 +30,17 @@ export class PreparedStatement {
   }
 }
 
-/**
- * Asks for no more rows than there can be: of an unknown number the driver makes two calls and an array of a hundred.
- * Where there are none, `get()` takes half the time of `run()`, which also tells what nobody asks here.
- */
+/** Asks for no more rows than there can be: of an unknown number the driver makes two calls and an array of a hundred. */
 function asking(prepare: () => DriverStatement, sql: string): Ask {
   const statement = prepare();
-  if (!statement.reader || givesOneRow(statement, sql)) return askingForOne(prepare, statement);
+  if (!statement.reader) {
+    return (values) => {
+      // Not get(): one that found the file busy stays under way, and only run() can take the same statement up again.
+      statement.run(values);
+      return [];
+    };
+  }
+  if (givesOneRow(statement, sql)) return askingForOne(prepare, statement);
   return (values) => (statement.all(values) as Row[]).map(withBuffers);
 }
 

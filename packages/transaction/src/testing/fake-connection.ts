@@ -6,6 +6,7 @@ import { databaseError, type FakeFault, type FaultPoint } from './faults.js';
 export interface FakeLoan {
   readonly clock: Clock;
   readonly faultAt: (point: FaultPoint) => FakeFault;
+  readonly synchronous: boolean;
   readonly violate: (rule: string) => void;
   readonly store: (statements: readonly string[]) => void;
   readonly onReturn: () => void;
@@ -18,6 +19,7 @@ type Session = 'idle' | 'open' | 'failed' | 'dead';
  * where it is told to, and writes down whatever a correct caller would never do.
  */
 export class FakeConnection implements IPooledConnection {
+  readonly synchronous: boolean;
   readonly #loan: FakeLoan;
   #session: Session = 'idle';
   #written: string[] = [];
@@ -31,6 +33,7 @@ export class FakeConnection implements IPooledConnection {
 
   constructor(loan: FakeLoan) {
     this.#loan = loan;
+    this.synchronous = loan.synchronous;
   }
 
   beginTransaction(): Promise<void> {
@@ -129,7 +132,9 @@ export class FakeConnection implements IPooledConnection {
         reject(error);
       };
       this.#interrupt = answer;
-      if (kind !== 'never') clock.setTimer(() => this.#arrive(kind, act, answer), ms);
+      // Only BEGIN may wait there; for anything else there is no way for an answer to get lost on.
+      if (this.synchronous && point !== 'begin') this.#arrive(kind === 'never' ? 'lost' : kind, act, answer);
+      else if (kind !== 'never') clock.setTimer(() => this.#arrive(kind, act, answer), ms);
     });
   }
 

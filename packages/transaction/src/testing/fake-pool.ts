@@ -9,6 +9,8 @@ export interface FakePoolOptions {
   readonly max?: number;
   readonly acquireTimeoutMs?: number;
   readonly clock?: Clock;
+  /** Its connections do all but BEGIN before the call returns, and say so, as those of SQLite do. Default false. */
+  readonly synchronous?: boolean;
   /** Decides what becomes of each step. Default: all goes well at once. */
   readonly faultAt?: (point: FaultPoint) => FakeFault;
 }
@@ -37,12 +39,20 @@ export class FakePool implements IDatabasePool {
   readonly #max: number;
   readonly #acquireTimeoutMs: number;
   readonly #clock: Clock;
+  readonly #synchronous: boolean;
   readonly #faultAt: (point: FaultPoint) => FakeFault;
 
-  constructor({ max = 4, acquireTimeoutMs = 5000, clock = systemClock, faultAt = allGoesWell }: FakePoolOptions = {}) {
+  constructor({
+    max = 4,
+    acquireTimeoutMs = 5000,
+    clock = systemClock,
+    synchronous = false,
+    faultAt = allGoesWell,
+  }: FakePoolOptions = {}) {
     this.#max = max;
     this.#acquireTimeoutMs = acquireTimeoutMs;
     this.#clock = clock;
+    this.#synchronous = synchronous;
     this.#faultAt = faultAt;
     this.#line = new WaitingLine(max, clock);
   }
@@ -67,6 +77,7 @@ export class FakePool implements IDatabasePool {
     return new FakeConnection({
       clock: this.#clock,
       faultAt: this.#faultAt,
+      synchronous: this.#synchronous,
       violate: (rule) => void this.violations.push(rule),
       store: (statements) => void this.stored.push(...statements),
       onReturn: leave,

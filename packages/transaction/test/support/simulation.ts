@@ -48,6 +48,7 @@ class Simulation {
       max: 1 + this.#below(2),
       acquireTimeoutMs: 500,
       clock: this.#clock,
+      synchronous: this.#chance(0.25),
       faultAt: (point) => this.#faultAt(point),
     });
     this.#app = new TinyContainer({ defers: this.#chance(0.7) });

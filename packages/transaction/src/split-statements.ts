@@ -1,0 +1,113 @@
+import { endOfFlatComment, endOfNestedComment } from './comments.js';
+import { QUOTED, QUOTED_IN_SQLITE, WORD } from './sql-text.js';
+
+const MARK = String.raw`(?<mark>/\*|[()[\];]|${WORD})`;
+
+/** What has no mark is quoted or a comment, and passed over whole. */
+const PARTS = new RegExp(
+  [
+    String.raw`[eE]'(?:[^'\\]|\\[^]|'')*'`,
+    ...QUOTED,
+    // PostgreSQL's subscripts, where SQLite would have whitespace before a name.
+    String.raw`(?<subscript>(?=\[)(?<=[\w$\u0080-\uffff\])"]|\b(?:array|ARRAY)\s+)\[)`,
+    MARK,
+  ].join('|'),
+  'g',
+);
+const PARTS_IN_SQLITE = new RegExp([...QUOTED_IN_SQLITE, MARK].join('|'), 'g');
+
+interface Mark {
+  readonly text: string;
+  readonly index: number;
+}
+
+/**
+ * The statements of a script, for a migration: `query()` takes one statement at a time on both databases. Where PostgreSQL
+ * and SQLite would cut differently it rather does not, and `query()` refuses two statements in one.
+ *
+ * @example
+ * ```ts
+ * import { type IConnection, splitStatements } from '@ambit/transaction';
+ *
+ * async function migrate(connection: IConnection, script: string): Promise<void> {
+ *   for (const statement of splitStatements(script)) await connection.query(statement);
+ * }
+ * ```
+ */
+export function splitStatements(script: string): string[] {
+  return split(script, PARTS);
+}
+
+/** Whether there is more than one statement, to SQLite alone, whose driver would forget all but the first. */
+export function isScriptInSqlite(sql: string): boolean {
+  return split(sql, PARTS_IN_SQLITE).length > 1;
+}
+
+function split(script: string, parts: RegExp): string[] {
+  const statements: string[] = [];
+  let start = 0;
+  let words: string[] = [];
+  /** Parentheses and subscripts: no statement ends inside of them. */
+  let open = 0;
+  for (const { text, index } of marksOf(script, parts)) {
+    if (text === '(' || text === '[') open += 1;
+    else if (text === ')' || text === ']') open -= 1;
+    else if (text !== ';') words.push(text.toLowerCase());
+    else if (open <= 0 && !insideBody(words)) {
+      add(script.slice(start, index));
+      start = index + 1;
+    }
+  }
+  add(script.slice(start));
+  return statements;
+
+  function add(statement: string): void {
+    if (words.length > 0) statements.push(statement.trim());
+    words = [];
+    open = 0;
+  }
+}
+
+/** Words, brackets, semicolons, and the start of a comment that does not end. */
+function* marksOf(script: string, pattern: RegExp): Generator<Mark> {
+  const parts = new RegExp(pattern);
+  let subscripts = 0;
+  let endOfComment = endOfNestedComment;
+  for (let part = parts.exec(script); part; part = parts.exec(script)) {
+    const { index } = part;
+    const { subscript, mark } = part.groups ?? {};
+    const text = subscript ?? mark;
+    if (text === '/*') {
+      // Where comments do not end as PostgreSQL reads them, they are written for SQLite.
+      if (endOfComment(script, index) === undefined) endOfComment = endOfFlatComment;
+      const end = endOfComment(script, index);
+      if (end === undefined) {
+        yield { text, index };
+        return;
+      }
+      parts.lastIndex = end;
+    } else if (mark === '[' && subscripts === 0) {
+      parts.lastIndex = endOfName(script, index);
+    } else if (text !== undefined) {
+      if (text === '[') subscripts += 1;
+      if (text === ']' && subscripts > 0) subscripts -= 1;
+      yield { text, index };
+    }
+  }
+}
+
+/** SQLite quotes names in brackets, too. */
+function endOfName(script: string, start: number): number {
+  const index = script.indexOf(']', start);
+  return index === -1 ? start + 1 : index + 1;
+}
+
+/** The statements in the body of a trigger or a function end with semicolons too; only the one after its END ends it. */
+function insideBody(words: readonly string[]): boolean {
+  const head = words.slice(1, 4);
+  const ofTrigger = head.includes('trigger');
+  if (words[0] !== 'create' || !(ofTrigger || head.includes('function') || head.includes('procedure'))) return false;
+  const opens = (word: string, index: number): boolean =>
+    word === 'case' || (word === 'begin' && (ofTrigger || words[index + 1] === 'atomic'));
+  return words.filter(opens).length > words.filter((word) => word === 'end').length;
+}
