@@ -8,6 +8,7 @@ interface ServedSocket extends Socket {
 }
 
 const accepted = new Set<ServedSocket>();
+const known = new WeakSet<Server>();
 const closing = new WeakSet<Server>();
 let watching = false;
 
@@ -16,15 +17,29 @@ export function watchConnections(): void {
   if (watching) return;
   watching = true;
   subscribe('net.server.socket', (message) => {
-    const { socket } = message as { socket: Socket };
-    accepted.add(socket);
-    socket.once('close', () => accepted.delete(socket));
+    const { socket } = message as { socket: ServedSocket };
+    meet(socket);
+    const { server } = socket;
+    if (!server || known.has(server)) return;
+    known.add(server);
+    // The one below has read a handshake. Only this one knows whether anything was asked.
+    server.on('secureConnection', meet);
   });
+}
+
+function meet(socket: ServedSocket): void {
+  accepted.add(socket);
+  socket.once('close', () => accepted.delete(socket));
+}
+
+/** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
+export function acceptedOn(server: Server): Socket[] {
+  return [...accepted].filter((socket) => isOn(server, socket));
 }
 
 /** Connections on which nothing came yet. Browsers open such in advance, and Node does not count them as idle. */
 export function silentOn(server: Server): Socket[] {
-  return [...accepted].filter((socket) => isOn(server, socket) && socket.bytesRead === 0);
+  return acceptedOn(server).filter((socket) => socket.bytesRead === 0);
 }
 
 export function isOn(server: Server, socket: Socket): boolean {

@@ -1,9 +1,9 @@
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
-import { beginToClose, sayGoodbye, silentOn } from './connections.js';
+import { acceptedOn, beginToClose, sayGoodbye, silentOn } from './connections.js';
 import { RequestLife } from './request-life.js';
 
 export interface DrainOptions {
-  /** After this long, connections are cut. Default 10 s. */
+  /** After this long, connections are cut, WebSockets among them. Default 10 s. */
   readonly timeoutMs?: number;
 }
 
@@ -34,7 +34,7 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
       server.closeIdleConnections();
       for (const socket of silentOn(server)) socket.destroy();
     }, REAP_EVERY_MS);
-    const cutting = setTimeout(() => server.closeAllConnections(), timeoutMs);
+    const cutting = setTimeout(() => cut(server), timeoutMs);
     // A server that does not listen is as closed as can be.
     server.close(() => {
       clearInterval(reaping);
@@ -45,6 +45,11 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
       resolve();
     });
   });
+}
+
+function cut(server: Server): void {
+  server.closeAllConnections();
+  for (const socket of acceptedOn(server)) socket.destroy();
 }
 
 /** To Node a connection is idle when its answer has ended, though a slow client may not have all of it yet. */

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import type { ErrorRequestHandler, Request } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { HttpError } from './errors.js';
 
 const ON_FAILURE = Symbol('ambit.onFailure');
@@ -21,6 +21,8 @@ interface Layer {
 const publishing = new WeakSet<object>();
 /** Applications that mount `rollbackOnError`. */
 const marking = new WeakSet<object>();
+/** Handlers behind which a transaction is open. */
+const opening = new WeakSet<object>();
 let latest: object | undefined;
 let listening = false;
 
@@ -35,8 +37,9 @@ export function markFailed(res: object, error: unknown): void {
 }
 
 /**
- * For Express before 5.3, whose router does not tell when a handler fails: mount it before your own error handlers.
- * Newer versions do not need it, and it does no harm there.
+ * For Express before 5.3, whose router does not tell when a handler fails: mount it right before your own error
+ * handlers, also in a router, on a route or in a mounted application that has its own. Newer versions do not need it, and
+ * it does no harm there.
  *
  * @example
  * ```ts
@@ -71,11 +74,24 @@ export function listenToRouters(): void {
 export function checkFailuresAreSeen(req: Request): void {
   const app = req.app as unknown as App;
   if (publishing.has(app) || marking.has(app)) return;
-  if (!isMountedIn(app)) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
+  const responsible = letsUnseenOut(stackOf(app), false) ? app.parent : app;
+  if (!isMountedIn(responsible)) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
   marking.add(app);
 }
 
+/** Tells of a handler that it opens transactions. */
+export function opensTransactions(handler: RequestHandler): RequestHandler {
+  opening.add(handler);
+  return handler;
+}
+
 type Handle = (...args: never[]) => unknown;
+
+/** Handlers in the order in which Express asks them, which is that in which an error passes them. */
+type Stack = readonly {
+  readonly handle: Handle & { readonly stack?: Stack };
+  readonly route?: { readonly stack: Stack } | undefined;
+}[];
 
 interface App {
   /** Express 4; there, asking for `router` throws. */
@@ -84,10 +100,28 @@ interface App {
   readonly parent?: App;
 }
 
+function stackOf(app: App): Stack {
+  const { stack = [] } = (app._router ?? app.router ?? {}) as { stack?: Stack };
+  return stack;
+}
+
 /** An error that an application does not handle goes on to the one it is mounted in. */
 function isMountedIn(app: App | undefined): boolean {
   if (!app) return false;
-  const { stack } = (app._router ?? app.router ?? {}) as { stack?: readonly { handle: Handle }[] };
-  const first = stack?.find(({ handle }) => handle.length === 4);
+  const first = stackOf(app).find(({ handle }) => handle.length === 4);
   return first?.handle === rollbackOnError || (!first && isMountedIn(app.parent));
+}
+
+/** Whether an error in a transaction may leave these handlers before `rollbackOnError` has seen it. */
+function letsUnseenOut(stack: Stack, isOpen: boolean): boolean {
+  let open = isOpen;
+  let unseen = false;
+  for (const { handle, route } of stack) {
+    const inner = route?.stack ?? handle.stack;
+    open ||= opening.has(handle);
+    if (handle === rollbackOnError) unseen = false;
+    else if (handle.length !== 4) unseen = (inner ? letsUnseenOut(inner, open) : open) || unseen;
+    else if (unseen) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
+  }
+  return unseen;
 }

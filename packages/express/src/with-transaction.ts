@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
 import { HttpError } from './errors.js';
-import { checkFailuresAreSeen, listenToRouters, watchFailure } from './failure.js';
+import { checkFailuresAreSeen, listenToRouters, opensTransactions, watchFailure } from './failure.js';
 import { Gate } from './gate.js';
 import { report } from './report.js';
 import { scopeOf } from './request.js';
@@ -32,14 +32,14 @@ export interface WithTransactionOptions extends Omit<TransactionOptions, 'signal
  */
 export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
   listenToRouters();
-  return async function transaction(req, res, next) {
+  return opensTransactions(async function transaction(req, res, next) {
     try {
       await open(req, res, options, next);
     } catch (error) {
       return next(error);
     }
     next();
-  };
+  });
 }
 
 async function open(
@@ -103,10 +103,11 @@ async function commit(transaction: Transaction, status: number): Promise<void> {
 
 /**
  * Express's own error handler sees that nothing was sent, then waits until the request is read, then answers. A second
- * answer of the handler in between would end the process, so the waiting is done before it, behind the gate.
+ * answer of the handler in between would end the process, so the waiting is done before it, behind the gate; for the end
+ * of an upload, too, unless its client leaves.
  */
 async function readRest(req: Request): Promise<void> {
-  if (!req.complete || !req.readable) return;
+  if (!req.readable) return;
   req.resume();
   await finished(req).catch(() => undefined);
 }

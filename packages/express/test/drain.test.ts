@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import express, { type RequestHandler } from 'express';
@@ -134,6 +136,19 @@ describe('drain()', () => {
     const request = fetch('/');
     await handling.promise;
     await Promise.all([drain(server, { timeoutMs: 10 }), expect(request).rejects.toThrow()]);
+  });
+
+  it.each<[event: 'upgrade' | 'connect', request: string]>([
+    ['upgrade', 'GET /chat HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
+    ['connect', 'CONNECT test:80 HTTP/1.1\r\nhost: test\r\n\r\n'],
+  ])('cuts a connection that has left HTTP by `%s`', async (event, request) => {
+    const { server, socket } = await serve(application().app);
+    server.on(event, (_req: IncomingMessage, tunnel: Duplex) => void tunnel.write('hello'));
+    const client = await socket();
+    client.write(request);
+    await once(client, 'data');
+    await Promise.all([drain(server, { timeoutMs: 10 }), once(client, 'close')]);
+    expect(server.listening).toBe(false);
   });
 
   it('of a server that does not listen has nothing to do', async () => {

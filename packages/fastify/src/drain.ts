@@ -7,14 +7,18 @@ const REAP_EVERY_MS = 250;
 
 /**
  * Lets `close()` wait for answers only. Fastify turns new requests away, but an answer that was under way would keep its
- * connection open for the keep-alive time-out, 72 seconds, and a client that never spoke for that of the headers.
+ * connection open for the keep-alive time-out, 72 seconds, and a client that never spoke would keep its own for ever: a
+ * server of Node that closes no longer looks whether heads are late.
  */
 export function drainOnClose(server: FastifyInstance, connections: Connections): void {
   const sockets = new Set<Socket>();
-  server.server.on('connection', (socket: Socket) => {
+  const meet = (socket: Socket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
+  };
+  server.server.on('connection', meet);
+  // The one below has read a handshake. Only this one knows whether anything was asked.
+  server.server.on('secureConnection', meet);
   const reap = (): void => {
     server.server.closeIdleConnections?.();
     // For Node, who has not yet sent a request is not idle.

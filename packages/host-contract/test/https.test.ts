@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { connect, type TLSSocket } from 'node:tls';
+import { Container } from '@ambit/container';
+import { containerMiddleware, drain } from '@ambit/express';
+import { containerPlugin } from '@ambit/fastify';
+import express from 'express';
+import { fastify, type FastifyInstance } from 'fastify';
+import { expect, test } from 'vitest';
+import { Pause } from '../src/index.js';
+import { certificate } from './support/certificate.js';
+import { refused } from './support/refused.js';
+
+/** Answers every request with what `work` gives; `close` is how this host is told to stop. */
+type Serve = (work: () => Promise<string>) => Promise<{ port: number; close: () => Promise<void> }>;
+
+const onExpress: Serve = async (work) => {
+  const app = express().use(containerMiddleware(new Container()));
+  app.get('/', async (_req, res) => void res.send(await work()));
+  const server = createServer(certificate, app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => drain(server) };
+};
+
+const onFastify: Serve = async (work) => {
+  const app = fastify({ https: certificate }) as unknown as FastifyInstance;
+  await app.register(containerPlugin, { container: new Container() });
+  app.get('/', work);
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  return { port: (app.server.address() as AddressInfo).port, close: () => app.close() };
+};
+
+async function client(port: number): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', ca: certificate.cert, servername: 'localhost' });
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+test.each([
+  ['Express', onExpress],
+  ['Fastify', onFastify],
+])('closing %s over TLS waits for who has asked something, and not for who never did', async (_name, serve) => {
+  const work = new Pause();
+  const { port, close } = await serve(async () => {
+    await work.here();
+    return 'hello';
+  });
+  const [silent, asking] = await Promise.all([client(port), client(port)]);
+  asking.write('GET / HTTP/1.1\r\nhost: test\r\n\r\n');
+  await work.reached;
+  const closed = close();
+  await refused(port);
+  await once(silent.resume(), 'close');
+  work.letGo();
+  expect(await text(asking)).toContain('hello');
+  await closed;
+});
