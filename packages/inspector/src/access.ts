@@ -7,7 +7,7 @@ const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 /** A proxy in front makes every client look like this machine. Such headers take trust away, and never give any. */
-const PROXY = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'] as const;
+const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
 
 /** Who may look: this machine, or whoever has the token. */
 export class Doorkeeper {
@@ -47,7 +47,7 @@ function isLocal({ socket, headers }: IncomingMessage): boolean {
     LOOPBACK.test(socket.remoteAddress ?? '') &&
     typeof host === 'string' &&
     THIS_MACHINE.test(host) &&
-    PROXY.every((name) => headers[name] === undefined)
+    !Object.keys(headers).some((name) => PROXY.test(name))
   );
 }
 

@@ -25,6 +25,8 @@ const HEADERS = {
 
 const REFUSED =
   'The inspector answers this machine only, asked as localhost and without a proxy in between. To look from elsewhere, give inspector() a token.';
+/** Without the message: the error may be one of the application's, whose predicates and injector run for the graph. */
+const FAILED = 'The inspector failed. Why is not told here, since messages of errors may hold values.';
 const LONGEST_FORM = 4096;
 
 /** Answers everything below the path of the inspector. */
@@ -75,8 +77,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   };
 
   return (request, response) => {
-    handle(request, response).catch((error: unknown) => {
-      if (!response.headersSent) answer(response, 500, error instanceof Error ? error.message : 'Internal error');
+    handle(request, response).catch(() => {
+      if (!response.headersSent) answer(response, 500, FAILED);
       else response.destroy();
     });
   };

@@ -28,6 +28,26 @@ describe('without a token', () => {
     expect(door.access(coming('127.0.0.1', { 'x-forwarded-for': '10.0.0.1' }))).toBe('refused');
   });
 
+  it.each([
+    'forwarded',
+    'via',
+    'x-forwarded',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-forwarded-proto',
+    'x-forwarded-port',
+    'x-real-ip',
+    'x-client-ip',
+    'cf-connecting-ip',
+    'true-client-ip',
+  ])('refuses what a proxy passes on, known by its header %s', (name) => {
+    expect(door.access(coming('127.0.0.1', { [name]: '127.0.0.1' }))).toBe('refused');
+  });
+
+  it('refuses nobody for other headers', () => {
+    expect(door.access(coming('127.0.0.1', { 'x-request-id': '1', 'accept-language': 'en' }))).toBe('granted');
+  });
+
   it.each(['localhost', 'localhost:3000', '127.0.0.1:80', '[::1]:3000'])('answers to the name %s', (host) => {
     expect(door.access(coming('127.0.0.1', { host }))).toBe('granted');
   });

@@ -8,9 +8,15 @@ describe('the text of a statement, without values', () => {
     [String.raw`WHERE a = E'it\'s secret' OR b`, "WHERE a = '…' OR b"],
     ["WHERE a = X'00FF' OR a = N'x' OR a = U&'x'", "WHERE a = '…' OR a = '…' OR a = '…'"],
     ['VALUES (42, -1.5, 1e9, .5, 0xFF)', 'VALUES (0, -0, 0, 0, 0)'],
+    ['VALUES (0x_FF, 0o17, 0b101, 1_000, 1.5_5, 2e1_0)', 'VALUES (0, 0, 0, 0, 0, 0)'],
+    ['SELECT a[17:42], @42', 'SELECT a[0:0], @0'],
     ['SELECT column1, "a 1" FROM t2', 'SELECT column1, "a 1" FROM t2'],
     ['WHERE a = $1 AND b = ?2 AND c = :name', 'WHERE a = $1 AND b = ?2 AND c = :name'],
     ["SELECT $$secret$$, $x$it's secret$x$ FROM t", "SELECT '…', '…' FROM t"],
+    ['SELECT $clé$secret$clé$ FROM t', "SELECT '…' FROM t"],
+    [String.raw`WHERE a = @E'it\'s secret' OR b`, "WHERE a = @'…' OR b"],
+    [`WHERE a = E'one'\n'it\\'s secret' OR b`, "WHERE a = '…' OR b"],
+    ["SELECT /* it's /* one */ secret */ a FROM t", 'SELECT a FROM t'],
     ['SELECT 1 -- trace 4711\n FROM t /* user 42 */', 'SELECT 0 FROM t'],
     ["SELECT 'never closed", "SELECT '…'"],
     ['SELECT /* never closed', 'SELECT'],
@@ -27,7 +33,7 @@ describe('the text of a statement, without values', () => {
 
   it('takes no time for text made to take long', () => {
     const since = performance.now();
-    for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\"]) withoutValues(text.repeat(50_000));
+    for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(50_000));
     expect(performance.now() - since).toBeLessThan(200);
   });
 });

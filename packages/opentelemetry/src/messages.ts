@@ -51,3 +51,8 @@ export interface Listener {
 export function kindOf({ tags = [] }: Scope): string {
   return tags.length > 0 ? tags.join(' ') : 'untagged';
 }
+
+/** A key as text. Of a class that is its name: as text, a class is its whole source. */
+export function nameOf(key: unknown): string {
+  return typeof key === 'function' ? key.name || '(anonymous class)' : String(key);
+}

@@ -5,6 +5,7 @@ import {
   type EndedMessage,
   kindOf,
   type Listener,
+  nameOf,
   type RefusedMessage,
   type ScopeMessage,
 } from './messages.js';
@@ -60,7 +61,7 @@ export class Metrics implements Listener {
   }
 
   instanceDisposed({ key, error }: DisposedMessage): void {
-    if (error !== undefined) this.#failures.add(1, { 'ambit.key': String(key) });
+    if (error !== undefined) this.#failures.add(1, { 'ambit.key': nameOf(key) });
   }
 
   transactionRefused({ milliseconds }: RefusedMessage): void {

@@ -9,15 +9,16 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import type { IncomingRequest } from './incoming.js';
-import type {
-  AcquiredMessage,
-  DisposedMessage,
-  EndedMessage,
-  Listener,
-  RefusedMessage,
-  Scope,
-  ScopeMessage,
-  StatementMessage,
+import {
+  type AcquiredMessage,
+  type DisposedMessage,
+  type EndedMessage,
+  type Listener,
+  nameOf,
+  type RefusedMessage,
+  type Scope,
+  type ScopeMessage,
+  type StatementMessage,
 } from './messages.js';
 import { masked, operationOf } from './sql.js';
 
@@ -61,10 +62,17 @@ export function traceIdsOf(scope: object): TraceIds | undefined {
   return ids && trace.isSpanContextValid(ids) ? { trace_id: ids.traceId, span_id: ids.spanId } : undefined;
 }
 
+/** As long as a transaction waits for the end of its scope, unless it is told otherwise. */
+const PATIENCE_MS = 10_000;
+
 /** A span for each request and each transaction, and one for each statement within. */
 export class Spans implements Listener {
   readonly #tracer: Tracer;
   readonly #incoming: IncomingRequest;
+  /** Scopes that will tell when they close. Those of a foreign container tell nothing. */
+  readonly #open = new WeakSet<object>();
+  /** Scopes whose transaction has ended, each with what ends the span should the scope never close. */
+  readonly #closing = new WeakMap<object, NodeJS.Timeout>();
 
   constructor(tracer: Tracer, incoming: IncomingRequest) {
     this.#tracer = tracer;
@@ -72,19 +80,23 @@ export class Spans implements Listener {
   }
 
   scopeOpened({ scope }: ScopeMessage): void {
+    this.#open.add(scope);
     if (!isRequest(scope)) return;
     spans.set(scope, this.#tracer.startSpan('request scope', {}, this.#contextAround(scope)));
   }
 
   scopeClosed({ scope }: ScopeMessage): void {
-    // A transaction's scope ends before its outcome is known.
-    if (isRequest(scope)) spans.get(scope)?.end();
+    this.#open.delete(scope);
+    const giveUp = this.#closing.get(scope);
+    clearTimeout(giveUp);
+    // A scope that is disposed before BEGIN closes before its transaction ends.
+    if (isRequest(scope) || giveUp) spans.get(scope)?.end();
   }
 
   instanceDisposed({ scope, key, error }: DisposedMessage): void {
     if (error === undefined) return;
     const span = spans.get(scope);
-    span?.setAttribute('ambit.key', String(key));
+    span?.setAttribute('ambit.key', nameOf(key));
     if (span) fail(span, error);
   }
 
@@ -102,13 +114,14 @@ export class Spans implements Listener {
   }
 
   statement({ scope, sql, milliseconds, error }: StatementMessage): void {
-    const operation = operationOf(sql);
+    const text = masked(sql);
+    const operation = operationOf(text);
     const span = this.#tracer.startSpan(
       operation,
       {
         kind: SpanKind.CLIENT,
         startTime: Date.now() - milliseconds,
-        attributes: { 'db.operation.name': operation, 'db.query.text': masked(sql) },
+        attributes: { 'db.operation.name': operation, 'db.query.text': text },
       },
       this.#contextOf(scope),
     );
@@ -121,7 +134,17 @@ export class Spans implements Listener {
     if (!span) return;
     span.setAttribute('ambit.transaction.outcome', outcome);
     if (error !== undefined || outcome === 'unknown') fail(span, error);
-    span.end();
+    if (this.#open.has(scope)) this.#endWhenClosed(scope, span);
+    else span.end();
+  }
+
+  /** Its instances are ended after it, and one that does not end well is told of in its span. */
+  #endWhenClosed(scope: Scope, span: Span): void {
+    const giveUp = setTimeout(() => {
+      this.#closing.delete(scope);
+      span.end();
+    }, PATIENCE_MS);
+    this.#closing.set(scope, giveUp.unref());
   }
 
   /** The nearest span around a scope: its own, one of a scope around it, or the one that is active. */

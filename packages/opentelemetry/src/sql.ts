@@ -1,7 +1,7 @@
-/** Strings, and numbers that stand alone: `$1` and `column2` stay as they are. */
-const LITERAL = /'(?:[^']|'')*'|(?<![\w$.])\d+(?:\.\d+)?\b/g;
+import { withoutLiterals } from './literals.js';
 
 /** A statement's text without the values that may be written into it. Parameters are not in the text to begin with. */
-export const masked = (sql: string): string => sql.replaceAll(LITERAL, '?');
+export const masked = (sql: string): string => withoutLiterals(sql, { text: '?', number: '?' }).trim();
 
-export const operationOf = (sql: string): string => /^\s*(\w+)/.exec(sql)?.[1]?.toUpperCase() ?? 'STATEMENT';
+/** The first word of a statement that was masked: of those there are few, as names of spans must be. */
+export const operationOf = (maskedSql: string): string => /^\w+/.exec(maskedSql)?.[0].toUpperCase() ?? 'STATEMENT';

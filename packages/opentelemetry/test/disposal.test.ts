@@ -1,0 +1,132 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { SpanStatusCode } from '@opentelemetry/api';
+import { Container, hasTag, type IContainer, Registration, scope, singleton } from '@ambit/container';
+import { beginTransaction, runInTransaction } from '@ambit/transaction';
+import { FakePool } from '@ambit/transaction/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Instrumentation, instrument } from '../src/index.js';
+import { Telemetry } from './support/telemetry.js';
+
+class Ledger {
+  dispose(): Promise<void> | void {
+    throw new Error('did not end');
+  }
+}
+
+class EndlessLedger extends Ledger {
+  override dispose(): Promise<void> {
+    return new Promise(() => undefined);
+  }
+}
+
+const quiet = { onError: () => undefined };
+
+let telemetry: Telemetry;
+let instrumentation: Instrumentation;
+
+beforeEach(() => {
+  telemetry = new Telemetry();
+  instrumentation = instrument(telemetry.providers);
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  instrumentation.stop();
+  await telemetry.shutdown();
+});
+
+/** An application whose transactions each have such a ledger. */
+function open(kind: typeof Ledger): Container {
+  const app = new Container({ tags: ['application'] }).addRegistration(
+    Registration.fromClass(kind, [])
+      .pipe(singleton(), scope(hasTag('transaction')))
+      .to(Ledger),
+  );
+  app.register('IDatabasePool', () => new FakePool());
+  return app;
+}
+
+describe('an instance of a transaction that does not end well', () => {
+  const failed = { name: 'transaction', ended: true, status: { code: SpanStatusCode.ERROR } };
+
+  it('marks the span of the transaction, which was committed before', async () => {
+    await runInTransaction(open(Ledger), async (transaction) => void transaction.resolve(Ledger), quiet);
+
+    expect(telemetry.spans).toMatchObject([
+      { ...failed, attributes: { 'ambit.transaction.outcome': 'committed', 'ambit.key': 'Ledger' } },
+    ]);
+  });
+
+  it('marks it also when somebody else disposes the scope', async () => {
+    const transaction = await beginTransaction(open(Ledger), quiet);
+    transaction.scope.resolve(Ledger);
+
+    await Promise.resolve(transaction.scope.dispose()).catch(() => undefined);
+
+    expect(telemetry.spans).toMatchObject([
+      { ...failed, attributes: { 'ambit.transaction.outcome': 'rolled back', 'ambit.key': 'Ledger' } },
+    ]);
+  });
+
+  it('is counted by the name of its class', async () => {
+    await runInTransaction(open(Ledger), async (transaction) => void transaction.resolve(Ledger), quiet);
+
+    expect(await telemetry.values('ambit.instance.disposal_failures')).toEqual([
+      { attributes: { 'ambit.key': 'Ledger' }, value: 1 },
+    ]);
+  });
+
+  it('does not keep the span open for ever when it never ends', async () => {
+    vi.useFakeTimers();
+    const options = { ...quiet, endTimeoutMs: 10 };
+    await runInTransaction(open(EndlessLedger), async (transaction) => void transaction.resolve(Ledger), options);
+
+    vi.advanceTimersByTime(60_000);
+
+    expect(telemetry.span('transaction')?.attributes).toMatchObject({ 'ambit.transaction.outcome': 'committed' });
+  });
+});
+
+describe('the span of a transaction', () => {
+  it('has the outcome also when its scope was gone before BEGIN', async () => {
+    const acquired = 'ambit:transaction:acquired';
+    const disposeScope = (message: unknown): void => void (message as { scope: Container }).scope.dispose();
+    subscribe(acquired, disposeScope);
+
+    await beginTransaction(open(Ledger), quiet).catch(() => undefined);
+
+    unsubscribe(acquired, disposeScope);
+    expect(telemetry.span('transaction')?.attributes).toMatchObject({ 'ambit.transaction.outcome': 'rolled back' });
+  });
+
+  it('ends with the transaction in a container that tells nothing of its scopes', async () => {
+    await runInTransaction(new ForeignScope(new FakePool()), async () => undefined, quiet);
+
+    expect(telemetry.span('transaction')?.attributes).toMatchObject({ 'ambit.transaction.outcome': 'committed' });
+  });
+});
+
+class ForeignScope implements IContainer {
+  readonly #pool: FakePool;
+  readonly #registered = new Map<unknown, (scope: IContainer) => unknown>();
+
+  constructor(pool: FakePool) {
+    this.#pool = pool;
+  }
+
+  resolve<T>(key: unknown): T {
+    return (key === 'IDatabasePool' ? this.#pool : this.#registered.get(key)?.(this)) as T;
+  }
+
+  createScope(): IContainer {
+    return new ForeignScope(this.#pool);
+  }
+
+  register(key: string, factory: (scope: IContainer) => unknown): void {
+    this.#registered.set(key, factory);
+  }
+
+  async dispose(): Promise<void> {
+    this.#registered.clear();
+  }
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { masked, operationOf } from '../src/sql.js';
+
+describe('the text of a statement', () => {
+  it.each([
+    ["WHERE a = 'one' AND b = 'it''s' AND c = ''", 'WHERE a = ? AND b = ? AND c = ?'],
+    [String.raw`WHERE a = E'it\'s top secret' OR b = e'\\' OR c`, 'WHERE a = ? OR b = ? OR c'],
+    ["WHERE a = E'one' -- it's\n  'it\\'s secret' OR b", 'WHERE a = ? OR b'],
+    [String.raw`WHERE like_e'\' OR nameE'\' OR b`, 'WHERE like_e? OR nameE? OR b'],
+    ["VALUES (X'00FF', b'101', N'x', U&'x')", 'VALUES (?, ?, ?, ?)'],
+    ['VALUES ($$top secret$$, $t$it is $1 $$ secret$t$, $clé$secret$clé$)', 'VALUES (?, ?, ?)'],
+    ["SELECT 'never closed", 'SELECT ?'],
+    [String.raw`SELECT E'never closed\'`, 'SELECT ?'],
+    ['SELECT $$never closed', 'SELECT ?'],
+  ])('has no strings: %s', (sql, shown) => {
+    expect(masked(sql)).toBe(shown);
+  });
+
+  it.each([
+    ['VALUES (42, -1.5, .5, 5., 1e5, 1E+5, 1.5e-10)', 'VALUES (?, -?, ?, ?, ?, ?, ?)'],
+    ['VALUES (0xFF, 0X_ff, 0o17, 0b101, 1_000, 1_0.5_5)', 'VALUES (?, ?, ?, ?, ?, ?)'],
+    ['SELECT a[1:42], @5, 1::int', 'SELECT a[?:?], @?, ?::int'],
+    [String.raw`SELECT 1E'it\'s secret'`, 'SELECT ??'],
+  ])('has no numbers: %s', (sql, shown) => {
+    expect(masked(sql)).toBe(shown);
+  });
+
+  it.each([
+    ["SELECT 'a' -- it's secret\nFROM t -- 42", 'SELECT ?  \nFROM t'],
+    ["/* user 42's */ SELECT 'a'", 'SELECT ?'],
+    ["SELECT /* it's /* one */ secret */ 'a' FROM t", 'SELECT   ? FROM t'],
+    ['SELECT a/* never closed /* */ secret', 'SELECT a'],
+    ["SELECT '-- no comment' FROM t", 'SELECT ? FROM t'],
+  ])('has no comments: %s', (sql, shown) => {
+    expect(masked(sql)).toBe(shown);
+  });
+
+  it.each([
+    'SELECT t2.column1, "it\'s 42", `it\'s 42` FROM t2 AS "a"',
+    'WHERE a = $1 AND b = ?2 AND c = :name AND d$1 = @name',
+    'SAVEPOINT ambit_1',
+  ])('keeps names and parameters: %s', (sql) => {
+    expect(masked(sql)).toBe(sql);
+  });
+
+  it('takes no time, and no stack, for text made to take long', () => {
+    const since = performance.now();
+    const seeds = [
+      "'",
+      "''",
+      "E'\\",
+      "E'a'\n--",
+      "E'a'\n ",
+      '$a$',
+      '$a',
+      '/*',
+      '/**/',
+      '--',
+      '"',
+      '`',
+      '1e',
+      '1.',
+      ' ',
+    ];
+    for (const seed of seeds) masked(`${seed.repeat(20_000)}x`);
+    masked(`E${"'a'\n".repeat(20_000)}`);
+    masked(`'${'x'.repeat(20_000_000)}'`);
+    expect(performance.now() - since).toBeLessThan(2000);
+  });
+
+  it('begins with what is done, which a comment does not hide', () => {
+    expect(operationOf(masked('\n  insert into orders VALUES (1)'))).toBe('INSERT');
+    expect(operationOf(masked('/* orders.ts:42 */ SELECT 1'))).toBe('SELECT');
+    expect(operationOf(masked("'secret'"))).toBe('STATEMENT');
+    expect(operationOf(masked('42abc'))).toBe('STATEMENT');
+  });
+
+  it('is masked as the inspector masks it', () => {
+    const literalsOf = (path: string): string =>
+      readFileSync(new URL(`${path}/src/literals.ts`, import.meta.url), 'utf8');
+    expect(literalsOf('../../inspector')).toBe(literalsOf('..'));
+  });
+});
