@@ -10,7 +10,11 @@ export const openDatabase = () =>
     : openSqlite(join(process.env.DATA_DIR, 'ambit.db'));
 
 /** Lines are written before the call returns, as in the service. */
-export const openLog = () => pino({ level: process.env.LOG_LEVEL, base: null, timestamp: stdTimeFunctions.isoTime });
+export const openLog = () =>
+  pino(
+    { level: process.env.LOG_LEVEL, base: null, timestamp: stdTimeFunctions.isoTime },
+    pino.destination({ dest: 1, sync: true }),
+  );
 
 export const logLine = (requestId, method, url, status, ms) => ({
   msg: 'request',

@@ -1,7 +1,7 @@
 export { createAppContainer } from './app-container.js';
 export type { Config, DatabaseConfig } from './config/config.js';
 export { ConfigError, readConfig } from './config/read-config.js';
-export { Problem } from './http/problem.js';
+export { Problem } from './problem.js';
 export type { Host, HostOptions } from './hosts/host.js';
 export { createLogger, type ILogger } from './logging/logger.js';
 export { createHost, type Service, startService, type StartOptions } from './service.js';

@@ -40,10 +40,10 @@ function inspectorOf({ inspector }: Config, container: Container): InspectorOpti
 }
 
 /** Loads OpenTelemetry only where it was asked for. */
-async function telemetryOf({ metrics, traces }: Config, container: Container): Promise<Telemetry | undefined> {
-  if (!metrics && !traces) return undefined;
+async function telemetryOf(config: Config, container: Container): Promise<Telemetry | undefined> {
+  if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
-  const telemetry = startTelemetry(container.resolve('IDatabasePool'), { metrics });
+  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config);
   container.defer(() => telemetry.stop());
   return telemetry;
 }

@@ -27,6 +27,8 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_POOL_SIZE: '1' }, { database: { poolSize: 1 } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+  [{ OTEL_SERVICE_NAME: 'shop' }, { serviceName: 'shop' }],
+  [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];

@@ -69,7 +69,7 @@ const seen = ({ status, headers, body }: Answer<unknown>): object => ({
 const told = (status: number, error: string): object => ({
   status,
   body: { error },
-  again: status === 503 ? '1' : null,
+  again: error === NOT_NOW ? '1' : null,
   type: 'application/json; charset=utf-8',
 });
 

@@ -47,6 +47,17 @@ onEveryStage((stage) => {
       expect(await stored()).toBe(4);
     });
 
+    test('under the key of somebody else is work of its own', async () => {
+      const postAs = (user: string | undefined) => {
+        stage.app.identify = () => user;
+        return post();
+      };
+      const first = await postAs('Ada');
+      for (const user of ['Grace', 'Ada\na-key', undefined]) expect(isReplay(await postAs(user))).toBe(false);
+      expect(await postAs('Ada')).toMatchObject({ status: 201, body: first.body });
+      expect(await stored()).toBe(4);
+    });
+
     test('with another body under the same key is refused', async () => {
       await post();
       expect(await post(other)).toMatchObject({ status: 422, body: { error: OTHER_WORK } });

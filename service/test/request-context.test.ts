@@ -1,6 +1,7 @@
+import { requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/audit/request-context.js';
-import { Problem } from '../src/http/problem.js';
+import { Problem } from '../src/problem.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -33,6 +34,18 @@ onEveryStage((stage) => {
       const requestId = answer.headers.get('x-request-id');
       expect(requestId).toMatch(UUID);
       expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
+    });
+
+    test.each([
+      ['what is no HTTP', 'HELLO\r\n\r\n', { msg: 'request refused', status: 400 }],
+      ['an expectation', requestText({ path: '/', headers: { expect: 'x' } }), { msg: 'request', status: 417 }],
+    ])('is told and logged of %s', async (_what, text, record) => {
+      const client = await stage.app.client();
+      client.write(text);
+      const { status, headers } = await client.answer();
+      expect(status).toBe(record.status);
+      await stage.app.log.finds({ ...record, requestId: headers['x-request-id'] });
+      client.leave();
     });
 
     test('is that of the audit record and of the line in the log', async () => {

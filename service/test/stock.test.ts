@@ -1,4 +1,6 @@
+import type { IConnection } from '@ambit/transaction';
 import { expect, test } from 'vitest';
+import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { Answer } from './support/http.js';
 import type { Stage } from './support/stage.js';
@@ -115,4 +117,27 @@ onEveryStage((stage) => {
     expect((await Promise.all(orders)).map(({ status }) => status)).toEqual(Array<number>(20).fill(201));
     expect(await stockOf(stage)).toEqual({ apple: 80, fig: 80, pear: 80 });
   });
+
+  // On SQLite a transaction that writes has the file to itself.
+  test.runIf(stage.kind === postgres)('an order that waits for a product holds none that comes after it', async () => {
+    const later = ['plum', 'pear', 'fig', 'kiwi', 'lime'] as const;
+    await setStock(stage, Object.fromEntries([...later, 'apple'].map((product) => [product, 10])));
+    const lock = 'SELECT product_id FROM stock WHERE product_id = ANY($1) FOR UPDATE NOWAIT';
+    const other = await stage.app.pool.getConnection();
+    await other.beginTransaction();
+    await other.query(lock, [['apple']]);
+    const waiting = order(stage, ...later.map((product) => [product, 1] as const), ['apple', 1]);
+    await somebodyWaitsFor(stage, other);
+    expect(await other.query(lock, [later])).toHaveLength(later.length);
+    await other.rollback();
+    other.release();
+    expect((await waiting).status).toBe(201);
+  });
 });
+
+/** For a row that the transaction on this connection holds. */
+async function somebodyWaitsFor(stage: Stage, connection: IConnection): Promise<void> {
+  const [{ pid }] = (await connection.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
+  const sql = 'SELECT pid FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))';
+  while ((await stage.rows(sql, [pid])).length === 0);
+}

@@ -80,7 +80,7 @@ describe.each(['express', 'fastify'] as const)('where the request is traced, on 
     trace.setGlobalTracerProvider(new BasicTracerProvider());
     const container = createAppContainer(config);
     override(container, Registration.fromValue(log.logger).to('ILogger'));
-    const telemetry = startTelemetry(container.resolve('IDatabasePool'), { metrics: false });
+    const telemetry = startTelemetry(container.resolve('IDatabasePool'), config);
     container.defer(() => telemetry.stop());
     host = await createHost(variant, container, { logger: log.logger, telemetry });
     await container.start();

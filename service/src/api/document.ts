@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { TSchema } from 'typebox';
 import { unrouted } from '../http/endpoints.js';
-import { ErrorBody } from '../http/problem.js';
+import { ErrorBody } from '../http/error-body.js';
 import { NewOrder, Order, OrderItem } from '../orders/order.js';
 import { NewUser, User } from '../users/user.js';
 import { type Endpoint, type EndpointAnswer, problem } from './endpoint.js';
@@ -18,7 +18,7 @@ const INFO = {
   description:
     'Bodies are JSON in UTF-8. Every answer has an `x-request-id`. Every answer that is an error has the body ' +
     '`{ "error": string }` and nothing else, also where no operation is named: 404 for an address that is not there, ' +
-    'and 408, 414 and 431 for requests that are too slow or too large. HEAD is answered wherever GET is.',
+    'and 408 and 431 for requests that are too slow or too large. HEAD is answered wherever GET is.',
   license: { name: 'MIT', identifier: 'MIT' },
 };
 

@@ -17,6 +17,8 @@ export interface Config {
   readonly shutdownTimeoutMs: number;
   /** `/metrics`, in Prometheus' format. */
   readonly metrics: boolean;
+  /** What metrics call the service. */
+  readonly serviceName: string;
   /** Spans for the OpenTelemetry SDK that the process was started with. */
   readonly traces: boolean;
   /** The inspector at `/inspector`, for this machine, or for whoever knows the token. */

@@ -7,7 +7,7 @@ export interface HostOptions {
   readonly logger: ILogger;
   /**
    * Says who asks, once that is verified; what it gives becomes the `userId` of the request. A `Problem` it throws is
-   * the answer. It is asked at every address. Nobody is asked by default.
+   * the answer. It is asked at every address but `/inspector`, which has a token of its own. Nobody is asked by default.
    */
   readonly identify?: (request: IncomingMessage) => Promise<string | undefined> | string | undefined;
   /** Spans and metrics; none by default. */

@@ -1,6 +1,6 @@
 import { API_ENDPOINTS } from '../api/endpoints.js';
 import { REFERENCE_PATHS } from '../api/reference-paths.js';
-import { Problem } from './problem.js';
+import { Problem } from '../problem.js';
 import { plainAddress } from './request-address.js';
 
 const ROUTES = [...API_ENDPOINTS, ...REFERENCE_PATHS.map((path) => ({ method: 'GET', path }))];

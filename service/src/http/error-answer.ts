@@ -1,5 +1,6 @@
 import { sqlStateOf, TransactionError } from '@ambit/transaction';
-import { type ErrorBody, Problem } from './problem.js';
+import { Problem } from '../problem.js';
+import type { ErrorBody } from './error-body.js';
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -40,7 +41,8 @@ export function isOurFault({ status }: ErrorAnswer): boolean {
 function databaseAnswer(error: TransactionError): ErrorAnswer {
   const state = sqlStateOf(error);
   if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') {
-    return answer(503, 'It is not known whether this was carried out: ask again with the same Idempotency-Key', AGAIN);
+    // No Retry-After: what asks again by itself would do it twice where no key was given.
+    return answer(503, 'It is not known whether this was carried out: ask again with the same Idempotency-Key');
   }
   if (error.unavailable) return answer(503, 'Service Unavailable: try again in a moment', AGAIN);
   if (state?.startsWith('22')) return answer(400, 'The request holds a value that cannot be stored');

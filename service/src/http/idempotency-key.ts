@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { Problem } from './problem.js';
+import { Problem } from '../problem.js';
 
 export const IdempotencyKey = Type.String({ pattern: '^[!-~]{1,255}$' });
 const keyCheck = Compile(IdempotencyKey);

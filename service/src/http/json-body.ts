@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { readBytes } from './body-bytes.js';
-import { Problem } from './problem.js';
+import { Problem } from '../problem.js';
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { storedId } from '../ids.js';
 import type { Page } from '../users/user-repository.js';
-import { Problem } from './problem.js';
+import { Problem } from '../problem.js';
 
 const MOST_PER_PAGE = 1000;
 

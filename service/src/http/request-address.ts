@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Problem } from './problem.js';
+import { Problem } from '../problem.js';
 
 const ESCAPE = /%[2-7][\da-f]/gi;
 const UNRESERVED = /[\w.~-]/;

@@ -1,48 +1,67 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ILogger } from '../logging/logger.js';
 import { refusal } from './error-answer.js';
+import { logRequest } from './request-log.js';
 
 /** Balancers keep connections for 60 s; who closes first must not be us. */
 const KEEP_ALIVE_MS = 72_000;
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 60_000;
+/** For a client to read its answer before the connection is closed over what it still sends. */
+const LINGER_MS = 1000;
 
-const STATUS_OF: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-};
+const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
+const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 
 /** The same patience, and the same words where Node would answer without any, whichever host uses the server. */
-export function limitServer(server: Server): void {
+export function limitServer(server: Server, logger: ILogger): void {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
-  server.on('checkExpectation', answerExpectation);
+  server.on('checkExpectation', answerExpectation(logger));
 }
 
-function answerExpectation(_req: IncomingMessage, res: ServerResponse): void {
-  const { status, body } = refusal(417);
-  const text = JSON.stringify(body);
-  res.writeHead(status, {
-    'x-request-id': randomUUID(),
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
-  });
-  res.end(text);
+function answerExpectation(logger: ILogger) {
+  return (req: IncomingMessage, res: ServerResponse): void => {
+    const requestId = randomUUID();
+    logRequest(logger, { requestId }, req, res);
+    const { status, body } = refusal(417);
+    const text = JSON.stringify(body);
+    res.writeHead(status, {
+      'x-request-id': requestId,
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(text),
+    });
+    res.end(text);
+  };
 }
 
 /** A listener for `clientError`: what is no HTTP at all gets the same words from both hosts. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const { status, body } = refusal(STATUS_OF[error.code ?? ''] ?? 400);
-  const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${randomUUID()}\r\n` +
-      'Content-Type: application/json; charset=utf-8\r\n' +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
+export function answerClientError(logger: ILogger) {
+  return ({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void => {
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const requestId = randomUUID();
+    const { status, body } = refusal(STATUS_OF[code] ?? 400);
+    logger.info({ msg: 'request refused', requestId, status });
+    const text = JSON.stringify(body);
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
+        'Content-Type: application/json; charset=utf-8\r\n' +
+        `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+    );
+    // What comes even later must not be carried out after all.
+    if (code === TOO_LATE) socket.destroy();
+    else cutSoon(socket);
+  };
+}
+
+/** Nobody else would: Node looks at the time of a connection that had an error no more. */
+function cutSoon(socket: Duplex): void {
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(cut));
 }

@@ -1,10 +1,12 @@
 import { inject } from '@ambit/container';
+import type { IRequestContext } from '../audit/request-context.js';
 import { type IConnection, sqlStateOf } from '@ambit/transaction';
 import type { ISqlDialect } from '../database/dialect.js';
-import { Problem } from '../http/problem.js';
+import { Problem } from '../problem.js';
 import { KEY_LIFE_MS } from './expired-keys.js';
 import { stillRunning } from './keys-in-use.js';
 import type { Answer, Once } from './once.js';
+import { storedKey } from './stored-key.js';
 
 interface StoredAnswer {
   readonly fingerprint: string;
@@ -18,18 +20,25 @@ const LOCK_NOT_AVAILABLE = '55P03';
 export class AnswerStore {
   readonly #connection: IConnection;
   readonly #dialect: ISqlDialect;
+  readonly #context: IRequestContext;
 
-  constructor(@inject('IConnection') connection: IConnection, @inject('ISqlDialect') dialect: ISqlDialect) {
+  constructor(
+    @inject('IConnection') connection: IConnection,
+    @inject('ISqlDialect') dialect: ISqlDialect,
+    @inject('IRequestContext') context: IRequestContext,
+  ) {
     this.#connection = connection;
     this.#dialect = dialect;
+    this.#context = context;
   }
 
   /** Does the work and keeps its answer, or gives the answer kept from the first time. */
-  async answer<T>(asked: Once, status: number, work: () => Promise<T>): Promise<Answer<T>> {
-    if (!(await this.#claim(asked))) return this.#replay<T>(asked);
+  async answer<T>({ key, fingerprint }: Once, status: number, work: () => Promise<T>): Promise<Answer<T>> {
+    const own: Once = { key: storedKey(this.#context, key), fingerprint };
+    if (!(await this.#claim(own))) return this.#replay<T>(own);
     const body = await work();
     await this.#connection.query('UPDATE idempotency_keys SET status = $2, body = $3 WHERE key = $1', [
-      asked.key,
+      own.key,
       status,
       JSON.stringify(body),
     ]);

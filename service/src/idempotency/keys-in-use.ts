@@ -1,5 +1,7 @@
 import { inject } from '@ambit/container';
-import { Problem } from '../http/problem.js';
+import type { IRequestContext } from '../audit/request-context.js';
+import { Problem } from '../problem.js';
+import { storedKey } from './stored-key.js';
 
 /** Application-wide: the keys whose first request is still running in this process. */
 export class KeysInUse {
@@ -19,15 +21,18 @@ export class KeysInUse {
 /** Of one request: holds its key until the request's scope ends, whichever way it does. */
 export class KeyHold {
   readonly #keys: KeysInUse;
+  readonly #context: IRequestContext;
   #held: string | undefined;
 
-  constructor(@inject('IKeysInUse') keys: KeysInUse) {
+  constructor(@inject('IKeysInUse') keys: KeysInUse, @inject('IRequestContext') context: IRequestContext) {
     this.#keys = keys;
+    this.#context = context;
   }
 
   hold(key: string): void {
-    if (!this.#keys.claim(key)) throw stillRunning();
-    this.#held = key;
+    const own = storedKey(this.#context, key);
+    if (!this.#keys.claim(own)) throw stillRunning();
+    this.#held = own;
   }
 
   dispose(): void {

@@ -10,7 +10,9 @@ export interface ILogger {
 }
 
 /** Lines are written before the call returns: an audit record must survive the process that wrote it. */
-export function createLogger(level: Config['logLevel'], destination?: DestinationStream): ILogger {
-  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };
-  return destination ? pino(options, destination) : pino(options);
+export function createLogger(level: Config['logLevel'], destination: DestinationStream = writtenAtOnce()): ILogger {
+  return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime }, destination);
 }
+
+/** Without `sync`, pino writes on a thread, and a process that is killed takes along what came meanwhile. */
+const writtenAtOnce = (): DestinationStream => pino.destination({ dest: 1, sync: true });

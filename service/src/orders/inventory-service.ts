@@ -2,7 +2,7 @@ import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit/request-context.js';
 import { type ISqlDialect, statement } from '../database/dialect.js';
-import { Problem } from '../http/problem.js';
+import { Problem } from '../problem.js';
 import type { OrderItem } from './order.js';
 
 export interface IInventoryService {

@@ -3,6 +3,7 @@ import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import type { Config } from '../config/config.js';
 
 /** What the hosts need of telemetry when it is on. */
 export interface Telemetry {
@@ -13,16 +14,16 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
-const SERVICE_NAME = process.env['OTEL_SERVICE_NAME'] ?? 'ambit-service';
+type TelemetryOptions = Pick<Config, 'metrics' | 'serviceName'>;
 
 /** Spans go to the OpenTelemetry SDK that the process was started with, if any; metrics go there, too, or to `/metrics`. */
-export function startTelemetry(pool: IDatabasePool, { metrics }: { readonly metrics: boolean }): Telemetry {
+export function startTelemetry(pool: IDatabasePool, { metrics, serviceName }: TelemetryOptions): Telemetry {
   if (!metrics) {
     const instrumentation = instrument({ pool });
     return { traceIdsOf, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
-  const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': SERVICE_NAME }));
+  const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': serviceName }));
   const meterProvider = new MeterProvider({ resource, readers: [exporter] });
   const serializer = new PrometheusSerializer();
   const instrumentation = instrument({ meterProvider, pool });

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { runInTransaction, TransactionError } from '@ambit/transaction';
 import type { IAuditLogger } from '../audit/audit-logger.js';
-import { Problem } from '../http/problem.js';
+import { Problem } from '../problem.js';
 import { type Answer, once, type Once } from '../idempotency/once.js';
 import type { NewUser, User } from './user.js';
 import type { IUserRepository, Page } from './user-repository.js';

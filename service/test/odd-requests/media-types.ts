@@ -45,7 +45,9 @@ export const MEDIA_TYPES: readonly OddRequest[] = [
   ['a character in two chunks', chunked('/api/users', ADA.slice(0, 9), '\xc3', '\xa9', ADA.slice(9)), 201],
   ['as much as there may be', postUser(ADA.padEnd(MOST)), 201],
   ['one byte more', postUser(ADA.padEnd(MOST + 1)), 413],
+  ['eight times as much', postUser(ADA.padEnd(8 * MOST)), 413],
   ['one byte more, in chunks', chunked('/api/users', ADA.padEnd(MOST), ' '), 413],
+  ['twenty times as much, in chunks', chunked('/api/users', ADA.padEnd(20 * MOST)), 413],
   ['a length beyond all measure', head('POST', '/api/users', { 'content-length': '9999999999' }), 413],
   ['too much of what is no JSON', postUser('x'.repeat(MOST + 1), { 'content-type': 'text/plain' }), 413],
 ];

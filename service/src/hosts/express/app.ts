@@ -49,8 +49,8 @@ const refuseUnrouted: RequestHandler = (req) => {
 
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
   const server = createServer({ requireHostHeader: false }, createExpressApp(container, options));
-  limitServer(server);
-  server.on('clientError', answerClientError);
+  limitServer(server, options.logger);
+  server.on('clientError', answerClientError(options.logger));
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { withDeps } from '@ambit/express';
 import { Router } from 'express';
-import { Problem } from '../../http/problem.js';
+import { Problem } from '../../problem.js';
 
 export function healthRoutes(): Router {
   const router = Router({ caseSensitive: true, strict: true });

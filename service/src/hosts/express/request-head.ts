@@ -1,6 +1,6 @@
 import { resolve } from '@ambit/express';
 import type { RequestHandler } from 'express';
-import { Problem } from '../../http/problem.js';
+import { Problem } from '../../problem.js';
 import { plainAddress, refuseWithoutHost } from '../../http/request-address.js';
 import { logRequest } from '../../http/request-log.js';
 import type { HostOptions } from '../host.js';

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { maxHeaderSize } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
@@ -25,7 +26,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: answerUnreadable(options),
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: answerClientError(logger),
   });
   const onDisposeError = (err: unknown): void => logger.error({ msg: 'The request scope did not end well', err });
   const onError = (err: unknown): void => logger.error({ msg: 'The transaction did not end well', err });
@@ -49,10 +50,12 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
 export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
   const app = await createFastifyApp(container, options);
-  limitServer(app.server);
+  limitServer(app.server, options.logger);
   return {
     listen: async (port, host) => {
-      await app.listen({ port, host });
+      // Of the addresses of a name Fastify would take each, on further servers without the limits of this one.
+      const { address } = await lookup(host);
+      await app.listen({ port, host: address });
       return urlOf(app.server);
     },
     close: async (timeoutMs) => {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Problem } from '../../http/problem.js';
+import { Problem } from '../../problem.js';
 
 export async function healthRoutes(server: FastifyInstance): Promise<void> {
   server.get('/live', async () => ({ status: 'live' }));
