@@ -234,6 +234,20 @@ describe('transactions on SQLite', () => {
     expect(await other.query('SELECT product FROM stock ORDER BY product')).toHaveLength(3);
   });
 
+  test('commits what a statement has stored that failed before, with other values, in the same transaction', async () => {
+    const sql = 'INSERT INTO stock VALUES ($1, $2)';
+    await runInTransaction(requestScope(pool), async (scope) => {
+      const connection = scope.resolve<IConnection>('IConnection');
+      await connection.query('SAVEPOINT before');
+      await expect(connection.query(sql, ['apple', 1])).rejects.toMatchObject({ sqlState: '23505' });
+      await connection.query('ROLLBACK TO before');
+      await connection.query(sql, ['pear', 2]);
+    });
+    const other = database.pool();
+    expect(await other.query("SELECT level FROM stock WHERE product = 'pear'")).toEqual([{ level: 2 }]);
+    await other.query(sql, ['plum', 3]);
+  });
+
   test('holds no snapshot when it has given one row of many', async () => {
     await pool.query("INSERT INTO stock VALUES ('pear', 0)");
     await pool.query('SELECT level FROM stock LIMIT 1');

@@ -23,6 +23,8 @@ export class SqliteConnection implements IPooledConnection {
   #cancelled = false;
   /** We have told a connection that may write not to. */
   #heldBack = false;
+  /** The file's write lock is ours. */
+  #locked = false;
 
   constructor(loan: SqliteLoan) {
     this.#loan = loan;
@@ -45,10 +47,12 @@ export class SqliteConnection implements IPooledConnection {
     };
     const waiting = whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
     if (waiting) await waiting;
+    this.#locked = !readOnly;
   }
 
   async commit(): Promise<void> {
     const { database } = this.#usable();
+    this.#locked = false;
     try {
       database.exec('COMMIT');
     } catch (error) {
@@ -58,6 +62,7 @@ export class SqliteConnection implements IPooledConnection {
   }
 
   async rollback(): Promise<void> {
+    this.#locked = false;
     try {
       this.#usable().database.rollbackIfOpen();
     } catch (error) {
@@ -69,7 +74,7 @@ export class SqliteConnection implements IPooledConnection {
     refuseTransactionControl(sql);
     const { database } = this.#usable();
     try {
-      return database.run<R>(sql, params);
+      return database.run<R>(sql, params, { locked: this.#locked });
     } catch (error) {
       throw translated(error);
     }

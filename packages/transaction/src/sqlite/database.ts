@@ -29,11 +29,14 @@ export class SqliteDatabase {
     return this.#libsql.open && this.#libsql.inTransaction;
   }
 
-  /** The driver's own error is thrown, so that a caller may try again when it says busy. */
-  run<R extends object>(sql: string, params: readonly unknown[] = []): R[] {
+  /**
+   * The driver's own error is thrown, so that a caller may try again when it says busy. `locked` when the file's write
+   * lock is ours.
+   */
+  run<R extends object>(sql: string, params: readonly unknown[] = [], { locked = false } = {}): R[] {
     this.#endOthers(sql);
     try {
-      const rows = this.#prepare(sql).run(params) as R[];
+      const rows = this.#prepare(sql).run(params, locked) as R[];
       this.#underWay = undefined;
       return rows;
     } catch (error) {

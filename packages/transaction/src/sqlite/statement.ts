@@ -14,38 +14,51 @@ const GIVES_ONE_ROW = /^\s*(?:select|with)\b(?!.*(?:--|\/\*)).*\blimit[ \t\n\f\r
 const METADATA = '_metadata';
 
 export class PreparedStatement {
-  readonly #ask: Ask;
+  readonly #ways: Ways;
   readonly #count: number;
 
   constructor(libsql: InstanceType<typeof Libsql>, sql: string) {
     // libsql would run the first and forget the rest.
     if (isScriptInSqlite(sql)) throw severalStatements();
     const { text, count } = numberedParameters(sql);
-    this.#ask = asking(() => libsql.prepare(text), sql);
+    this.#ways = waysToAsk(() => libsql.prepare(text), sql);
     this.#count = count;
   }
 
-  run(params: readonly unknown[]): Row[] {
-    return this.#ask(sqliteValues(params, this.#count));
+  run(params: readonly unknown[], locked: boolean): Row[] {
+    const values = sqliteValues(params, this.#count);
+    return locked ? this.#ways.locked(values) : this.#ways.unlocked(values);
   }
+}
+
+interface Ways {
+  /** For whoever has the file's write lock, and so cannot find the file busy. */
+  readonly locked: Ask;
+  readonly unlocked: Ask;
 }
 
 /** Asks for no more rows than there can be: of an unknown number the driver makes two calls and an array of a hundred. */
-function asking(prepare: () => DriverStatement, sql: string): Ask {
+function waysToAsk(prepare: () => DriverStatement, sql: string): Ways {
   const statement = prepare();
-  if (!statement.reader) {
-    return (values) => {
-      // Not get(): one that found the file busy stays under way, and only run() can take the same statement up again.
-      statement.run(values);
-      return [];
-    };
-  }
-  if (givesOneRow(statement, sql)) return askingForOne(prepare, statement);
+  if (!statement.reader) return { locked: askingForOne(prepare), unlocked: askingForNone(statement) };
+  const ask = givesOneRow(statement, sql) ? askingForOne(prepare) : askingForAll(statement);
+  return { locked: ask, unlocked: ask };
+}
+
+/** One that found the file busy stays under way; run(), slower than get(), can take it up again. */
+function askingForNone(statement: DriverStatement): Ask {
+  return (values) => {
+    statement.run(values);
+    return [];
+  };
+}
+
+function askingForAll(statement: DriverStatement): Ask {
   return (values) => (statement.all(values) as Row[]).map(withBuffers);
 }
 
-function askingForOne(prepare: () => DriverStatement, first: DriverStatement): Ask {
-  let statement: DriverStatement | undefined = first;
+function askingForOne(prepare: () => DriverStatement): Ask {
+  let statement: DriverStatement | undefined;
   return (values) => {
     const asked = (statement ??= prepare());
     // Where get() fails, the driver leaves the statement bound to these values, also for the next caller.
