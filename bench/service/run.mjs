@@ -1,6 +1,6 @@
 /**
- * The service beside the same work written by hand, and in NestJS: `node bench/service/run.mjs [--processes 4]
- * [--rounds 6] [--requests 1000] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--write]`.
+ * The service beside the same work written by hand, and in NestJS: `node bench/service/run.mjs [--processes 8]
+ * [--rounds 6] [--requests 300] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--disk] [--write]`.
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
  */
 import { parseArgs } from 'node:util';
@@ -17,12 +17,13 @@ import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
   options: {
-    processes: { type: 'string', default: '4' },
+    processes: { type: 'string', default: '8' },
     rounds: { type: 'string', default: '6' },
-    requests: { type: 'string', default: '1000' },
+    requests: { type: 'string', default: '300' },
     database: { type: 'string' },
     work: { type: 'string' },
     only: { type: 'string' },
+    disk: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
 });
@@ -55,7 +56,7 @@ if (options.write) write('service', text);
 
 function start(name, work, kind) {
   progress(`${databases[kind]}, ${works[work].title}: ${name}`);
-  return startServiceOn(kind, fileOf(name), work);
+  return startServiceOn(kind, fileOf(name), work, { onDisk: options.disk });
 }
 
 function fileOf(name) {

@@ -8,11 +8,11 @@ import { works } from './works.mjs';
  * @param {string} kind sqlite or postgres
  * @param {URL} file the contestant's
  * @param {string} work one of works.mjs
- * @param {NodeJS.ProcessEnv} [env]
+ * @param {{ env?: NodeJS.ProcessEnv, onDisk?: boolean }} [options]
  */
-export async function startServiceOn(kind, file, work, env = {}) {
+export async function startServiceOn(kind, file, work, { env = {}, onDisk = false } = {}) {
   const { requestOf, stores, warmUp } = works[work];
-  const database = await createDatabase(kind);
+  const database = await createDatabase(kind, { onDisk });
   // The check has seen the answers; the load sees that they are answers of success.
   const told = { requestOf, check: () => undefined, warmUp };
   const server = await startServer(file, told, { ...database.env, LOG_LEVEL: 'info', ...env });

@@ -3,6 +3,8 @@ import { openLoad } from './load.mjs';
 
 const CONNECTIONS = 16;
 const WARM_UPS = 4;
+/** Answers on each connection before a measure begins: to wake up after the others' turns is not what is measured. */
+const WAKING = 4;
 
 /**
  * @typedef {object} Server
@@ -70,11 +72,12 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}) 
   // Connections are new each time: while others are measured, a server may close those that are idle.
   const measure = async (count) => {
     const load = await openLoad(port, { connections: CONNECTIONS, requestOf, check });
+    await load.send(CONNECTIONS * WAKING);
     const [cpuBefore, before] = [await cpu(), performance.now()];
     await load.send(count);
     const [seconds, cpuAfter] = [(performance.now() - before) / 1000, await cpu()];
     load.close();
-    answered += CONNECTIONS + count;
+    answered += CONNECTIONS * (1 + WAKING) + count;
     return { cpu: (cpuAfter - cpuBefore) / count, rate: count / seconds };
   };
   // In parts, because V8 compiles much anew when it has seen connections close for the first time.
