@@ -2,7 +2,7 @@
 const MESSAGES = {
   AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its answer',
   AMBIT_HTTP_FAILURES_UNSEEN:
-    'This version of Express does not tell when a handler fails, and its work would be committed. Use Express 5.3 or newer, or mount rollbackOnError right before your own error handlers, also in a router that has its own',
+    'This version of Express does not tell when a handler fails, and its work would be committed. Use Express 5.3 or newer, or mount rollbackOnError right before your own error handlers, also in a router that has its own, and last of all',
   AMBIT_HTTP_NO_REQUEST_SCOPE: 'The request has no scope. Mount containerMiddleware(appContainer) first',
   AMBIT_HTTP_SECOND_ANSWER: 'The request was answered already, so this answer was dropped',
   AMBIT_HTTP_TRANSACTION_STARTED:

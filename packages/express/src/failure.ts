@@ -19,7 +19,7 @@ interface Layer {
 
 /** Applications whose router publishes. */
 const publishing = new WeakSet<object>();
-/** Applications that mount `rollbackOnError`. */
+/** Applications in which `rollbackOnError` hears of every failure first. */
 const marking = new WeakSet<object>();
 /** Handlers behind which a transaction is open. */
 const opening = new WeakSet<object>();
@@ -74,8 +74,11 @@ export function listenToRouters(): void {
 export function checkFailuresAreSeen(req: Request): void {
   const app = req.app as unknown as App;
   if (publishing.has(app) || marking.has(app)) return;
-  const responsible = letsUnseenOut(stackOf(app), false) ? app.parent : app;
-  if (!isMountedIn(responsible)) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
+  let way = goThrough(stackOf(app), { open: false, unseen: false });
+  // A function of the application's opens it, anywhere.
+  if (!way.open) way = goThrough(stackOf(app), { open: true, unseen: true });
+  for (let around = app.parent; around; around = around.parent) way = goThrough(stackOf(around), way);
+  if (way.unseen) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
   marking.add(app);
 }
 
@@ -105,23 +108,29 @@ function stackOf(app: App): Stack {
   return stack;
 }
 
-/** An error that an application does not handle goes on to the one it is mounted in. */
-function isMountedIn(app: App | undefined): boolean {
-  if (!app) return false;
-  const first = stackOf(app).find(({ handle }) => handle.length === 4);
-  return first?.handle === rollbackOnError || (!first && isMountedIn(app.parent));
+interface Way {
+  /** Whether a transaction may be open. */
+  readonly open: boolean;
+  /** Whether an error in one may come that `rollbackOnError` has not seen. */
+  readonly unseen: boolean;
 }
 
-/** Whether an error in a transaction may leave these handlers before `rollbackOnError` has seen it. */
-function letsUnseenOut(stack: Stack, isOpen: boolean): boolean {
-  let open = isOpen;
-  let unseen = false;
+/** What may leave these handlers, given what may come. Which of them have a path that leads elsewhere, it does not ask. */
+function goThrough(stack: Stack, { open, unseen }: Way): Way {
   for (const { handle, route } of stack) {
     const inner = route?.stack ?? handle.stack;
-    open ||= opening.has(handle);
     if (handle === rollbackOnError) unseen = false;
-    else if (handle.length !== 4) unseen = (inner ? letsUnseenOut(inner, open) : open) || unseen;
-    else if (unseen) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
+    else if (handle.length === 4) {
+      if (unseen) throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN');
+    } else if (inner) {
+      // An error passes it over.
+      const way = goThrough(inner, { open, unseen: false });
+      open = way.open;
+      unseen ||= way.unseen;
+    } else {
+      open ||= opening.has(handle);
+      unseen ||= open;
+    }
   }
-  return unseen;
+  return { open, unseen };
 }

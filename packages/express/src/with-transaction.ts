@@ -8,7 +8,9 @@ import { report } from './report.js';
 import { scopeOf } from './request.js';
 import { RequestLife } from './request-life.js';
 
-export interface WithTransactionOptions extends Omit<TransactionOptions, 'signal'> {
+export interface WithTransactionOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
+  /** Told of failures that change no outcome. Default: a process warning. */
+  readonly onError?: (error: TransactionError, req: Request) => void;
   /** Whether an answer of this status rolls back. Default: none does; only a failure does. */
   readonly rollbackOn?: (status: number) => boolean;
   /** Told of an answer that was dropped because another one came first. Default: `console.error`. */
@@ -51,8 +53,8 @@ async function open(
   const scope = scopeOf(req, 'withTransaction()');
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   checkFailuresAreSeen(req);
-  const { rollbackOn, onSecondAnswer } = options;
-  const start = new TransactionStart(scope, options);
+  const { rollbackOn, onSecondAnswer, onError, ...terms } = options;
+  const start = new TransactionStart(scope, onError ? { ...terms, onError: (error) => onError(error, req) } : terms);
   lifeOf(req, res).onGone((reason) => abort(start, reason));
   const transaction = await start.begun;
   req.transactionScope = transaction.scope;

@@ -66,6 +66,33 @@ describe('on an Express that does not tell of failures, a transaction is refused
         app.use(answerError);
       },
     ],
+    [
+      'of the application around comes behind its rollbackOnError',
+      (app) => {
+        const inner = (express4 as typeof express)();
+        inner.post('/', withTransaction(), fails);
+        app.use(rollbackOnError);
+        app.use(inner);
+        app.use(answerError);
+      },
+    ],
+    [
+      'stands before it, and a function opens the transaction',
+      (app) => {
+        const open = withTransaction();
+        app.use(rollbackOnError);
+        app.post('/', (req, res, next) => open(req, res, next), fails);
+        app.use(answerError);
+      },
+    ],
+    [
+      'of a router comes behind one that leaves its transaction open',
+      (app) => {
+        app.use(Router().use(withTransaction()).use(rollbackOnError, answerError));
+        app.use(Router().post('/', fails).use(answerError));
+        app.use(rollbackOnError, answerError);
+      },
+    ],
   ])('where an error handler %s', async (_where, mount) => {
     const { status, body, stored } = await answerOf(mount);
     expect(status).toBe(500);
@@ -80,6 +107,14 @@ describe('on an Express that does not tell of failures, a transaction is refused
     });
     expect(body).toBe('all is well');
     expect(stored).toEqual([]);
+  });
+
+  it('and not where the application around has none', async () => {
+    const { status, stored } = await answerOf((app) => {
+      app.use(Router().post('/', withTransaction(), succeeds).use(rollbackOnError, answersWell));
+    });
+    expect(status).toBe(201);
+    expect(stored).toEqual(['order']);
   });
 
   it('and not for the error handlers of a router that no transaction leads to', async () => {
