@@ -5,30 +5,41 @@ import type { Connections } from './connections.js';
 
 const REAP_EVERY_MS = 250;
 
+/** Node's own, which it sets on sockets that speak HTTP/1, and on those that wait for an answer. */
+interface ServedSocket extends Socket {
+  readonly parser?: object | null;
+  readonly _httpMessage?: object | null;
+}
+
 /**
  * Lets `close()` wait for answers only. Fastify turns new requests away, but an answer that was under way would keep its
  * connection open for the keep-alive time-out, 72 seconds, and a client that never spoke would keep its own for ever: a
  * server of Node that closes no longer looks whether heads are late.
  */
 export function drainOnClose(server: FastifyInstance, connections: Connections): void {
-  const sockets = new Set<Socket>();
-  const meet = (socket: Socket): void => {
+  const sockets = new Set<ServedSocket>();
+  const meet = (socket: ServedSocket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
   server.server.on('connection', meet);
   // The one below has read a handshake. Only this one knows whether anything was asked.
   server.server.on('secureConnection', meet);
+  let closingSince = Infinity;
   const reap = (): void => {
     server.server.closeIdleConnections?.();
-    // For Node, who has not yet sent a request is not idle.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    const isLate = performance.now() - closingSince > (server.server.headersTimeout ?? Infinity);
+    // For Node, who has not yet sent a request, or half of one, is not idle.
+    for (const socket of sockets) {
+      if (socket.bytesRead === 0 || (isLate && socket.parser && !socket._httpMessage)) socket.destroy();
+    }
   };
 
   let reaper: NodeJS.Timeout | undefined;
   server.addHook('preClose', (done) => {
     connections.close();
     spareAnswers(server.server, connections);
+    closingSince = performance.now();
     reaper = setInterval(reap, REAP_EVERY_MS);
     done();
   });

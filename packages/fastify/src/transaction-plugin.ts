@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import type { TransactionOptions } from '@ambit/transaction';
+import type { TransactionError, TransactionOptions } from '@ambit/transaction';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { clearHead } from './answer.js';
 import { REQUEST_LIFE } from './container-plugin.js';
@@ -21,7 +21,10 @@ declare module 'fastify' {
 }
 
 /** What every transaction is begun with, unless `startTransaction(options)` says otherwise. */
-export interface TransactionPluginOptions extends Omit<TransactionOptions, 'signal'> {}
+export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
+  /** Told of failures that change no outcome. Default: the request's log. */
+  readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
+}
 
 /**
  * Gives requests `startTransaction()`, `commitTransaction()`, `rollbackTransaction()` and `transactionScope`. Whatever
@@ -47,14 +50,16 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
   plugin: registerTransaction,
 });
 
-function registerTransaction(server: FastifyInstance, defaults: TransactionPluginOptions): void {
+function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
+  const { onError = logLate, ...defaults } = options;
+
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
       return this[REQUEST_LIFE]?.transaction?.scope;
     },
   });
-  server.decorateRequest('startTransaction', function (options) {
-    return start(this, optionsFor(this, defaults, options));
+  server.decorateRequest('startTransaction', function (own) {
+    return start(this, { ...defaults, onError: (error) => onError(error, this), ...own });
   });
   server.decorateRequest('commitTransaction', function () {
     return commit(this);
@@ -86,21 +91,11 @@ function registerTransaction(server: FastifyInstance, defaults: TransactionPlugi
   });
 }
 
-/** For nearly every transaction all is said already, and a copy would cost more than the rest of this. */
-function optionsFor(
-  request: FastifyRequest,
-  defaults: TransactionPluginOptions,
-  options: TransactionOptions | undefined,
-): TransactionOptions {
-  if (!options && defaults.onError) return defaults;
-  return { onError: (error) => logLate(request, error), ...defaults, ...options };
-}
-
 async function start(request: FastifyRequest, options: TransactionOptions): Promise<IContainer> {
   const life = request[REQUEST_LIFE];
   if (!life || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
   if (life.transaction) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-  const transaction = new RequestTransaction(life.scope, options, (error) => logLate(request, error));
+  const transaction = new RequestTransaction(life.scope, options, (error) => logLate(error, request));
   life.transaction = transaction;
   try {
     const { scope } = await transaction.begun;
@@ -145,6 +140,6 @@ function retract(reply: FastifyReply, payload: unknown, complaint: unknown): Err
   return complaint as Error;
 }
 
-function logLate(request: FastifyRequest, error: unknown): void {
+function logLate(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction did not end well');
 }

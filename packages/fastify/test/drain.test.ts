@@ -1,6 +1,6 @@
 import dns from 'node:dns';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Container } from '@ambit/container';
 import { fastify } from 'fastify';
@@ -32,6 +32,19 @@ test('an answer under way when the server closes says `Connection: close`, and t
   expect(answer).toMatch(/connection: close/i);
   expect(answer).toContain('{"disposed":false}');
   expect(container.disposed).toBe(true);
+});
+
+test('who has sent half of a request is given the time for the head of one', async () => {
+  const { app, container } = await application();
+  const arrived = once(app.server, 'connection');
+  const socket = await (await serve(app)).socket();
+  socket.write('GET / HTTP/1.1\r\nHos');
+  const [served] = (await arrived) as [Socket];
+  await expect.poll(() => served.bytesRead).toBeGreaterThan(0);
+  app.server.headersTimeout = 50;
+  await app.close();
+  expect(container.disposed).toBe(true);
+  expect(await text(socket)).toBe('');
 });
 
 test('so does one that was kept by a hook before ours', async () => {
