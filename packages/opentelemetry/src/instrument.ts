@@ -16,7 +16,7 @@ export interface InstrumentOptions {
 }
 
 export interface Instrumentation extends Disposable {
-  /** Nothing is heard of any more. Spans that are open stay so: whoever began the work ends it. */
+  /** Nothing is heard of any more. A span that is open stays so, or where its transaction has ended, ends soon. */
   stop(): void;
 }
 

@@ -48,6 +48,7 @@ export interface IPooledConnection extends IConnection {
 }
 
 export interface AcquireOptions extends BeginOptions {
+  /** A pool around another hands these options on as they are: a copy of them may lack the signal. */
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }

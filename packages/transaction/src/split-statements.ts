@@ -1,5 +1,5 @@
 import { endOfFlatComment, endOfNestedComment } from './comments.js';
-import { QUOTED, QUOTED_IN_SQLITE, WORD } from './sql-text.js';
+import { QUOTED_IN_POSTGRES, QUOTED_IN_SQLITE, WORD } from './sql-text.js';
 
 const MARK = String.raw`(?<mark>/\*|[()[\];]|${WORD})`;
 
@@ -7,7 +7,7 @@ const MARK = String.raw`(?<mark>/\*|[()[\];]|${WORD})`;
 const PARTS = new RegExp(
   [
     String.raw`[eE]'(?:[^'\\]|\\[^]|'')*'`,
-    ...QUOTED,
+    ...QUOTED_IN_POSTGRES,
     // PostgreSQL's subscripts, where SQLite would have whitespace before a name.
     String.raw`(?<subscript>(?=\[)(?<=[\w$\u0080-\uffff\])"]|\b(?:array|ARRAY)\s+)\[)`,
     MARK,
@@ -102,11 +102,13 @@ function endOfName(script: string, start: number): number {
   return index === -1 ? start + 1 : index + 1;
 }
 
+const CREATES = /^create (?:or replace )?(?:temp |temporary |constraint )?(trigger|function|procedure)\b/;
+
 /** The statements in the body of a trigger or a function end with semicolons too; only the one after its END ends it. */
 function insideBody(words: readonly string[]): boolean {
-  const head = words.slice(1, 4);
-  const ofTrigger = head.includes('trigger');
-  if (words[0] !== 'create' || !(ofTrigger || head.includes('function') || head.includes('procedure'))) return false;
+  const [, what] = CREATES.exec(words.slice(0, 5).join(' ')) ?? [];
+  const ofTrigger = what === 'trigger';
+  if (what === undefined) return false;
   const opens = (word: string, index: number): boolean =>
     word === 'case' || (word === 'begin' && (ofTrigger || words[index + 1] === 'atomic'));
   return words.filter(opens).length > words.filter((word) => word === 'end').length;

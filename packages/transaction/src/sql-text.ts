@@ -1,15 +1,15 @@
-/** What is quoted on both databases, or a comment to the end of the line. */
-export const QUOTED = [
-  String.raw`'(?:[^']|'')*'`,
-  String.raw`"(?:[^"]|"")*"`,
-  '`[^`]*`',
-  String.raw`--[^\n]*`,
+/** What is quoted on both databases. */
+const QUOTED = [String.raw`'(?:[^']|'')*'`, String.raw`"(?:[^"]|"")*"`, '`[^`]*`'];
+/** What is quoted on PostgreSQL, or a comment to the end of the line. */
+export const QUOTED_IN_POSTGRES = [
+  ...QUOTED,
+  String.raw`--[^\n\r]*`,
   String.raw`(?<tag>\$(?:[A-Za-z_]\w*)?\$)[^]*?\k<tag>`,
 ];
 export const WORD = String.raw`[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*`;
 
-/** The same on SQLite, with names in brackets, and comments that do not nest. */
-export const QUOTED_IN_SQLITE = [...QUOTED, String.raw`\[[^\]]*\]`, String.raw`/\*[^]*?\*/`];
+/** The same on SQLite, which has names in brackets, and comments that do not nest. */
+export const QUOTED_IN_SQLITE = [...QUOTED, String.raw`--[^\n]*`, String.raw`\[[^\]]*\]`, String.raw`/\*[^]*?\*/`];
 
 /** Whatever is quoted or a comment is passed over whole. */
 const PARTS = new RegExp([...QUOTED_IN_SQLITE, String.raw`\$(?<parameter>\d+)`, WORD].join('|'), 'g');

@@ -122,6 +122,14 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       },
     );
 
+    test.each(['SAVEPOINT a', '/* */ release a'])('refuses %j outside of a transaction', async (sql) => {
+      await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25P01' });
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+    });
+
     test('refuses an isolation level that it does not know, and has not begun then', async () => {
       const connection = await pool.getConnection();
       const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });

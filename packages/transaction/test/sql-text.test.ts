@@ -16,6 +16,7 @@ describe('numberedParameters()', () => {
     ['SELECT /* $1 */ $1', 'SELECT /* $1 */ ?1', 1],
     ['SELECT a$1 FROM t', 'SELECT a$1 FROM t', 0],
     ['SELECT 1', 'SELECT 1', 0],
+    ['SELECT $a$, $1, $a$', 'SELECT $a$, ?1, $a$', 1],
     ["SELECT 'open $1", "SELECT 'open ?1", 1],
   ])('of %j', (sql, text, count) => {
     expect(numberedParameters(sql)).toEqual({ text, count });
@@ -81,6 +82,8 @@ describe('splitStatements()', () => {
       'CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END; SELECT 4',
       ['CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END', 'SELECT 4'],
     ],
+    ['CREATE TABLE a (trigger int, begin int); SELECT 2', ['CREATE TABLE a (trigger int, begin int)', 'SELECT 2']],
+    ['-- a\rSELECT 1; SELECT 2', ['-- a\rSELECT 1', 'SELECT 2']],
     [
       String.raw`SELECT E'it\'s; fine'; SELECT e'\\'; SELECT 3`,
       [String.raw`SELECT E'it\'s; fine'`, String.raw`SELECT e'\\'`, 'SELECT 3'],
@@ -137,6 +140,8 @@ describe('statements that control transactions', () => {
     '/* /* */ COMMIT',
     ' ; ;COMMIT',
     '/**/;-- a\n;COMMIT',
+    // To PostgreSQL this ends the line.
+    '-- a\rCOMMIT',
   ])('are recognised: %j', (sql) => expect(isTransactionControl(sql)).toBe(true));
 
   test.each([

@@ -179,6 +179,8 @@ describe('transactions on SQLite', () => {
     // PostgreSQL would read one statement.
     ['SELECT 1 /* /* */; DELETE FROM stock /* */ */', '42601'],
     [String.raw`SELECT e'\'; DELETE FROM stock --'`, '42601'],
+    ['SELECT $a$; DELETE FROM stock WHERE product <> $a$', '42601'],
+    ['CREATE TABLE a (trigger int, begin int); CREATE TABLE b (c int)', '42601'],
   ])('says of %j what went wrong', async (sql, sqlState) => {
     await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState });
   });
@@ -246,6 +248,18 @@ describe('transactions on SQLite', () => {
     const other = database.pool();
     expect(await other.query("SELECT level FROM stock WHERE product = 'pear'")).toEqual([{ level: 2 }]);
     await other.query(sql, ['plum', 3]);
+  });
+
+  test('keeps what is in memory after a statement that found it locked', async () => {
+    const inMemory = createSqlitePool({ path: ':memory:' });
+    await inMemory.query('CREATE TABLE kept (id INTEGER)');
+    const connection = await inMemory.getConnection();
+    await connection.beginTransaction();
+    await expect(connection.query('PRAGMA wal_checkpoint')).rejects.toMatchObject({ code: 'AMBIT_TX_BUSY' });
+    await connection.rollback();
+    connection.release();
+    expect(await inMemory.query('SELECT id FROM kept')).toEqual([]);
+    await inMemory.close();
   });
 
   test('holds no snapshot when it has given one row of many', async () => {

@@ -1,6 +1,6 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../errors.js';
-import { isBusy, translated } from './errors.js';
+import { isUnderWay, translated } from './errors.js';
 import { PreparedStatement } from './statement.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
@@ -40,7 +40,7 @@ export class SqliteDatabase {
       this.#underWay = undefined;
       return rows;
     } catch (error) {
-      if (isBusy(error)) this.#underWay = sql;
+      if (isUnderWay(error)) this.#underWay = sql;
       throw error;
     }
   }

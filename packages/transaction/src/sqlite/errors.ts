@@ -32,6 +32,11 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
+/** Of those, what leaves its statement under way. */
+export function isUnderWay(error: unknown): boolean {
+  return codeOf(error).startsWith('SQLITE_BUSY');
+}
+
 export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_READONLY');
 }

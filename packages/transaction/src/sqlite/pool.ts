@@ -1,5 +1,5 @@
 import { within } from '../clock.js';
-import { refuseTransactionControl } from '../control-statements.js';
+import { refuseSavepoint, refuseTransactionControl } from '../control-statements.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
 import type { TransactionError } from '../errors.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
@@ -60,6 +60,7 @@ export class SqlitePool implements IDatabasePool {
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     refuseTransactionControl(sql);
+    refuseSavepoint(sql);
     const reader = this.#reader;
     if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write<R>(sql, params);
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
