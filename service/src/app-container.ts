@@ -68,7 +68,7 @@ const application = (config: Config): Binding[] => [
       onStart((keys) => keys.start()),
     )
     .to('IExpiredKeys'),
-  Registration.fromFactory((pool) => new Health(pool), ['IDatabasePool'])
+  Registration.fromFactory((pool, logger) => new Health(pool, logger), ['IDatabasePool', 'ILogger'])
     .pipe(singleton())
     .to('IHealth'),
   Registration.fromClass(KeysInUse).pipe(singleton()).to('IKeysInUse'),

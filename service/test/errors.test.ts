@@ -14,7 +14,7 @@ const KEY = { 'idempotency-key': 'a-key' };
 const UNSTORABLE = 'The request holds a value that cannot be stored';
 const OUR_FAULT = 'Internal Server Error';
 const NOT_NOW = 'Service Unavailable: try again in a moment';
-const UNKNOWN = 'It is not known whether this was carried out: ask again with the same Idempotency-Key';
+const UNKNOWN = 'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same';
 const SECRET = 'relation "users" on host-17';
 
 const byState = (sqlState: string): TransactionError =>
@@ -162,6 +162,10 @@ onEveryStage((stage) => {
         const truth = await stage.post(path, { ...ADA, ...ORDER }, KEY);
         expect(truth.status).toBe(201);
         expect(truth.headers.get('idempotency-replayed')).toBe('true');
+        stage.after('commit', () => Promise.reject(connectionLost()));
+        const lost = await stage.post(path, { ...ADA, ...ORDER }, KEY);
+        expect(seen(lost)).toEqual(told(503, UNKNOWN));
+        expect(lost.headers.has('idempotency-replayed')).toBe(false);
       },
     );
   });

@@ -2,13 +2,14 @@ import { Registration } from '@ambit/container';
 import { connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Health } from '../src/health.js';
+import { createLogger } from '../src/index.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const answers = async (): Promise<[]> => [];
 
 onEveryStage((stage) => {
   const health = (query: () => Promise<never[]> = answers): Health => {
-    const replaced = new Health({ query });
+    const replaced = new Health({ query }, stage.app.log.logger);
     stage.replace(Registration.fromValue(replaced).to('IHealth'));
     return replaced;
   };
@@ -49,6 +50,21 @@ onEveryStage((stage) => {
     expect((await stage.get('/health/ready')).status).toBe(200);
   });
 
+  test('a database that is away is told of in the log once, and once more when it is back', async () => {
+    let down = true;
+    health(() => (down ? Promise.reject(connectionLost()) : answers())).started();
+    for (const isDown of [true, true, false, false]) {
+      down = isDown;
+      await stage.get('/health/ready');
+    }
+    await stage.app.quiet();
+    const told = stage.app.log.records.filter(({ level }) => level !== 20);
+    expect(told).toMatchObject([
+      { level: 50, msg: 'not ready: without database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
+      { level: 30, msg: 'ready again' },
+    ]);
+  });
+
   test('asking does not fill the log', async () => {
     await stage.get('/health/live');
     const { level } = await stage.app.log.finds({ msg: 'request', path: '/health/live' });
@@ -61,10 +77,13 @@ describe('a database that does not answer', () => {
 
   test('is given 2 seconds', async () => {
     vi.useFakeTimers();
-    const health = new Health({ query: () => new Promise<never>(() => undefined) });
+    const health = new Health({ query: () => new Promise<never>(() => undefined) }, createLogger('silent'));
     health.started();
-    const readiness = health.readiness();
-    await vi.advanceTimersByTimeAsync(2000);
-    expect(await readiness).toBe('without database');
+    const told = vi.fn<(readiness: string) => void>();
+    void health.readiness().then(told);
+    await vi.advanceTimersByTimeAsync(1999);
+    expect(told).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(told).toHaveBeenCalledExactlyOnceWith('without database');
   });
 });

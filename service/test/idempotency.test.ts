@@ -128,6 +128,8 @@ onEveryStage((stage) => {
       expect(again.status).toBe(201);
       expect(isReplay(again)).toBe(true);
       expect(await stored()).toBe(1);
+      const { id } = again.body as { id: string };
+      if (table === 'users') expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', userId: id }]);
     });
 
     test('under a key of a day ago is new, and then remembered', async () => {

@@ -77,6 +77,17 @@ onEveryStage((stage) => {
       pause.letGo();
       await stage.app.quiet();
       expect(await stored()).toEqual(NOTHING);
+      // That its client left is in the log, and no failure.
+      expect(stage.app.log.records.filter(({ level }) => level === 50)).toEqual([]);
+    });
+
+    test('and the log tells of which request, when its rollback fails too', async () => {
+      stage.replace(ordersAnd(fail));
+      stage.before('rollback', () => Promise.reject(connectionLost()));
+      const { headers } = await order();
+      const { requestId } = await stage.app.log.finds({ msg: 'The transaction did not end well' });
+      expect(requestId).toBe(headers.get('x-request-id'));
+      expect(await stored()).toEqual(NOTHING);
     });
   });
 

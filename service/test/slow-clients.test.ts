@@ -8,6 +8,9 @@ import { createLogger } from '../src/index.js';
 
 const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 'text' }).split(/(?<=\r\n\r\n)/);
 
+/** More than fits on the way. */
+const MUCH = 64 * 1_048_576;
+
 let server: Server;
 let carriedOut = 0;
 /** It never closes its side of the connection. */
@@ -17,7 +20,10 @@ let socket: Socket;
 
 beforeEach(async () => {
   const logger = createLogger('silent');
-  server = createServer({ connectionsCheckingInterval: 10 }, (req) => req.resume().on('end', () => (carriedOut += 1)));
+  server = createServer({ connectionsCheckingInterval: 10 }, (req, res) => {
+    req.resume().on('end', () => (carriedOut += 1));
+    if (req.method === 'GET') res.end(Buffer.alloc(MUCH));
+  });
   limitServer(server, logger);
   server.on('clientError', answerClientError(logger));
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -47,5 +53,14 @@ test('what is no HTTP is answered with 400, and its connection is closed though 
   client.write('HELLO\r\n\r\n');
   const [answer] = (await once(client, 'data')) as [Buffer];
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+  await closed;
+});
+
+test('who does not read its answer is given up', async () => {
+  expect(socket.timeout).toBe(120_000);
+  socket.setTimeout(50);
+  const closed = once(socket, 'close');
+  client.pause();
+  client.write(requestText({ path: '/' }));
   await closed;
 });

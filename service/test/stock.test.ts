@@ -119,6 +119,15 @@ onEveryStage((stage) => {
   });
 
   // On SQLite a transaction that writes has the file to itself.
+  test.runIf(stage.kind === postgres)('of a product that gets a stock level meanwhile nothing is taken', async () => {
+    await setStock(stage, { apple: 3 });
+    let queries = 0;
+    // The third has looked at the levels.
+    stage.after('query', async () => void (++queries === 3 && (await setStock(stage, { pear: 0 }))));
+    expect((await order(stage, ['apple', 1], ['pear', 1])).status).toBe(201);
+    expect(await stockOf(stage)).toEqual({ apple: 2, pear: 0 });
+  });
+
   test.runIf(stage.kind === postgres)('an order that waits for a product holds none that comes after it', async () => {
     const later = ['plum', 'pear', 'fig', 'kiwi', 'lime'] as const;
     await setStock(stage, Object.fromEntries([...later, 'apple'].map((product) => [product, 10])));

@@ -116,7 +116,8 @@ interface Way {
 }
 
 /** What may leave these handlers, given what may come. Which of them have a path that leads elsewhere, it does not ask. */
-function goThrough(stack: Stack, { open, unseen }: Way): Way {
+function goThrough(stack: Stack, start: Way): Way {
+  let { open, unseen } = start;
   for (const { handle, route } of stack) {
     const inner = route?.stack ?? handle.stack;
     if (handle === rollbackOnError) unseen = false;

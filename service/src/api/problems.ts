@@ -10,7 +10,8 @@ export const FAILURES = {
   ),
 };
 
-const OUTCOME_UNKNOWN = 'It is not known whether this was carried out: ask again with the same Idempotency-Key';
+const OUTCOME_UNKNOWN =
+  'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same';
 
 /** The same of an endpoint that changes something in a transaction. */
 export const FAILURES_OF_WORK = {

@@ -33,16 +33,19 @@ export function refusal(status: number): ErrorAnswer {
   return answer(known, REFUSALS[known] ?? '');
 }
 
-/** A failure that somebody has to look into. */
-export function isOurFault({ status }: ErrorAnswer): boolean {
-  return status >= 500;
+/** A failure that somebody has to look into; a `Problem` is said on purpose. */
+export function isOurFault(error: unknown, { status }: ErrorAnswer): boolean {
+  return status >= 500 && !(error instanceof Problem);
 }
 
 function databaseAnswer(error: TransactionError): ErrorAnswer {
   const state = sqlStateOf(error);
   if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') {
     // No Retry-After: what asks again by itself would do it twice where no key was given.
-    return answer(503, 'It is not known whether this was carried out: ask again with the same Idempotency-Key');
+    return answer(
+      503,
+      'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same',
+    );
   }
   if (error.unavailable) return answer(503, 'Service Unavailable: try again in a moment', AGAIN);
   if (state?.startsWith('22')) return answer(400, 'The request holds a value that cannot be stored');

@@ -28,8 +28,21 @@ export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessag
 }
 
 /** Gives the answer to an error; what is our fault goes to the log with everything known. */
-export function answerAndLog(logger: ILogger, ids: object, err: unknown): ErrorAnswer {
+export function answerAndLog(logger: ILogger, ids: object, err: unknown, res: ServerResponse): ErrorAnswer {
   const answer = answerTo(err);
-  if (isOurFault(answer)) logger.error({ msg: 'request failed', ...ids, status: answer.status, err });
+  if (isOurFault(err, answer)) {
+    const record = { msg: 'request failed', ...ids, status: answer.status, err };
+    // Who left is in the log already.
+    if (res.destroyed && endedWithClient(err)) logger.debug(record);
+    else logger.error(record);
+  }
   return answer;
+}
+
+const OF_THE_END: ReadonlySet<unknown> = new Set(['AMBIT_DISPOSED', 'AMBIT_HTTP_CLIENT_GONE', 'AMBIT_TX_ABORTED']);
+
+/** What fails because its client is gone, and its scope with it. */
+function endedWithClient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return OF_THE_END.has((error as { code?: unknown }).code) || endedWithClient(error.cause);
 }

@@ -9,6 +9,8 @@ import { logRequest } from './request-log.js';
 const KEEP_ALIVE_MS = 72_000;
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 60_000;
+/** For a connection on which nothing moves during a request: longer than the database may take, and not for ever. */
+const STANDSTILL_MS = 120_000;
 /** For a client to read its answer before the connection is closed over what it still sends. */
 const LINGER_MS = 1000;
 
@@ -20,6 +22,7 @@ export function limitServer(server: Server, logger: ILogger): void {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
+  server.timeout = STANDSTILL_MS;
   server.on('checkExpectation', answerExpectation(logger));
 }
 

@@ -53,7 +53,7 @@ export class InventoryService implements IInventoryService {
 
   async reserve(items: readonly OrderItem[]): Promise<void> {
     const wanted = totals(items);
-    const rows = JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
+    const rows = rowsOf(wanted);
     const levels = await this.#lockLevels(rows);
     const short = levels.find(({ product_id, level }) => level < (wanted.get(product_id) ?? 0));
     if (short) {
@@ -61,7 +61,7 @@ export class InventoryService implements IInventoryService {
       const said = `${JSON.stringify(product_id)}: ${wanted.get(product_id)} wanted, ${level} left`;
       throw new Problem(409, `Not enough stock of ${said}`);
     }
-    if (levels.length > 0) await this.#take(rows);
+    if (levels.length > 0) await this.#take(levels.length === wanted.size ? rows : rowsOf(tracked(wanted, levels)));
     await this.#record(rows);
   }
 
@@ -76,6 +76,15 @@ export class InventoryService implements IInventoryService {
   #record(rows: string): Promise<unknown> {
     return this.#connection.query(insertReservations(this.#dialect), [this.#context.requestId, rows]);
   }
+}
+
+/** Of the others a level may have been set since; then it was not looked at. */
+function tracked(wanted: ReadonlyMap<string, number>, levels: readonly StockLevel[]): Map<string, number> {
+  return new Map(levels.map(({ product_id }) => [product_id, wanted.get(product_id) ?? 0]));
+}
+
+function rowsOf(wanted: ReadonlyMap<string, number>): string {
+  return JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
 }
 
 /** The same product may be ordered twice; it is taken from stock once. */

@@ -53,6 +53,8 @@ export async function createUserOnce(
   extra: object,
 ): Promise<Answer<User>> {
   request.resolve('IKeyHold').hold(asked.key);
+  // Before the work: a client that leaves during COMMIT takes the scope along, and what is stored must be audited.
+  const audit = request.resolve('IAuditLogger');
   const answer = await runInTransaction(
     request,
     (scope) => {
@@ -61,7 +63,7 @@ export async function createUserOnce(
     },
     { signal: request.resolve('IRequestSignal') },
   );
-  if (!answer.replayed) await auditCreation(request.resolve('IAuditLogger'), answer.body, extra);
+  if (!answer.replayed) await auditCreation(audit, answer.body, extra);
   return answer;
 }
 

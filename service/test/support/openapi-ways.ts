@@ -57,7 +57,7 @@ const askWhileAsked: Way = async ({ stage, asked }) => {
 const askWhen =
   (readiness: 'starting' | 'draining' | 'without database'): Way =>
   ({ stage, asked }) => {
-    const health = new Health({ query: async () => Promise.reject(connectionLost()) });
+    const health = new Health({ query: async () => Promise.reject(connectionLost()) }, stage.app.log.logger);
     if (readiness === 'draining') health.draining();
     if (readiness === 'without database') health.started();
     stage.replace(Registration.fromValue(health).to('IHealth'));

@@ -9,6 +9,7 @@ import { answerClientError, limitServer } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import { answerErrors } from './errors.js';
 import { healthRoutes } from './health.js';
+import { logLate } from './log-late.js';
 import { jsonBody } from './json-body.js';
 import { metricsRoutes } from './metrics.js';
 import { orderRoutes } from './orders.js';
@@ -28,7 +29,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   app.set('query parser', (text: string) => parse(text, '&', '=', { maxKeys: 0 }));
   Object.defineProperty(app.request, 'fresh', { value: false });
 
-  const onDisposeError = (err: unknown): void => logger.error({ msg: 'The request scope did not end well', err });
+  const onDisposeError = logLate(logger, 'The request scope did not end well');
   if (inspect) app.use(inspector(inspect));
   app.use(containerMiddleware(container, { onDisposeError }), requestHead(options), jsonBody);
   // Express would answer OPTIONS by itself.

@@ -5,8 +5,10 @@ import type { HostOptions } from '../host.js';
 export function answerErrors({ logger, telemetry }: HostOptions): ErrorRequestHandler {
   return (error, req, res, next) => {
     const ids = { requestId: res.getHeader('x-request-id'), ...telemetry?.traceIdsOf(req.container) };
-    const { status, headers, body } = answerAndLog(logger, ids, error);
-    if (res.headersSent) next(error);
-    else res.status(status).set(headers).json(body);
+    const { status, headers, body } = answerAndLog(logger, ids, error, res);
+    if (res.headersSent) return next(error);
+    // It was said in the hope of a COMMIT.
+    res.removeHeader('idempotency-replayed');
+    res.status(status).set(headers).json(body);
   };
 }

@@ -7,6 +7,7 @@ import type { Once } from '../../idempotency/once.js';
 import type { ILogger } from '../../logging/logger.js';
 import { NewOrder } from '../../orders/order.js';
 import { holdKey, onceForOrder, placeOrder } from '../../orders/use-cases.js';
+import { logLate } from './log-late.js';
 import { sendAnswer } from './send-answer.js';
 
 const checkNewOrder = bodyCheck(NewOrder);
@@ -14,8 +15,8 @@ const checkNewOrder = bodyCheck(NewOrder);
 /** The commit happens when the JSON response is produced: `withTransaction()` holds the answer back until it is done. */
 export function orderRoutes(logger: ILogger): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const onError = (err: unknown): void => logger.error({ msg: 'The transaction did not end well', err });
-  const onSecondAnswer = (err: unknown): void => logger.error({ msg: 'A second answer was dropped', err });
+  const onError = logLate(logger, 'The transaction did not end well');
+  const onSecondAnswer = logLate(logger, 'A second answer was dropped');
 
   router.post('/', checkOrder, withTransaction({ onError, onSecondAnswer }), async (req, res) => {
     sendAnswer(res, await placeOrder(req.transactionScope as IContainer, askedOnce(req), orderIn(req)));

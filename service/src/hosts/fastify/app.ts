@@ -3,7 +3,7 @@ import { maxHeaderSize } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { inspector } from '@ambit/inspector/fastify';
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { answerClientError, limitServer } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import { answerErrors, answerUnreadable } from './errors.js';
@@ -28,11 +28,13 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
     frameworkErrors: answerUnreadable(options),
     clientErrorHandler: answerClientError(logger),
   });
-  const onDisposeError = (err: unknown): void => logger.error({ msg: 'The request scope did not end well', err });
-  const onError = (err: unknown): void => logger.error({ msg: 'The transaction did not end well', err });
+  const logLate =
+    (msg: string) =>
+    (err: unknown, { id: requestId }: FastifyRequest): void =>
+      logger.error({ msg, requestId, err });
   if (inspect) await server.register(inspector, inspect);
-  await server.register(containerPlugin, { container, onDisposeError });
-  await server.register(transactionPlugin, { onError });
+  await server.register(containerPlugin, { container, onDisposeError: logLate('The request scope did not end well') });
+  await server.register(transactionPlugin, { onError: logLate('The transaction did not end well') });
 
   requestHead(server, options);
   readJsonBodies(server);

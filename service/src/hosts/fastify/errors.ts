@@ -7,7 +7,7 @@ import type { HostOptions } from '../host.js';
 export function answerErrors(server: FastifyInstance, { logger, telemetry }: HostOptions): void {
   server.setErrorHandler((error, request, reply) => {
     const ids = { requestId: reply.getHeader('x-request-id'), ...telemetry?.traceIdsOf(request.container) };
-    return send(reply, answerAndLog(logger, ids, error));
+    return send(reply, answerAndLog(logger, ids, error, reply.raw));
   });
 }
 

@@ -8,6 +8,7 @@ export function requestHead(server: FastifyInstance, { logger, identify, telemet
   server.addHook('onRequest', (request, reply, done) => {
     const context = request.container.resolve('IRequestContext');
     const { requestId } = context;
+    request.id = requestId;
     reply.header('x-request-id', requestId);
     const trace = telemetry?.traceIdsOf(request.container);
     if (trace) context.trace = trace;
