@@ -1,6 +1,7 @@
 /**
  * The service beside the same work written by hand, and in NestJS: `node bench/service/run.mjs [--processes 8]
- * [--rounds 6] [--requests 300] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--disk] [--write]`.
+ * [--rounds 6] [--requests 300] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--disk]
+ * [--write]`.
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
  */
 import { parseArgs } from 'node:util';

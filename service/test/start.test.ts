@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { postgresUrl } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
@@ -30,6 +32,13 @@ function at(url: string, port: number): string {
   other.port = String(port);
   return other.href;
 }
+
+test.each(['package.json', 'deploy/Dockerfile'])('what %s builds has the page of the inspector', (file) => {
+  const root = new URL('../../', import.meta.url);
+  const [, projects = ''] = /tsc -b (service[^\n&]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
+  const tsc = ['tsc', '-b', '--dry', '--force', ...projects.trim().split(' ')];
+  expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
+});
 
 describe('instances started at once on a fresh database', () => {
   test('all serve it, two processes on SQLite', async () => {

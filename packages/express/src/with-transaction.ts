@@ -34,9 +34,10 @@ export interface WithTransactionOptions extends Omit<TransactionOptions, 'onErro
  */
 export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
   listenToRouters();
+  const { onError, ...others } = options;
   return opensTransactions(async function transaction(req, res, next) {
     try {
-      await open(req, res, options, next);
+      await open(req, res, onError ? { ...others, onError: (error) => onError(error, req) } : others, next);
     } catch (error) {
       return next(error);
     }
@@ -44,17 +45,14 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
   });
 }
 
-async function open(
-  req: Request,
-  res: Response,
-  options: WithTransactionOptions,
-  next: (error: unknown) => void,
-): Promise<void> {
+interface OpenOptions extends Omit<WithTransactionOptions, 'onError'>, Pick<TransactionOptions, 'onError'> {}
+
+async function open(req: Request, res: Response, options: OpenOptions, next: (error: unknown) => void): Promise<void> {
   const scope = scopeOf(req, 'withTransaction()');
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   checkFailuresAreSeen(req);
-  const { rollbackOn, onSecondAnswer, onError, ...terms } = options;
-  const start = new TransactionStart(scope, onError ? { ...terms, onError: (error) => onError(error, req) } : terms);
+  const { rollbackOn, onSecondAnswer } = options;
+  const start = new TransactionStart(scope, options);
   lifeOf(req, res).onGone((reason) => abort(start, reason));
   const transaction = await start.begun;
   req.transactionScope = transaction.scope;

@@ -41,7 +41,7 @@ interface Ways {
 function waysToAsk(prepare: () => DriverStatement, sql: string): Ways {
   const statement = prepare();
   if (!statement.reader) return { locked: askingForOne(prepare), unlocked: askingForNone(statement) };
-  const ask = givesOneRow(statement, sql) ? askingForOne(prepare) : askingForAll(statement);
+  const ask = givesOneRow(statement, sql) ? askingForOne(prepare, statement) : askingForAll(statement);
   return { locked: ask, unlocked: ask };
 }
 
@@ -57,8 +57,8 @@ function askingForAll(statement: DriverStatement): Ask {
   return (values) => (statement.all(values) as Row[]).map(withBuffers);
 }
 
-function askingForOne(prepare: () => DriverStatement): Ask {
-  let statement: DriverStatement | undefined;
+function askingForOne(prepare: () => DriverStatement, first?: DriverStatement): Ask {
+  let statement = first;
   return (values) => {
     const asked = (statement ??= prepare());
     // Where get() fails, the driver leaves the statement bound to these values, also for the next caller.
