@@ -1,4 +1,5 @@
 import { inject } from '@ambit/container';
+import { isoNow } from '../iso-now.js';
 import type { ILogger } from '../logging/logger.js';
 import type { IRequestContext } from './request-context.js';
 
@@ -17,7 +18,7 @@ export class AuditLogger implements IAuditLogger {
 
   async log(action: string, data: object): Promise<void> {
     const { requestId, userId, trace } = this.#context;
-    const timestamp = new Date().toISOString();
+    const timestamp = isoNow();
     const happened = { type: 'audit', action, timestamp };
     const who = userId === undefined ? undefined : { userId };
     // `user_created` tells the new user's id as userId, so data comes after who asked, but not over what happened.

@@ -1,7 +1,7 @@
 import { API_ENDPOINTS } from '../api/endpoints.js';
 import { REFERENCE_PATHS } from '../api/reference-paths.js';
 import { Problem } from '../problem.js';
-import { plainAddress } from './request-address.js';
+import { pathOf, plainAddress } from './request-address.js';
 
 const ROUTES = [...API_ENDPOINTS, ...REFERENCE_PATHS.map((path) => ({ method: 'GET', path }))];
 
@@ -13,7 +13,7 @@ const ADDRESSES = Array.from(new Set(ROUTES.map(({ path }) => path)), (path) => 
 
 /** For a request that no route took: 405 where another method would do, 404 otherwise. */
 export function unrouted(url: string): Problem {
-  const path = plainAddress(url).split('?', 1)[0] ?? '';
+  const path = pathOf(plainAddress(url));
   const address = ADDRESSES.find(({ pattern }) => pattern.test(path));
   if (!address) return new Problem(404, 'There is nothing at this address');
   const allow = address.methods.join(', ');

@@ -12,6 +12,12 @@ export function plainAddress(url: string): string {
   });
 }
 
+/** Without the query. */
+export function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
 /** What Node would refuse by itself, in an answer without a body. */
 export function refuseWithoutHost({ headers, httpVersion }: IncomingMessage): void {
   if (headers.host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { TraceIds } from '@ambit/opentelemetry';
 import type { ILogger } from '../logging/logger.js';
+import { pathOf } from './request-address.js';
 import { answerTo, type ErrorAnswer, isOurFault } from './error-answer.js';
 
 /** What finds all lines of one request, and its trace if there is one. */
@@ -17,7 +18,7 @@ export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessag
   const start = performance.now();
   const { method } = req;
   // A query can hold what is nobody's business.
-  const path = req.url?.split('?', 1)[0] ?? '';
+  const path = pathOf(req.url ?? '');
   res.on('close', () => {
     const ms = Math.round((performance.now() - start) * 100) / 100;
     const msg = res.writableFinished ? 'request' : 'request aborted';

@@ -14,8 +14,7 @@ export interface Answer<T> {
 }
 
 /** `work` names the endpoint; `input` is what the work depends on, so that white space and unknown properties make no difference. */
-export function once(key: string | undefined, work: string, input: unknown): Once | undefined {
-  if (key === undefined) return undefined;
+export function once(key: string, work: string, input: unknown): Once {
   const fingerprint = createHash('sha256')
     .update(`${work}\n${JSON.stringify(input)}`)
     .digest('base64url');

@@ -53,15 +53,16 @@ export class InventoryService implements IInventoryService {
 
   async reserve(items: readonly OrderItem[]): Promise<void> {
     const wanted = totals(items);
-    const rows = rowsOf(wanted);
+    const rows = JSON.stringify([...wanted.values()]);
     const levels = await this.#lockLevels(rows);
-    const short = levels.find(({ product_id, level }) => level < (wanted.get(product_id) ?? 0));
-    if (short) {
-      const { product_id, level } = short;
-      const said = `${JSON.stringify(product_id)}: ${wanted.get(product_id)} wanted, ${level} left`;
-      throw new Problem(409, `Not enough stock of ${said}`);
+    for (const { product_id, level } of levels) {
+      const quantity = wanted.get(product_id)?.quantity ?? 0;
+      if (level >= quantity) continue;
+      throw new Problem(409, `Not enough stock of ${JSON.stringify(product_id)}: ${quantity} wanted, ${level} left`);
     }
-    if (levels.length > 0) await this.#take(levels.length === wanted.size ? rows : rowsOf(tracked(wanted, levels)));
+    // Of the others a level may have been set since; then it was not looked at.
+    const tracked = levels.map(({ product_id }) => wanted.get(product_id));
+    if (tracked.length > 0) await this.#take(tracked.length === wanted.size ? rows : JSON.stringify(tracked));
     await this.#record(rows);
   }
 
@@ -78,18 +79,12 @@ export class InventoryService implements IInventoryService {
   }
 }
 
-/** Of the others a level may have been set since; then it was not looked at. */
-function tracked(wanted: ReadonlyMap<string, number>, levels: readonly StockLevel[]): Map<string, number> {
-  return new Map(levels.map(({ product_id }) => [product_id, wanted.get(product_id) ?? 0]));
-}
-
-function rowsOf(wanted: ReadonlyMap<string, number>): string {
-  return JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
-}
-
 /** The same product may be ordered twice; it is taken from stock once. */
-function totals(items: readonly OrderItem[]): Map<string, number> {
-  const wanted = new Map<string, number>();
-  for (const { productId, quantity } of items) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity);
+function totals(items: readonly OrderItem[]): Map<string, OrderItem> {
+  const wanted = new Map<string, OrderItem>();
+  for (const { productId, quantity } of items) {
+    const before = wanted.get(productId)?.quantity ?? 0;
+    wanted.set(productId, { productId, quantity: before + quantity });
+  }
   return wanted;
 }

@@ -3,6 +3,7 @@ import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit/request-context.js';
 import { type ISqlDialect, statement } from '../database/dialect.js';
 import { newId } from '../ids.js';
+import { isoNow } from '../iso-now.js';
 import type { NewOrder, Order } from './order.js';
 
 export interface IOrderRepository {
@@ -36,7 +37,7 @@ export class OrderRepository implements IOrderRepository {
     const order = {
       id: newId(),
       items: body.items.map(({ productId, quantity }) => ({ productId, quantity })),
-      createdAt: new Date().toISOString(),
+      createdAt: isoNow(),
     };
     await this.#connection.query('INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)', [
       order.id,

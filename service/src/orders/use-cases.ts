@@ -2,12 +2,11 @@ import type { IContainer } from '@ambit/container';
 import { type Answer, once, type Once } from '../idempotency/once.js';
 import type { NewOrder, Order } from './order.js';
 
-export const onceForOrder = (key: string | undefined, { items }: NewOrder): Once | undefined =>
-  once(
-    key,
-    'POST /api/orders',
-    items.map(({ productId, quantity }) => [productId, quantity]),
-  );
+export function onceForOrder(key: string | undefined, { items }: NewOrder): Once | undefined {
+  if (key === undefined) return undefined;
+  const input = items.map(({ productId, quantity }) => [productId, quantity]);
+  return once(key, 'POST /api/orders', input);
+}
 
 /** Before a connection is taken: a second request under a key that is in use has nothing to do with the database. */
 export function holdKey(request: IContainer, asked: Once | undefined): void {

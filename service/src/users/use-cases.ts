@@ -43,7 +43,7 @@ function throwWhatIsKnown(error: unknown): never {
 }
 
 export const onceForUser = (key: string | undefined, { name, email }: NewUser): Once | undefined =>
-  once(key, 'POST /api/users', [name, email]);
+  key === undefined ? undefined : once(key, 'POST /api/users', [name, email]);
 
 /** The same under an Idempotency-Key: the user and the key are stored in one transaction, or neither is. */
 export async function createUserOnce(
