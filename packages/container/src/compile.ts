@@ -33,7 +33,8 @@ export function compile(
 ): Resolver | undefined {
   const { key, singleton, source } = binding;
   const home = singleton ? owner : shape;
-  if (path.some((step) => step.binding === binding && step.home === home)) return walk.report(cycle(key, home, path));
+  const before = path.findIndex((step) => step.binding === binding && step.home === home);
+  if (before >= 0) return path.slice(before).some(({ later }) => later) ? NOTHING : walk.report(cycle(key, home, path));
   const known = shape.compiled.get(binding);
   // Failed before on this very walk, and was reported.
   if (known === walk) return undefined;
@@ -76,11 +77,11 @@ function deliver(dependency: Dependency, home: Shape, path: readonly Step[], wal
   const key = later ? dependency.key : dependency;
   const place = home.place(key);
   if (later && (place || !walk.dry)) {
+    const holder = path.at(-1) as Step;
     // Nobody else looks at a class without a registration. What is not there yet may be registered later.
-    const unseen = walk.dry && !home.places(key)[0] && !path.some(({ binding }) => binding === place?.binding);
-    if (unseen) compile(home, place as Place, path, walk);
-    const holder = path.at(-1)?.binding.key ?? key;
-    return (scope) => () => traced(scope, holder, () => scope.resolve(key as string));
+    if (walk.dry && !home.places(key)[0])
+      compile(home, place as Place, path.with(path.length - 1, { ...holder, later: true }), walk);
+    return (scope) => () => traced(scope, holder.binding.key, () => scope.resolve(key as string));
   }
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
 }
@@ -97,15 +98,12 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]):
   const call = source.make as (...needs: unknown[]) => unknown;
   if (!listed) return (scope) => traced(scope, key, (asked) => called(call, asked));
   const owned = listed.map((dependency) => dependency instanceof All || !home.makesAnew(keyOf(dependency) as Key));
-  return (scope) => {
+  const callListed: Resolver = (scope) => {
     const things = needs.map((get) => get(scope));
-    const made = call(...things);
-    handed.on = things
-      .filter((_, i) => owned[i])
-      .flat()
-      .includes(made);
-    return made;
+    handed.things.push(...things.filter((_, i) => owned[i]));
+    return call(...things);
   };
+  return (scope) => called(callListed, scope);
 }
 
 function decorated(binding: Binding, inner: Resolver): Resolver {
@@ -114,9 +112,20 @@ function decorated(binding: Binding, inner: Resolver): Resolver {
   const wrapped: Resolver = (scope) => {
     const layers = [inner(scope)];
     const borrowed = handed.on;
-    for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
+    try {
+      for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
+    } catch (error) {
+      if (binding.singleton) keep(scope, unfinished(binding, layers.length), layers, borrowed);
+      throw error;
+    }
     if (binding.singleton) keep(scope, binding, layers, borrowed);
     return layers.at(-1);
   };
   return (scope) => traced(scope, binding.key, wrapped);
+}
+
+/** What is left to do for an instance whose decorator threw: it is never started, but ended as far as it was made. */
+function unfinished({ key, source, onDispose }: Binding, made: number): Binding {
+  const ends = onDispose?.filter(({ layer }) => layer < made) ?? [];
+  return { key, source, ...(ends[0] && { onDispose: ends }) };
 }

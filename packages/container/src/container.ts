@@ -141,7 +141,7 @@ export class Container implements IContainer, AsyncDisposable {
     keep(this, DEFERRED, [work]);
   }
 
-  /** Makes the singletons that have `onStart`, and starts them, dependencies first. Await it before you serve. */
+  /** Makes the winners of their keys that have `onStart`, and starts all that was made. Await it in no `onStart`. */
   start(): Promise<void> {
     refuseEnded(this, 'start');
     const starting = start(this, this.starting);
@@ -152,7 +152,10 @@ export class Container implements IContainer, AsyncDisposable {
     return (this.starting = starting);
   }
 
-  /** Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on. */
+  /**
+   * Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on.
+   * What it waits for must not await it: an end here or below, or an `onStart`.
+   */
   dispose(): Promise<void> {
     if (this.ending) return promiseOf(this.ending);
     if (this.newest || this.kept || this.starting || trail.depth > 0) return end(this);

@@ -9,7 +9,7 @@ import type { Place } from './shape.js';
 export interface Verdict {
   readonly kind: Binding['source']['kind'];
   readonly singleton: boolean;
-  /** The tags of the scope that would own the instance and of those above it; undefined where none in reach does. */
+  /** The tags of the scope that would own the instance and of those above it; undefined where none in reach does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;
   readonly why: string;
 }

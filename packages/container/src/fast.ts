@@ -57,22 +57,16 @@ const one = (slot: number, make: Resolver, binding: Binding, known: typeof const
     scope.slots[slot] = busy;
     const since = created.hasSubscribers ? performance.now() : undefined;
     let made;
+    let ends = always;
     try {
-      made = make(scope);
+      made = make(scope) as Endable | null | undefined;
+      ends ||= (made?.[asyncEnd] ?? made?.[end] ?? made?.dispose) !== undefined;
     } catch (error) {
       scope.slots[slot] = undefined;
       throw error;
     }
     scope.slots[slot] = made === undefined ? nothing : made;
-    const endable = made as Endable | null | undefined;
-    if (
-      always ||
-      scope.closed ||
-      (endable !== undefined &&
-        endable !== null &&
-        (endable[asyncEnd] ?? endable[end] ?? endable.dispose) !== undefined)
-    )
-      note(scope, binding, [made]);
+    if (ends || scope.closed) note(scope, binding, [made]);
     if (since !== undefined) tell(scope, binding, since);
     return made;
   };

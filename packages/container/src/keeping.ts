@@ -39,14 +39,18 @@ export function keep(scope: Container, binding: Binding, layers: readonly unknow
   const { source, decorators, onDispose, onStart } = binding;
   // Values and what aliases name belong to others, and a decorator notes all layers by itself.
   if (source.kind === 'value' || source.kind === 'alias' || (decorators && layers.length === 1)) return;
-  const others = source.kind === 'factory' && !onDispose && (borrowed || isScope(layers[0]));
+  const others = source.kind === 'factory' && !onDispose && (borrowed || isScopeOfOthers(layers[0], scope));
   if (!others || onStart) scope.kept = { binding, layers, before: scope.kept, borrowed: others, started: false };
   // It was ended while this was made; its end waits for that.
   refuseEnded(scope, 'resolve', binding.key);
 }
 
-/** A scope ends with its parent. */
-const isScope = (instance: unknown) => typeof (instance as Partial<Container> | undefined)?.createScope === 'function';
+/** A scope ends with its parent, and the outermost one with the application. */
+function isScopeOfOthers(instance: unknown, scope: Container): boolean {
+  if (scope.parent) return isScopeOfOthers(instance, scope.parent);
+  const { createScope, parent } = (instance ?? {}) as Partial<Container>;
+  return typeof createScope === 'function' && (parent !== undefined || instance === scope);
+}
 
 /** Runs what `onStart` asked for, in the order in which the instances were made: dependencies first. */
 export async function start(app: Container, before: Promise<void> | undefined): Promise<void> {
@@ -60,7 +64,6 @@ export async function start(app: Container, before: Promise<void> | undefined): 
   for (const kept of made) {
     const { key, onStart = [] } = kept.binding;
     refuseEnded(app, 'start');
-    kept.started = true;
     for (const { act, layer } of onStart)
       try {
         await (act as (instance: unknown) => unknown)(kept.layers[layer]);
@@ -72,5 +75,7 @@ export async function start(app: Container, before: Promise<void> | undefined): 
           hint: 'mend the cause; dispose() ends what has been made',
         });
       }
+    // Not before: what failed is what the next start begins with.
+    kept.started = true;
   }
 }

@@ -24,10 +24,10 @@ export function override(container: Container, ...registrations: readonly Bindin
 
 function restore(container: Container, mark: symbol): void {
   const shape = container.shape.moved(container.shape.parent);
-  for (const [key, bindings] of shape.bindings)
-    shape.bindings.set(
-      key,
-      bindings.filter((binding) => binding.override !== mark),
-    );
+  for (const [key, bindings] of shape.bindings) {
+    const others = bindings.filter((binding) => binding.override !== mark);
+    if (others.length > 0) shape.bindings.set(key, others);
+    else shape.bindings.delete(key);
+  }
   container.move(shape);
 }

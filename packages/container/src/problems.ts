@@ -8,6 +8,8 @@ import { trail } from './trail.js';
 export interface Step {
   readonly binding: Binding;
   readonly home: Shape;
+  /** What comes next is asked for later, and so closes no circle. */
+  readonly later?: true;
 }
 
 /** One walk over bindings: `resolve` ends at the first problem, `verify` collects them all. */
@@ -72,11 +74,13 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
   const details = { key, path: [...trailTo(key, home, path), key], tags: home.lineage };
   const shown = show(key);
   const holder = path.findLast((step) => step.home === home && step.binding.singleton)?.binding.key ?? factoryAt(home);
-  const asked = tagsAsked(key, home);
+  const asked = tagsAsked(home.reachable(key), home);
   const below = [...walk.shapes, ...trail.shapes.slice(0, trail.depth)].find(
     (shape) => shape.isBelow(home) && shape.places(key)[0],
   );
-  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : asked && `scopes with ${asked}`;
+  // `verify` knows all scopes there will be.
+  const elsewhere = walk.dry ? undefined : asked && `scopes with ${asked}`;
+  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lives)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
@@ -86,7 +90,7 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its predicate asked for ${asked}, which neither this scope nor one around it has`,
+      hint: `its predicate asked for ${asked}, and accepts neither this scope nor one around it`,
     });
   const near = home.keys().find((known) => alike(known, key));
   return new ContainerError('AMBIT_NOT_REGISTERED', {
@@ -104,10 +108,9 @@ function factoryAt(home: Shape): Key | undefined {
   return key !== undefined && home.place(key)?.binding.singleton ? key : undefined;
 }
 
-/** The tags that the key's predicates asked this shape for in vain; undefined where the key is unknown. */
-export function tagsAsked(key: Key, shape: Shape): string | undefined {
+/** The tags that the predicates asked this shape for in vain; undefined where there are no bindings. */
+export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | undefined {
   const asked = new Set<string>();
-  const bindings = shape.reachable(key);
   for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });
   return bindings[0] && ([...asked].map(show).join(' or ') || 'something else');
 }

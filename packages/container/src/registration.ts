@@ -8,7 +8,7 @@ export interface Tagged {
   hasTag(tag: string): boolean;
 }
 
-/** Says whether a registration applies in a scope. It sees tags alone and is asked once per shape of scope. */
+/** Says whether a registration applies in a scope. It sees tags alone, and is asked when a kind of scope is new, not at each `resolve`. */
 export type ScopePredicate = (scope: Tagged) => boolean;
 
 /** Where the instances come from. */

@@ -28,14 +28,16 @@ export function traced(scope: Container, key: Key, get: Resolver): unknown {
 /** Calls a factory, and notes whether what it returns was handed to it by an owner: then it has made nothing. */
 export function called(make: (scope: Container) => unknown, scope: Container): unknown {
   const { things } = handed;
-  const before = things.length;
+  let mark = things.length;
   handed.factories++;
   try {
     const made = make(scope);
-    handed.on = things.slice(before).flat().includes(made);
+    handed.on = things.slice(mark).flat().includes(made);
+    // The factory that asked this one for it was handed it, too.
+    if (handed.on && handed.factories > 1) things[mark++] = made;
     return made;
   } finally {
     handed.factories--;
-    things.length = before;
+    things.length = mark;
   }
 }

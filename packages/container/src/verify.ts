@@ -96,11 +96,11 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
       .flat()
       .filter(({ when }) => when && !shapes.some((other) => (other === shape || other.isBelow(shape)) && when(other)))
       .map(
-        ({ key }) =>
+        (binding) =>
           new ContainerError('AMBIT_UNREACHABLE', {
-            key,
+            key: binding.key,
             tags: shape.lineage,
-            hint: `its predicate asks for ${tagsAsked(key, shape)}; declared are ${lives(shapes)}`,
+            hint: `its predicate asks for ${tagsAsked([binding], shape)}; declared are ${lives(shapes)}`,
           }),
       ),
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decorate, inject, Registration, singleton, type IContainer } from '../src/index.js';
+import { decorate, inject, onDispose, onStart, Registration, singleton, type IContainer } from '../src/index.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
@@ -134,5 +134,29 @@ describe('decorate', () => {
     expect(app.resolve('IGreeter')).toBeInstanceOf(Loud);
     expect(app.resolve('IGreeter')).toBe(app.resolve('IGreeter'));
     expect(attempts).toBe(2);
+  });
+
+  it.each([
+    ['by what was piped before it', true, ['ended by the pipe', 'ended by the pipe']],
+    ['by its own way', false, ['ended', 'ended']],
+  ])('that throws loses nothing: what it was to wrap is ended with the scope, %s', async (_way, piped, ends) => {
+    const log: string[] = [];
+    let attempts = 0;
+    const fail = decorate((inner: object) => {
+      if (++attempts === 1) throw new Error('not yet');
+      return { inner };
+    });
+    const pool = Registration.fromFactory(() => ({ dispose: () => void log.push('ended') })).pipe(singleton());
+    const ended = pool.pipe(
+      onDispose(() => void log.push('ended by the pipe')),
+      fail,
+      onStart(() => void log.push('started')),
+    );
+    const app = openApplication((piped ? ended : pool.pipe(fail)).to('IPool'));
+    expect(() => app.resolve('IPool')).toThrow('not yet');
+    await app.start();
+    app.resolve('IPool');
+    await app.dispose();
+    expect(log).toEqual([...(piped ? ['started'] : []), ...ends]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasTag, scope } from '../src/index.js';
+import { override } from '../src/tools.js';
 import { asking } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
@@ -21,6 +22,13 @@ describe('the hint', () => {
       key,
       hint: expect.stringContaining("'IUserRepository'") as string,
     });
+  });
+
+  it('suggests no key that was there while it was overridden only', () => {
+    const app = openApplication(asking().to('IUsers'));
+    override(app, asking().to('INew'))[Symbol.dispose]();
+
+    expect(refusal(() => app.resolve('INew')).hint).not.toContain('did you mean');
   });
 
   it('suggests nothing far-fetched', () => {

@@ -142,3 +142,22 @@ describe('a constructor that throws and succeeds later', () => {
     expect(one.resolve('IAudit')).toEqual({ attempts: 3 });
   });
 });
+
+it('an instance that does not let anybody look at it is refused each time it is asked for', () => {
+  const hidden = new Proxy(
+    {},
+    {
+      get: () => {
+        throw broken;
+      },
+    },
+  );
+  const app = openApplication(
+    Registration.fromFactory(() => hidden)
+      .pipe(singleton())
+      .to('IHidden'),
+  );
+
+  expect(thrownBy(() => app.resolve('IHidden'))).toBe(broken);
+  expect(thrownBy(() => app.resolve('IHidden'))).toBe(broken);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Registration, singleton, type Container } from '../src/index.js';
+import { Container, Registration, singleton } from '../src/index.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 const endable = () => ({ dispose: vi.fn<() => void>() });
@@ -36,6 +36,42 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).not.toHaveBeenCalled();
     await app.dispose();
     expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('leaves the end to its owner after any number of factories', async () => {
+    const pool = endable();
+    const app = openApplication(
+      Registration.fromFactory(() => pool)
+        .pipe(singleton())
+        .to('IFirst'),
+      Registration.fromFactory((scope) => scope.resolve('IFirst')).to('ISecond'),
+      Registration.fromFactory((second) => second, ['ISecond']).to('IPool'),
+      handing().pipe(singleton(), perRequest).to('ISame'),
+    );
+    const request = openRequest(app);
+    expect(request.resolve('ISame')).toBe(pool);
+    await request.dispose();
+    expect(pool.dispose).not.toHaveBeenCalled();
+    await app.dispose();
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('ends what it makes of that itself', async () => {
+    const made = endable();
+    const app = openApplication(
+      Registration.fromValue(endable()).to('IFirst'),
+      Registration.fromFactory((first) => first, ['IFirst']).to('IPool'),
+      handing().pipe(singleton()).to('ISame'),
+      Registration.fromFactory((scope) => {
+        scope.resolve('ISame');
+        return made;
+      })
+        .pipe(singleton())
+        .to('IMade'),
+    );
+    expect(app.resolve('IMade')).toBe(made);
+    await app.dispose();
+    expect(made.dispose).toHaveBeenCalledOnce();
   });
 
   it('does not end what a longer alias keeps', async () => {
@@ -81,4 +117,40 @@ it('what was registered by hand on one scope is ended where another scope makes 
   expect(pool.dispose).not.toHaveBeenCalled();
   await made.dispose();
   expect(pool.dispose).toHaveBeenCalledOnce();
+});
+
+describe('a scope that a factory gives', () => {
+  it('ends with its owner where the factory made it', async () => {
+    const pool = endable();
+    const tenant = new Container({ tags: ['tenant'] }).addRegistration(
+      Registration.fromFactory(() => pool)
+        .pipe(singleton())
+        .to('IPool'),
+    );
+    const app = openApplication(
+      Registration.fromFactory(() => tenant)
+        .pipe(singleton())
+        .to('ITenant'),
+    );
+    app.resolve<Container>('ITenant').resolve('IPool');
+    await app.dispose();
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('is left alone where it is one that the factory was made in', async () => {
+    const app = openApplication();
+    app.addRegistration(
+      Registration.fromFactory((scope) => scope)
+        .pipe(singleton())
+        .to('IApplication'),
+      Registration.fromFactory(() => app)
+        .pipe(singleton(), perRequest)
+        .to('IOutermost'),
+    );
+    const request = openRequest(app);
+    expect(request.resolve('IOutermost')).toBe(request.resolve('IApplication'));
+    await request.dispose();
+    expect(app.disposed).toBe(false);
+    await app.dispose();
+  });
 });

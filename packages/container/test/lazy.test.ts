@@ -79,6 +79,36 @@ describe('lazy', () => {
     }
   });
 
+  it('breaks a cycle through a class that is not registered, and verify agrees', () => {
+    class Child {
+      constructor(@inject('IParent') readonly parent: unknown) {}
+    }
+    class Parent {
+      constructor(@inject(lazy(Child)) readonly child: () => Child) {}
+    }
+    const app = openApplication(Registration.fromClass(Parent).pipe(singleton()).to('IParent'));
+    expect(() => verify(app)).not.toThrow();
+
+    const parent = app.resolve<Parent>('IParent');
+    expect(parent.child().parent).toBe(parent);
+  });
+
+  it('does not hide a cycle that lies behind it', () => {
+    class One {
+      constructor(@inject('ITwo') readonly two: unknown) {}
+    }
+    class Parent {
+      constructor(@inject(lazy(One)) readonly one: () => One) {}
+    }
+    const app = openApplication(
+      Registration.fromClass(Parent).to('IParent'),
+      Registration.fromClass(One).to('IOne'),
+      Registration.alias('IOne').to('ITwo'),
+    );
+    const { problems } = refusal(() => verify(app));
+    expect(problems.map(({ code }) => code)).toEqual(['AMBIT_CYCLE']);
+  });
+
   it('does not break a cycle when it is used before both ends are made', () => {
     class Hasty {
       readonly child: unknown;

@@ -27,6 +27,28 @@ describe('a start that fails', () => {
     expect(log).toEqual(['IPool', 'ITimer ended', 'IPool ended']);
   });
 
+  it('is what the next start begins with', async () => {
+    const log: string[] = [];
+    let taken = true;
+    const server = Registration.fromFactory(() => ({})).pipe(
+      singleton(),
+      onStart(() => {
+        if (taken) throw new Error('the port is taken');
+        log.push('IServer');
+      }),
+    );
+    const app = new Container().addRegistration(
+      started(log, 'IPool').to('IPool'),
+      server.to('IServer'),
+      started(log, 'ITimer').to('ITimer'),
+    );
+    await expect(app.start()).rejects.toThrow('the port is taken');
+    await expect(app.start()).rejects.toThrow('the port is taken');
+    taken = false;
+    await app.start();
+    expect(log).toEqual(['IPool', 'IServer', 'ITimer']);
+  });
+
   it('because a constructor threw passes that very error on, and starts nothing', async () => {
     const log: string[] = [];
     const error = new Error('no configuration');

@@ -43,6 +43,19 @@ describe('a captured shorter life', () => {
     expect(problem?.hint).not.toContain('ICache');
   });
 
+  it('is none where the other life is beside it, not within', () => {
+    const app = openApplication(
+      asking('IAudit').pipe(singleton(), perRequest).to('IUsers'),
+      asking()
+        .pipe(singleton(), scope(hasTag('job')))
+        .to('IAudit'),
+    );
+
+    expect(problemsIn(app, { tags: ['request'] }, { tags: ['job'] })).toMatchObject([
+      { code: 'AMBIT_OUT_OF_SCOPE', path: ['IUsers', 'IAudit'], tags: [['application'], ['request']] },
+    ]);
+  });
+
   it('may be a key that transactions get by hand', () => {
     const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
     const [problem] = problemsIn(app, request);

@@ -86,6 +86,19 @@ describe('a registration that no declared scope accepts', () => {
     for (const tag of ['requst', 'application', 'request', 'transaction']) expect(problem?.hint).toContain(tag);
   });
 
+  it('is told apart from another of its key', () => {
+    const two = openApplication(
+      asking().pipe(perRequest).to('IUsers'),
+      asking()
+        .pipe(scope(hasTag('requst')))
+        .to('IUsers'),
+    );
+    const [problem, ...rest] = problemsIn(two, request);
+
+    expect(rest).toEqual([]);
+    expect(problem?.hint).toContain("asks for 'requst';");
+  });
+
   it('tells where it was added', () => {
     expect(problemsIn(app, request)).toMatchObject([{ tags: [['application']] }]);
   });
