@@ -5,7 +5,7 @@ const ADVICE = {
   AMBIT_TX_ABORTED: 'Nothing was stored. Whoever asked for the work is gone, so there is nobody to answer.',
   AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
   AMBIT_TX_ACQUIRE_TIMEOUT:
-    'Every connection is on loan: look for slow transactions or for a nested getConnection(), or raise the pool size.',
+    'Where every connection is on loan, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database answers.',
   AMBIT_TX_ALREADY_OPEN:
     'The connection in a transaction scope already holds its transaction; for a part that may fail alone, nest runInTransaction().',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
@@ -18,7 +18,8 @@ const ADVICE = {
     'Do the work before the transaction ends, and await every query; a repository kept from an ended scope is useless.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
-  AMBIT_TX_NESTED: 'Await one nested runInTransaction() before starting the next, and give options to the outermost.',
+  AMBIT_TX_NESTED:
+    'Await a nested runInTransaction() before doing anything beside it, and give options to the outermost.',
   AMBIT_TX_OPTION: 'Correct the option.',
   AMBIT_TX_OUTCOME_UNKNOWN:
     'It may be stored or not: find out with an idempotency key or a marker row, and do not simply run it again.',

@@ -24,6 +24,11 @@ function* chain(error: unknown): Generator<Fault> {
   }
 }
 
+/** Errors of other libraries use the same words for other things. By its code also one of another copy of ours is known. */
+function isOurs({ code }: Fault): boolean {
+  return typeof code === 'string' && code.startsWith('AMBIT_TX_');
+}
+
 function ownSqlState({ sqlState, code }: Fault): string | undefined {
   const state = sqlState ?? code;
   return typeof state === 'string' && SQLSTATE.test(state) ? state : undefined;
@@ -41,8 +46,8 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** Whether the whole transaction may be run again: serialisation failure, deadlock, or a busy database file. */
 export function isRetryable(error: unknown): boolean {
   for (const fault of chain(error)) {
-    // The nearest error that knows has the word: an unknown outcome is final although its cause looks retryable.
-    if (typeof fault.retryable === 'boolean') return fault.retryable;
+    // The nearest of ours has the word: an unknown outcome is final although its cause looks retryable.
+    if (isOurs(fault) && typeof fault.retryable === 'boolean') return fault.retryable;
     const state = ownSqlState(fault);
     if (state !== undefined) return CONFLICT.has(state);
   }
@@ -52,7 +57,7 @@ export function isRetryable(error: unknown): boolean {
 /** Whether it is a matter of now rather than of this request, so that a host answers 503. */
 export function isUnavailable(error: unknown): boolean {
   for (const fault of chain(error)) {
-    if (typeof fault.unavailable === 'boolean') return fault.unavailable;
+    if (isOurs(fault) && typeof fault.unavailable === 'boolean') return fault.unavailable;
     const state = ownSqlState(fault);
     if (state !== undefined) return NOT_NOW.test(state) || CONFLICT.has(state);
   }

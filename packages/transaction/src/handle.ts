@@ -3,6 +3,7 @@ import type { IConnection, IPooledConnection, Row } from './contract.js';
 import { TransactionError } from './errors.js';
 import { stopwatch, transactionStatement } from './events.js';
 import type { Lane } from './lane.js';
+import { refuseOutsider } from './nested-runs.js';
 import type { Transaction } from './transaction.js';
 
 /**
@@ -15,6 +16,8 @@ export class Handle implements IConnection {
   readonly #lane: Lane;
   /** The first failure since the start or since the last `ROLLBACK TO`; PostgreSQL keeps the same memory. */
   #failure: { readonly error: unknown } | undefined = undefined;
+  /** What no `ROLLBACK TO` repairs. */
+  #doom: { readonly error: unknown } | undefined = undefined;
 
   constructor(transaction: Transaction, connection: IPooledConnection, lane: Lane) {
     this.#transaction = transaction;
@@ -28,11 +31,11 @@ export class Handle implements IConnection {
   }
 
   get failure(): { readonly error: unknown } | undefined {
-    return this.#failure;
+    return this.#failure ?? this.#doom;
   }
 
   doom(error: unknown): void {
-    this.#failure ??= { error };
+    this.#doom ??= { error };
   }
 
   async beginTransaction(): Promise<void> {
@@ -48,12 +51,15 @@ export class Handle implements IConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const { nestedRuns } = this.#transaction;
+    if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
     const turn = this.#lane.enter();
     if (turn) await turn;
     try {
       refuseTransactionControl(sql);
       const isRepair = this.#failure !== undefined && isRollbackTo(sql);
-      if (this.#failure && !isRepair) throw failed(this.#failure.error, 'The statement was not run');
+      const failure = isRepair ? this.#doom : this.failure;
+      if (failure) throw failed(failure.error, 'The statement was not run');
       const milliseconds = stopwatch(transactionStatement);
       try {
         const answer = this.#connection.query<R>(sql, params);

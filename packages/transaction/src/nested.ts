@@ -1,12 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IContainer } from '@ambit/container';
 import { TransactionError } from './errors.js';
 import { Handle } from './handle.js';
+import { asNestedRun } from './nested-runs.js';
 import type { TransactionOptions } from './options.js';
 import type { Transaction } from './transaction.js';
-
-/** The nested run that the code now running belongs to: it tells a run within a run from two runs side by side. */
-const current = new AsyncLocalStorage<{ readonly transaction: Transaction; readonly savepoint: string }>();
 
 /**
  * The open or ended transaction that `scope` is in: its own, or that of an ancestor, whose `IConnection` it then sees.
@@ -38,34 +35,30 @@ export async function runInSavepoint<T>(
   options: TransactionOptions,
 ): Promise<T> {
   refuseOtherOptions(transaction, options);
-  refuseOverlap(transaction);
-  const { connection, savepoints } = transaction;
-  const savepoint = `ambit_${savepoints.length + 1}`;
-  savepoints.push(savepoint);
-  try {
+  const { connection, nestedRuns } = transaction;
+  return asNestedRun(nestedRuns, async (savepoint) => {
     await connection.query(`SAVEPOINT ${savepoint}`);
     try {
-      const result = await current.run({ transaction, savepoint }, work);
+      const result = await work();
       await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
       return result;
     } catch (error) {
       if (transaction.state === 'open') await undo(transaction, savepoint);
       throw error;
     }
-  } finally {
-    savepoints.pop();
-  }
+  });
 }
 
 async function undo(transaction: Transaction, savepoint: string): Promise<void> {
   const { connection } = transaction;
   try {
     await connection.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
-    await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
   } catch (error) {
-    // A commit may be waiting already. What was to be undone is still there, so it must not come to that.
-    transaction.doom(error);
+    // A commit may be waiting already, or a run within this one go on. What was to be undone is still there.
+    return transaction.doom(error);
   }
+  // Nothing is in it any more, so it may stay where this is refused.
+  await connection.query(`RELEASE SAVEPOINT ${savepoint}`).catch(() => undefined);
 }
 
 /** A savepoint has no terms, time limits or retries of its own, and to ignore them would be to break a promise. */
@@ -76,12 +69,4 @@ function refuseOtherOptions({ settings: { terms, signal } }: Transaction, option
     if (value === undefined || value === same[name]) continue;
     throw new TransactionError('AMBIT_TX_NESTED', `A nested run cannot change ${name} of the transaction around it`);
   }
-}
-
-/** Side by side, the failure of the first would also undo what the second has done, although that one succeeded. */
-function refuseOverlap(transaction: Transaction): void {
-  const store = current.getStore();
-  const around = store?.transaction === transaction ? store.savepoint : undefined;
-  if (transaction.savepoints.at(-1) === around) return;
-  throw new TransactionError('AMBIT_TX_NESTED', 'Two nested runs of one transaction overlap in time');
 }

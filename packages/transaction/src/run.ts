@@ -30,9 +30,11 @@ const LONGEST_PAUSE_MS = 1000;
 
 /**
  * Runs `work` in a transaction: a fresh transaction scope per attempt, committed when the work resolves, rolled back
- * when it rejects. It runs again only when the database says that this can help (SQLSTATE 40001, 40P01, a busy file),
- * so the work must have no effect outside of the database. `timeoutMs` limits all attempts together.
- * Inside of a transaction scope it is a savepoint of that transaction instead. Options are then for the outermost run: to
+ * when it rejects, unless the work has ended it by itself. It runs again only when the attempt was rolled back and the
+ * database says that this can help (SQLSTATE 40001, 40P01, a busy file), so the work must have no effect outside of the
+ * database. `timeoutMs` limits all attempts together.
+ * Inside of a transaction scope it is a savepoint of that transaction instead, and until it has ended whatever is no part
+ * of it is refused the connection, since its failure would undo that too. Options are then for the outermost run: to
  * repeat its `isolation`, `readOnly` or `signal` is allowed, anything else is refused.
  *
  * @example
@@ -60,10 +62,14 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   const limit = new TimeLimit(clock, timeoutMs);
   try {
     for (let number = 1; ; number += 1) {
+      let transaction: Transaction | undefined;
       try {
-        return await runOnce(scope, work, number, settings, limit);
+        transaction = await acquireWithin(limit, scope, settings);
+        return await runOnce(transaction, work, number, limit);
       } catch (error) {
-        if (number > retries || !isRetryable(error)) throw error;
+        // The work may have committed before it failed.
+        const isUndone = !transaction || transaction.state === 'rolled back';
+        if (!isUndone || number > retries || !isRetryable(error)) throw error;
         const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
         if (!limit.allows(pause)) throw limit.tooLate(error);
         await sleep(clock, pause, signal);
@@ -74,14 +80,7 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   }
 }
 
-async function runOnce<T>(
-  parent: IContainer,
-  work: Work<T>,
-  number: number,
-  settings: Settings,
-  limit: TimeLimit,
-): Promise<T> {
-  const transaction = await acquireWithin(limit, parent, settings);
+async function runOnce<T>(transaction: Transaction, work: Work<T>, number: number, limit: TimeLimit): Promise<T> {
   limit.onPassed((error) => void transaction.rollback(error));
   await transaction.begin();
   try {

@@ -6,6 +6,7 @@ import { asCoded, TransactionError } from './errors.js';
 import { stopwatch, tellBegun, tellEnded, transactionBegun } from './events.js';
 import { Handle } from './handle.js';
 import { Lane } from './lane.js';
+import type { NestedRun } from './nested-runs.js';
 import { report, type Settings } from './options.js';
 import { onScopeEnd } from './scope-end.js';
 import { watch } from './watch.js';
@@ -42,8 +43,8 @@ export class Transaction {
   readonly scope: IContainer;
   /** @internal What it was begun with. */
   readonly settings: Settings;
-  /** @internal Savepoints that nested runs hold open, outermost first. */
-  readonly savepoints: string[] = [];
+  /** @internal The nested runs at work, outermost first. */
+  readonly nestedRuns: NestedRun[] = [];
   readonly #connection: IPooledConnection;
   readonly #lane = new Lane();
   readonly #handle: Handle;
@@ -141,14 +142,14 @@ export class Transaction {
     await this.#ending.decided();
   }
 
-  /** @internal From now on it can only roll back. */
+  /** @internal From now on it can only roll back, and nothing repairs that. */
   doom(error: unknown): void {
     this.#handle.doom(error);
   }
 
   /** Why COMMIT must not be sent. */
   #failure(): { readonly error: unknown } | undefined {
-    if (this.#handle.failure || this.savepoints.length === 0) return this.#handle.failure;
+    if (this.#handle.failure || this.nestedRuns.length === 0) return this.#handle.failure;
     return { error: new TransactionError('AMBIT_TX_NESTED', 'The end came while a nested run was still at work') };
   }
 

@@ -81,6 +81,24 @@ describe('an error of any driver', () => {
     (error) => expect(sqlStateOf(error)).toBeUndefined(),
   );
 
+  test('says no more than its SQLSTATE does, whatever it says of itself', () => {
+    const throttled = Object.assign(new Error('slow down'), { retryable: true, unavailable: true });
+    expect([isRetryable(throttled), isUnavailable(throttled)]).toEqual([false, false]);
+    const deadlock = Object.assign(driverError('40P01'), { retryable: false, unavailable: false });
+    expect([isRetryable(deadlock), isUnavailable(deadlock)]).toEqual([true, true]);
+  });
+
+  test('of another copy of this package has the last word, as those of this one have', () => {
+    const theirs = Object.assign(new Error('busy', { cause: driverError('23505') }), {
+      name: 'TransactionError',
+      code: 'AMBIT_TX_BUSY',
+      retryable: true,
+      unavailable: true,
+    });
+    const wrapped = new Error('wrapped', { cause: theirs });
+    expect([isRetryable(wrapped), isUnavailable(wrapped)]).toEqual([true, true]);
+  });
+
   test('may be its own cause', () => {
     const error = new Error('round and round');
     error.cause = error;

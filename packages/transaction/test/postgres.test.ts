@@ -176,6 +176,21 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       connection.release();
     });
 
+    test('on a connection that close() has just taken is not even sent, so nothing is stored for certain', async () => {
+      const transaction = await beginTransaction(request, { onError });
+      await transaction.connection.query('INSERT INTO orders VALUES (1)');
+      const closing = pool.close();
+      await vi.waitUntil(() => pool.size?.open === 0, { interval: 1 });
+      await expect(transaction.commit()).rejects.toMatchObject({
+        code: 'AMBIT_TX_COMMIT_FAILED',
+        sqlState: '08003',
+        unavailable: true,
+      });
+      expect(transaction.state).toBe('rolled back');
+      await closing;
+      expect(await stored()).toEqual([]);
+    });
+
     test.each([
       { fault: 'before', rows: [] },
       { fault: 'after', rows: [1] },
@@ -254,6 +269,11 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       expect(limited.size).toMatchObject({ open: 1, idle: 1 });
     });
 
+    test.each([Infinity, 2 ** 31])('of the server that are longer than it knows are none: %d ms', async (limit) => {
+      const patient = database.pool({ max: 1, statementTimeoutMs: limit });
+      await expect(patient.query('SHOW statement_timeout')).resolves.toEqual([{ statement_timeout: '0' }]);
+    });
+
     test('end the wait for a server that accepts and never answers', async () => {
       const server = createServer((socket) => void socket.on('error', () => undefined));
       await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -264,7 +284,11 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
         unavailable: true,
       });
       const short = deaf.getConnection({ timeoutMs: 10 });
-      await expect(short).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
+      await expect(short).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        unavailable: true,
+        message: expect.stringContaining('check that the database answers'),
+      });
       await deaf.close();
       server.close();
     });
@@ -335,6 +359,17 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     const sql = 'SELECT $1::text AS value';
     await expect(one.query(sql, [value])).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
     await expect(one.query(sql, ['sent'])).resolves.toEqual([{ value: 'sent' }]);
+  });
+
+  test.each(['outside of', 'inside of'])('survives a COPY that nothing is sent to, %s a transaction', async (where) => {
+    const one = database.pool({ max: 1, queryTimeoutMs: 500, cancelGraceMs: 100 });
+    const connection = await one.getConnection();
+    const pid = await pidOf(connection);
+    if (where === 'inside of') await connection.beginTransaction();
+    await expect(connection.query('COPY orders FROM STDIN')).rejects.toMatchObject({ sqlState: '57014' });
+    if (where === 'inside of') await connection.rollback();
+    connection.release();
+    await expect(one.query('SELECT pg_backend_pid() AS pid')).resolves.toEqual([{ pid }]);
   });
 
   test('cancels nothing for whoever has given the connection back', async () => {

@@ -1,3 +1,4 @@
+import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
   beginTransaction,
@@ -127,6 +128,27 @@ describe('runInTransaction()', () => {
     faultsOf.commit = [{ ms: 1, kind: 'lost after' }];
     await expect(run(insert)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
     expect(pool.stored).toEqual(['INSERT 1']);
+  });
+
+  test('never runs again work that has committed by itself, whatever it fails with after that', async () => {
+    const work = run(async (scope) => {
+      await connectionOf(scope).query('INSERT');
+      await connectionOf(scope).commit();
+      throw Object.assign(new Error('a conflict elsewhere'), { code: '40001' });
+    });
+    await expect(work).rejects.toThrow('a conflict elsewhere');
+    expect(pool.stored).toEqual(['INSERT']);
+  });
+
+  test('does not run again after an error of another library that calls itself retryable', async () => {
+    let runs = 0;
+    const throttled = Object.assign(new Error('slow down'), { code: 'ThrottlingException', retryable: true });
+    const work = run(() => {
+      runs += 1;
+      return Promise.reject(throttled);
+    });
+    await expect(work).rejects.toBe(throttled);
+    expect(runs).toBe(1);
   });
 
   test('pauses longer and longer between attempts', async () => {
@@ -315,6 +337,62 @@ describe('runInTransaction()', () => {
       });
       await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
       expect(pool.stored).toEqual([]);
+    });
+
+    test.each<[string, (scope: IContainer) => Promise<unknown>]>([
+      ['a query', (scope) => connectionOf(scope).query('INSERT late')],
+      ['a nested run', (scope) => runInTransaction(scope, () => Promise.reject(new Error('undo')))],
+    ])('refuses %s of a run before it, whose code still runs', async (_what, late) => {
+      await run(async (scope) => {
+        const connection = connectionOf(scope);
+        let leftover: Promise<unknown> = Promise.resolve();
+        await runInTransaction(scope, async () => {
+          leftover = clock.sleep(10).then(() => late(scope));
+          leftover.catch(() => undefined);
+        });
+        await runInTransaction(scope, async () => {
+          await connection.query('INSERT 1');
+          await clock.sleep(20);
+        });
+        await expect(leftover).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      });
+      expect(pool.stored).toEqual(['INSERT 1']);
+    });
+
+    test.each(['resolves', 'rejects'])('stores nothing when it %s before a run within it has ended', async (how) => {
+      const work = run(async (scope) => {
+        const connection = connectionOf(scope);
+        let inner: Promise<unknown> = Promise.resolve();
+        const outer = runInTransaction(scope, async () => {
+          await connection.query('INSERT outer');
+          inner = runInTransaction(scope, async () => {
+            await clock.sleep(10);
+            throw new Error('undo the inner part');
+          });
+          inner.catch(() => undefined);
+          if (how === 'rejects') throw new Error('undo the outer part');
+        });
+        await expect(outer).rejects.toThrow(how === 'rejects' ? 'undo the outer part' : 'AMBIT_TX_NESTED');
+        await expect(inner).rejects.toThrow('undo the inner part');
+      });
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: { code: 'AMBIT_TX_NESTED' } });
+      expect(pool.stored).toEqual([]);
+    });
+
+    test('may have a nested run of another database within it', async () => {
+      const elsewhere = new FakePool({ max: 1, clock });
+      await run((scope) =>
+        runInTransaction(scope, () =>
+          runInTransaction(requestScope(elsewhere), async (other) => {
+            await runInTransaction(other, async () => {
+              await connectionOf(other).query('INSERT there');
+              await connectionOf(scope).query('INSERT here');
+            });
+          }),
+        ),
+      );
+      expect(pool.stored).toEqual(['INSERT here']);
+      expect(elsewhere.stored).toEqual(['INSERT there']);
     });
 
     test('rolls back a transaction that ends while it is at work', async () => {

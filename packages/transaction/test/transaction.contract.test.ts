@@ -99,6 +99,24 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       expect(await stored()).toEqual([1, 4]);
     });
 
+    test('of which a nested run undoes its own statements only, and those from beside it are refused', async () => {
+      await runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        const before = insert(connection, 1);
+        const undone = runInTransaction(scope, async () => {
+          await insert(connection, 2);
+          throw new Error('undo the second');
+        });
+        const [own, beside] = await Promise.allSettled([undone, insert(connection, 3), before]);
+        expect([own, beside]).toMatchObject([
+          { reason: { message: 'undo the second' } },
+          { reason: { code: 'AMBIT_TX_NESTED' } },
+        ]);
+        await insert(connection, 4);
+      });
+      expect(await stored()).toEqual([1, 4]);
+    });
+
     test('in turn, when many want the one connection', async () => {
       const ids = Array.from({ length: 20 }, (_, index) => index + 1);
       await Promise.all(

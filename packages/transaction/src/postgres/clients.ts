@@ -143,7 +143,7 @@ function driverConfig(settings: PostgresSettings): ClientConfig {
     database,
     ssl,
     application_name: applicationName,
-    statement_timeout: statementTimeoutMs,
+    statement_timeout: statementTimeoutMs === undefined ? undefined : orNever(statementTimeoutMs),
   };
   return {
     // An option given as undefined would hide what the connection string or the environment says.

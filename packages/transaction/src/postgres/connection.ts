@@ -22,6 +22,18 @@ class Statement extends Query {
   name: string | undefined = undefined;
   /** The extended protocol takes one statement only, with parameters or without. */
   queryMode: 'extended' | undefined = undefined;
+
+  /** The server has passed over the Sync that came with the COPY, and after a failure reads nothing before another. */
+  handleCopyInResponse(connection: CopyingConnection): void {
+    connection.sendCopyFail('query() has nothing to copy from');
+    connection.sync();
+  }
+}
+
+/** What the driver hands over but does not declare. */
+interface CopyingConnection {
+  sendCopyFail(why: string): void;
+  sync(): void;
 }
 
 export interface Loan {
@@ -59,7 +71,9 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   }
 
   async commit(): Promise<void> {
-    if (!this.#released && this.#session.client.getTransactionStatus() === 'I') {
+    // Nothing is sent, which the state tells for certain; without one the outcome would pass for unknown.
+    if (this.#released) throw released({ sqlState: '08003' });
+    if (this.#session.client.getTransactionStatus() === 'I') {
       throw new TransactionError(
         'AMBIT_TX_CONTROL_STATEMENT',
         'COMMIT found no open transaction: a statement has ended it',
@@ -151,6 +165,6 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
 const rowsOf = ({ rows }: QueryResult): unknown => rows;
 const commandOf = ({ command }: QueryResult): string => command;
 
-function released(): TransactionError {
-  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release');
+function released(options?: { sqlState: string }): TransactionError {
+  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
 }

@@ -24,7 +24,10 @@ export interface PostgresPoolOptions {
   readonly queryTimeoutMs?: number;
   /** How long a cancelled statement has to end before its connection is cut. Default 1 s. */
   readonly cancelGraceMs?: number;
-  /** The server's own limit. Sent when connecting, which PgBouncer refuses unless told to ignore it. Default none. */
+  /**
+   * The server's own limit. Sent when connecting, which PgBouncer refuses unless told to ignore it. Default none, which
+   * `Infinity` means too.
+   */
   readonly statementTimeoutMs?: number;
   /** How long close() waits for connections on loan before it cuts them. Default 10 s. */
   readonly closeTimeoutMs?: number;
