@@ -3,11 +3,14 @@ import { acceptedOn, beginToClose, sayGoodbye, silentOn } from './connections.js
 import { RequestLife } from './request-life.js';
 
 export interface DrainOptions {
-  /** After this long, connections are cut, WebSockets among them. Default 10 s. */
+  /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
 }
 
 const REAP_EVERY_MS = 100;
+
+/** From here on, `Infinity` included, Node fires a timer at once. */
+const TOO_LONG_MS = 2 ** 31;
 
 /**
  * Closes a server: no new connections, `Connection: close` on every answer to come, and the connections that are idle,
@@ -34,7 +37,7 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
       server.closeIdleConnections();
       for (const socket of silentOn(server)) socket.destroy();
     }, REAP_EVERY_MS);
-    const cutting = setTimeout(() => cut(server), timeoutMs);
+    const cutting = timeoutMs >= TOO_LONG_MS ? undefined : setTimeout(() => cut(server), timeoutMs);
     // A server that does not listen is as closed as can be.
     server.close(() => {
       clearInterval(reaping);

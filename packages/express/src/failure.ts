@@ -3,6 +3,9 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { HttpError } from './errors.js';
 
 const ON_FAILURE = Symbol('ambit.onFailure');
+/** Where Express's router keeps the errors of a request that it knows of, to publish none of them twice. */
+const KNOWN_ERRORS = Symbol.for('router.tracing.publishedErrors');
+const NONE: readonly unknown[] = [];
 
 interface Watched {
   [ON_FAILURE]?: (error: unknown) => void;
@@ -29,6 +32,12 @@ let listening = false;
 /** Calls `onFailure` when a handler behind this response fails. */
 export function watchFailure(res: object, onFailure: (error: unknown) => void): void {
   (res as Watched)[ON_FAILURE] = onFailure;
+}
+
+/** All that Express's router knows to have failed: what fails in `res.render()`, say, is handed to it unpublished. */
+export function knownFailures(req: object): readonly unknown[] {
+  const errors = (req as { [KNOWN_ERRORS]?: Iterable<unknown> })[KNOWN_ERRORS];
+  return errors ? [...errors] : NONE;
 }
 
 /** Tells whoever watches this response that a handler failed. */

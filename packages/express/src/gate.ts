@@ -2,6 +2,8 @@ import type { Response } from 'express';
 import { checkAnswer, clearHead, type Head, headersSent, readHead, restoreHead } from './answer.js';
 
 export interface GateKeeper {
+  /** Called before `decide`, while `forget()` still makes way for this answer. */
+  readonly onFirstAnswer: () => void;
   /** Resolves when the answer may go out, rejects with the error to answer instead. Asked once, at the first answer. */
   readonly decide: (status: number) => Promise<void>;
   readonly onRefused: (error: unknown) => void;
@@ -107,8 +109,10 @@ export class Gate {
       step();
       return res;
     }
+    const isFirst = this.#state === 'unasked';
+    if (isFirst) this.#keeper.onFirstAnswer();
     this.#waiting.push(step);
-    if (this.#state === 'unasked') {
+    if (isFirst) {
       this.#state = 'asked';
       const head = readHead(res);
       this.#keeper.decide(res.statusCode).then(

@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
 import { HttpError } from './errors.js';
-import { checkFailuresAreSeen, listenToRouters, opensTransactions, watchFailure } from './failure.js';
+import { checkFailuresAreSeen, knownFailures, listenToRouters, opensTransactions, watchFailure } from './failure.js';
 import { Gate } from './gate.js';
 import { report } from './report.js';
 import { scopeOf } from './request.js';
@@ -51,6 +51,7 @@ async function open(req: Request, res: Response, options: OpenOptions, next: (er
   const scope = scopeOf(req, 'withTransaction()');
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   checkFailuresAreSeen(req);
+  const failedBefore = knownFailures(req);
   const { rollbackOn, onSecondAnswer } = options;
   const start = new TransactionStart(scope, options);
   lifeOf(req, res).onGone((reason) => abort(start, reason));
@@ -67,7 +68,16 @@ async function open(req: Request, res: Response, options: OpenOptions, next: (er
     }
     if (!rollsBack) await commit(transaction, status);
   };
+  const fail = (error: unknown): void => {
+    // The first answer decides: what fails after it changes nothing.
+    if (!gate.forget()) return;
+    failure ??= { error };
+    void transaction.rollback(error);
+  };
   const gate = new Gate(res, {
+    onFirstAnswer: () => {
+      for (const error of knownFailures(req)) if (!failedBefore.includes(error)) fail(error);
+    },
     decide: async (status) => {
       try {
         await decide(status);
@@ -81,12 +91,7 @@ async function open(req: Request, res: Response, options: OpenOptions, next: (er
       report(onSecondAnswer, new HttpError('AMBIT_HTTP_SECOND_ANSWER', `${req.method} ${req.originalUrl}`), req);
     },
   });
-  watchFailure(res, (error) => {
-    // The first answer decides: what fails after it changes nothing.
-    if (!gate.forget()) return;
-    failure ??= { error };
-    void transaction.rollback(error);
-  });
+  watchFailure(res, fail);
 }
 
 /** A transaction that could not commit for a reason the handler knew, or could know, allows the answer to say so. */

@@ -138,6 +138,30 @@ describe('drain()', () => {
     await Promise.all([drain(server, { timeoutMs: 10 }), expect(request).rejects.toThrow()]);
   });
 
+  it.each([Infinity, 2 ** 31])(
+    'cuts nothing when the time is %s ms, for which Node has no timer',
+    async (timeoutMs) => {
+      const { app } = application();
+      const handling = signal();
+      const answer = signal();
+      app.get('/', async (_req, res) => {
+        handling.resolve();
+        await answer.promise;
+        res.end('done');
+      });
+      const { server, fetch, socket } = await serve(app);
+      const silent = await socket();
+      const request = fetch('/');
+      await handling.promise;
+      const drained = drain(server, { timeoutMs });
+      // A timer of Node's that is too long fires after 1 ms, which is long before this.
+      await once(silent, 'close');
+      answer.resolve();
+      expect(await (await request).text()).toBe('done');
+      await drained;
+    },
+  );
+
   it.each<[event: 'upgrade' | 'connect', request: string]>([
     ['upgrade', 'GET /chat HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
     ['connect', 'CONNECT test:80 HTTP/1.1\r\nhost: test\r\n\r\n'],

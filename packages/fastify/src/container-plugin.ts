@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { Connections } from './connections.js';
-import { drainOnClose } from './drain.js';
+import { closeSessionsOnClose, drainOnClose } from './drain.js';
 import { HttpError } from './errors.js';
 import { definePlugin } from './plugin.js';
 import { RequestLife } from './request-life.js';
@@ -114,6 +114,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     await container.dispose();
   });
   drainOnClose(server, connections);
+  closeSessionsOnClose(server);
 }
 
 function checked(options: ContainerPluginOptions): ContainerPluginOptions {

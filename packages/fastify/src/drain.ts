@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections.js';
@@ -50,9 +51,25 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
   });
 }
 
+/** Node does so by itself from version 24 on. The streams under way are answered, and no more are taken. */
+export function closeSessionsOnClose(server: FastifyInstance): void {
+  const sessions = new Set<ServerHttp2Session>();
+  let isClosing = false;
+  server.server.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    if (isClosing) session.close();
+  });
+  server.addHook('preClose', (done) => {
+    isClosing = true;
+    for (const session of sessions) session.close();
+    done();
+  });
+}
+
 /** To Node a connection is idle when its answer has ended, though a slow client may not have all of it yet. */
 function spareAnswers(server: Server, connections: Connections): void {
-  // An HTTP/2 server has no such method, and no such problem: it ends its sessions.
+  // A server for HTTP/2 alone has no such method, and no such problem: a session that closes sends all it has.
   const closeIdle = server.closeIdleConnections?.bind(server);
   if (!closeIdle) return;
   server.closeIdleConnections = () => {

@@ -41,8 +41,8 @@ export class RequestTransaction {
   async leftOpen(): Promise<void> {
     const complaint = this.complaint();
     await this.rollback(complaint);
-    // A commit that nobody awaited was under way, and all is well.
-    if (complaint !== undefined && !this.committed) this.#onLeftOpen(complaint);
+    // A commit that nobody awaited was under way, and all is well; or it failed, and only now is it known how.
+    if (complaint !== undefined && !this.committed) this.#onLeftOpen(this.complaint() ?? complaint);
   }
 
   /** Why an answer must not say that all is well, now that the handler has ended with this transaction on its hands. */

@@ -85,7 +85,8 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
       await rollback(request, complaint);
       // A commit that nobody awaited was under way: the answer has now waited for it, and is true.
       if (transaction.committed) done();
-      else done(retract(reply, payload, complaint));
+      // Or it failed, and only now is it known how.
+      else done(retract(reply, payload, transaction.complaint() ?? complaint));
     };
     void undo();
   });

@@ -70,6 +70,30 @@ describe('commitTransaction()', () => {
   });
 });
 
+describe('commitTransaction() that nobody awaits', () => {
+  test.each([
+    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
+    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
+    ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
+  ] as const)('and that is %s is answered with what is known of it', async (kind, code, status, stored) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      request.commitTransaction().catch(() => undefined);
+      reply.code(201).header('location', '/orders/1');
+      return { id: '1' };
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
+    expect(answer.json()).toMatchObject({ code });
+    expect(made.pool.stored).toEqual(stored);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
 describe('rollbackTransaction()', () => {
   test('rolls back, ends the scope and clears transactionScope', async () => {
     const made = await application();

@@ -1,12 +1,16 @@
+import type { FakePoolOptions } from '@ambit/transaction/testing';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
-import { application, leftovers, store } from './support/app.js';
+import { application, failing, leftovers, store } from './support/app.js';
 
 describe('a handler that takes the response into its own hands', () => {
-  async function answered(handler: (request: FastifyRequest, reply: FastifyReply) => Promise<void>) {
+  async function answered(
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+    options: FakePoolOptions = {},
+  ) {
     const lines: string[] = [];
-    const { container, pool } = await application();
+    const { container, pool } = await application({ pool: options });
     const app = fastify({ logger: { level: 'error', stream: { write: (line) => void lines.push(line) } } });
     await app.register(containerPlugin, { container });
     await app.register(transactionPlugin);
@@ -36,6 +40,17 @@ describe('a handler that takes the response into its own hands', () => {
     });
     expect(codes).toEqual([]);
     expect(pool.stored).toEqual(['INSERT order']);
+  });
+
+  test.each([
+    ['refused', 'AMBIT_TX_COMMIT_FAILED'],
+    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN'],
+  ] as const)('after a commit under way that is %s has in the log what is known of it', async (kind, code) => {
+    const { codes, pool } = await answered(async (request) => void request.commitTransaction().catch(() => undefined), {
+      faultAt: failing('commit', kind),
+    });
+    expect(codes).toEqual([code]);
+    expect(pool.stored).toEqual([]);
   });
 
   test('after a rollback that it did not await is not complained of', async () => {

@@ -78,6 +78,7 @@ const PLAIN_DEEDS: Deeds = {
     throw visit.fails();
   },
   'hand over an error': ({ visit, next }) => next(visit.fails()),
+  'fail in the hands of Express': ({ visit, req }) => req.next?.(visit.fails()),
   'hand over an error, then answer': async ({ visit, res, next }) => {
     next(visit.fails());
     // What the framework answers by itself does not expect another answer before it, and would end the process.

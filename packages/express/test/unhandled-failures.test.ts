@@ -1,0 +1,83 @@
+import express, { type RequestHandler } from 'express';
+// @ts-expect-error -- its types are those of the other major version
+import express4 from 'express-4';
+import { describe, expect, it } from 'vitest';
+import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
+import { application, expectAllEnded, serve, store } from './support/app.js';
+
+const boom = (): never => {
+  throw new Error('boom');
+};
+
+/** Each has written, and fails in Express's own hands, which pass the error to the router alone. */
+const failing: readonly [what: string, status: number, handler: RequestHandler][] = [
+  ['res.render()', 500, (req, res) => store(req, 'order').then(() => res.render('missing.html'))],
+  ['res.sendFile()', 404, (req, res) => store(req, 'order').then(() => res.sendFile('/no/such.file'))],
+  ['res.download()', 404, (req, res) => store(req, 'order').then(() => res.download('/no/such.file'))],
+  ['res.format()', 406, (req, res) => store(req, 'order').then(() => void res.format({}))],
+  [
+    'res.render() behind writeHead()',
+    500,
+    async (req, res) => {
+      await store(req, 'order');
+      res.writeHead(201, { 'x-more': '1' });
+      res.render('missing.html');
+    },
+  ],
+];
+
+const fresh = (create: typeof express = express) => {
+  const { container, pool } = application();
+  const app = create().set('env', 'test').set('view engine', 'html').engine('html', boom);
+  return { app: app.use(containerMiddleware(container)), container, pool };
+};
+
+describe('a failure that no error handler of the application hears of is rolled back', () => {
+  it.each(failing)('of %s', async (_what, status, handler) => {
+    const { app, container, pool } = fresh();
+    app.post('/', withTransaction(), handler);
+    const { post, close } = await serve(app);
+    const response = await post('/');
+    expect([response.status, response.headers.get('x-more')]).toEqual([status, null]);
+    await close();
+    expect(pool.stored).toEqual([]);
+    await expectAllEnded({ container, pool });
+  });
+
+  it.each(failing)('of %s in a router of an application that is mounted', async (_what, status, handler) => {
+    const { app, pool } = fresh();
+    app.use('/a', withTransaction(), express().use(express.Router().post('/b', handler)));
+    expect((await (await serve(app)).post('/a/b')).status).toBe(status);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it('of a path that cannot be decoded', async () => {
+    const { app, pool } = fresh();
+    app.use(withTransaction(), async (req, _res, next) => {
+      await store(req, 'order');
+      next();
+    });
+    app.post('/:id', (_req, res) => void res.end());
+    expect((await (await serve(app)).post('/%ff')).status).toBe(400);
+    expect(pool.stored).toEqual([]);
+  });
+
+  it.each(failing)('of %s, on an Express that does not tell of failures', async (_what, status, handler) => {
+    const { app, pool } = fresh(express4 as typeof express);
+    app.post('/', withTransaction(), handler);
+    app.use(rollbackOnError);
+    expect((await (await serve(app)).post('/')).status).toBe(status);
+    expect(pool.stored).toEqual([]);
+  });
+});
+
+describe('a failure that was dealt with before the transaction began', () => {
+  it('does not roll it back', async () => {
+    const { app, pool } = fresh();
+    app.use((_req, _res, next) => next(new Error('boom')));
+    app.use(((_error, req, _res, _next) => req.next?.()) satisfies express.ErrorRequestHandler);
+    app.post('/', withTransaction(), (req, res) => store(req, 'order').then(() => void res.end()));
+    expect((await (await serve(app)).post('/')).status).toBe(200);
+    expect(pool.stored).toEqual(['order']);
+  });
+});
