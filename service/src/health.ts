@@ -1,7 +1,10 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import type { ILogger } from './logging/logger.js';
 
-export type Readiness = 'ready' | 'starting' | 'draining' | 'without database';
+/** Also for want of a free connection: another instance may have one. */
+const NO_ANSWER = 'no answer from the database';
+
+export type Readiness = 'ready' | 'starting' | 'draining' | typeof NO_ANSWER;
 
 const PATIENCE_MS = 2000;
 
@@ -39,13 +42,13 @@ export class Health {
     let giveUp: NodeJS.Timeout | undefined;
     const patience = new Promise<Finding>((resolve) => {
       giveUp = setTimeout(() => {
-        resolve({ readiness: 'without database', err: new Error(`It did not answer within ${PATIENCE_MS} ms`) });
+        resolve({ readiness: NO_ANSWER, err: new Error(`It did not answer within ${PATIENCE_MS} ms`) });
       }, PATIENCE_MS);
     });
     try {
       const answered = this.pool.query('SELECT 1 AS one').then(
         (): Finding => ({ readiness: 'ready' }),
-        (err: unknown): Finding => ({ readiness: 'without database', err }),
+        (err: unknown): Finding => ({ readiness: NO_ANSWER, err }),
       );
       return await Promise.race([answered, patience]);
     } finally {

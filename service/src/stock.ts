@@ -3,8 +3,13 @@ import { migrate } from './database/migrate.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { stock, StockError } from './orders/stock-command.js';
 
+const IN_MEMORY =
+  'DATA_DIR=:memory: is another database in each process: no service would see what is set here.' +
+  ' Name the folder or the DATABASE_URL of the service';
+
 async function main(): Promise<void> {
   const { database, startTimeoutMs } = readConfig(process.env);
+  if (database.kind === 'sqlite' && database.folder === ':memory:') throw new ConfigError([IN_MEMORY]);
   const pool = createPool(database);
   try {
     await migrate(pool, dialectOf(database), startTimeoutMs);

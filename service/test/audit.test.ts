@@ -86,6 +86,13 @@ onEveryStage((stage) => {
       expect(audits()).toMatchObject(isFastify ? [record] : []);
     });
 
+    test('an order on Fastify before it is stored: a COMMIT that is refused leaves the record, and no order', async () => {
+      stage.before('commit', () => Promise.reject(new Error('It went wrong')));
+      expect((await stage.post('/api/orders', ORDER)).status).toBeGreaterThanOrEqual(500);
+      expect(audits()).toMatchObject(isFastify ? [{ action: 'order_created' }] : []);
+      expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+    });
+
     test('what was done under a key, once', async () => {
       for (const path of ['/api/users', '/api/orders'])
         for (let times = 0; times < 3; times++)
@@ -104,7 +111,7 @@ onEveryStage((stage) => {
       expect(audits()).toEqual([]);
     });
 
-    test('what was refused, and what failed', async () => {
+    test('what was refused, and what failed before COMMIT', async () => {
       stage.replace(
         ordersAnd(() => {
           throw new Error('It went wrong');

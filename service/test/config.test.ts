@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError, readConfig } from '../src/index.js';
+import type { IConfigService } from '../src/config/config.js';
+import { ConfigError, createAppContainer, readConfig } from '../src/index.js';
 import { ServiceProcess } from './support/service-process.js';
 
 const POSTGRES_URL = 'postgres://ada:s3cret@db.example.org:5432/shop';
@@ -29,6 +30,11 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
   [{ OTEL_SERVICE_NAME: 'shop' }, { serviceName: 'shop' }],
   [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
+  [{ METRICS: '1' }, { metrics: true, traces: false, inspector: undefined }],
+  [{ TRACES: '1' }, { metrics: false, traces: true }],
+  [{ INSPECTOR: '1' }, { inspector: { token: undefined } }],
+  [{ INSPECTOR: '1', INSPECTOR_TOKEN: ' 16 characters in ' }, { inspector: { token: '16 characters in' } }],
+  [{ INSPECTOR_TOKEN: '16 characters in' }, { inspector: undefined }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];
@@ -45,6 +51,9 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['DATABASE_POOL_SIZE', '0', 'DATABASE_POOL_SIZE must be a whole number from 1 to 1000, not "0"'],
   ['DATABASE_PREPARE', 'no', 'DATABASE_PREPARE must be one of true, false, not "no"'],
   ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
+  ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
+  ['TRACES', 'on', 'TRACES must be one of 0, 1, not "on"'],
+  ['INSPECTOR', '2', 'INSPECTOR must be one of 0, 1, not "2"'],
   ['START_TIMEOUT_MS', '10s', 'START_TIMEOUT_MS must be a whole number from 0 to 600000, not "10s"'],
   ['SHUTDOWN_TIMEOUT_MS', '600001', 'SHUTDOWN_TIMEOUT_MS must be a whole number from 0 to 600000, not "600001"'],
 ];
@@ -85,6 +94,21 @@ describe('the configuration', () => {
       expect(message).not.toContain('s3cret');
     },
   );
+
+  test.each(['0', '1'])('refuses an INSPECTOR_TOKEN of 15 characters without repeating it, with INSPECTOR=%s', (on) => {
+    const token = 's3cret s3cret s';
+    expect(messageOf({ INSPECTOR: on, INSPECTOR_TOKEN: token })).toBe(
+      'The configuration is wrong:\n  - INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed',
+    );
+  });
+
+  test('is IConfigService, which serves its values, typed', async () => {
+    await using container = createAppContainer(readConfig({ PORT: '4711', DATA_DIR: ':memory:' }));
+    const config: IConfigService = container.resolve('IConfigService');
+    const port: number = config.get('port');
+    expect(port).toBe(4711);
+    expect(config.get('database')).toEqual({ kind: 'sqlite', folder: ':memory:' });
+  });
 
   test('that is wrong in several places is told all at once', () => {
     const problems = messageOf(Object.fromEntries(REFUSED.map(([name, value]) => [name, value]))).split('\n  - ');

@@ -38,7 +38,7 @@ onEveryStage((stage) => {
     expect(await stage.get('/health/live')).toMatchObject({ status: 200 });
     expect(await stage.get('/health/ready')).toMatchObject({
       status: 503,
-      body: { error: 'Not ready: without database' },
+      body: { error: 'Not ready: no answer from the database' },
     });
   });
 
@@ -60,7 +60,7 @@ onEveryStage((stage) => {
     await stage.app.quiet();
     const told = stage.app.log.records.filter(({ level }) => level !== 20);
     expect(told).toMatchObject([
-      { level: 50, msg: 'not ready: without database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
+      { level: 50, msg: 'not ready: no answer from the database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
       { level: 30, msg: 'ready again' },
     ]);
   });
@@ -84,6 +84,6 @@ describe('a database that does not answer', () => {
     await vi.advanceTimersByTimeAsync(1999);
     expect(told).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
-    expect(told).toHaveBeenCalledExactlyOnceWith('without database');
+    expect(told).toHaveBeenCalledExactlyOnceWith('no answer from the database');
   });
 });

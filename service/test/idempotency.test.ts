@@ -1,5 +1,6 @@
-import { Pause } from '@ambit/host-contract';
-import { describe, expect, test } from 'vitest';
+import { connectionLost, Pause } from '@ambit/host-contract';
+import { describe, expect, test, vi } from 'vitest';
+import { ExpiredKeys } from '../src/idempotency/expired-keys.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { Answer } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
@@ -187,5 +188,15 @@ onEveryStage((stage) => {
     await stage.post('/api/users', ADA, { 'idempotency-key': 'young' });
     await stage.app.container.resolve('IExpiredKeys').remove();
     expect(await stage.rows('SELECT key FROM idempotency_keys')).toEqual([{ key: 'young' }]);
+  });
+
+  test('old keys that cannot be removed keep no service from starting, and are told of in the log', async () => {
+    const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
+    const keys = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
+    await keys.start();
+    keys.dispose();
+    query.mockRestore();
+    const msg = 'Expired idempotency keys were not removed; the next try is in an hour';
+    expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
   });
 });

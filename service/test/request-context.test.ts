@@ -1,8 +1,9 @@
-import { requestText } from '@ambit/host-contract';
+import { Pause, requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/audit/request-context.js';
 import { Problem } from '../src/problem.js';
 import { onEveryStage } from './support/every-stage.js';
+import { ordersAnd } from './support/replacements.js';
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -64,6 +65,19 @@ onEveryStage((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ requestId }]);
     });
 
+    test('is in the line of a request that was never answered, which tells no status', async () => {
+      const pause = new Pause();
+      stage.replace(ordersAnd(pause.here));
+      const client = await stage.app.client();
+      client.send({ method: 'POST', path: '/api/orders', body: ORDER });
+      await pause.reached;
+      client.reset();
+      const line = await stage.app.log.finds({ msg: 'request aborted', path: '/api/orders' });
+      pause.letGo();
+      expect(line).toMatchObject({ requestId: expect.stringMatching(UUID), method: 'POST', ms: expect.any(Number) });
+      expect(line).not.toHaveProperty('status');
+    });
+
     test('is stored with an order', async () => {
       const requestId = (await stage.post('/api/orders', ORDER)).headers.get('x-request-id');
       expect(await stage.rows('SELECT request_id FROM orders')).toEqual([{ request_id: requestId }]);
@@ -101,6 +115,13 @@ onEveryStage((stage) => {
       await stage.app.request({ path: '/api/users', headers: { authorization: 'Grace' } });
       await stage.app.request({ path: '/api/users', headers: { authorization: 'Ada' } });
       expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
+    });
+
+    test('is how the line of a request in the log says who asked', async () => {
+      stage.app.identify = () => 'Grace';
+      await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      const { requestId } = await stage.app.log.finds({ msg: 'request', path: '/api/users', userId: 'Grace' });
+      expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', requestId }]);
     });
 
     test('refuses with a Problem, and nothing is done', async () => {

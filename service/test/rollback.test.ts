@@ -1,6 +1,7 @@
 import { Registration } from '@ambit/container';
-import { connectionLost, Pause } from '@ambit/host-contract';
+import { connectionLost, Pause, requestText } from '@ambit/host-contract';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { IUserRepository } from '../src/users/user-repository.js';
 import { onEveryStage } from './support/every-stage.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 
@@ -79,6 +80,35 @@ onEveryStage((stage) => {
       expect(await stored()).toEqual(NOTHING);
       // That its client left is in the log, and no failure.
       expect(stage.app.log.records.filter(({ level }) => level === 50)).toEqual([]);
+    });
+
+    test('when its client leaves before COMMIT, and waited for another answer first', async () => {
+      const [list, pause] = [new Pause(), new Pause()];
+      const users = { findAll: () => list.here().then(() => []), findById: fail, create: fail };
+      stage.replace(Registration.fromValue<IUserRepository>(users).to('IUserRepository'), ordersAnd(pause.here));
+      const client = await stage.app.client();
+      client.send({ path: '/api/users' }, { method: 'POST', path: '/api/orders', body: ORDER, headers: KEY });
+      await Promise.all([list.reached, pause.reached]);
+      client.reset();
+      await stage.app.log.finds({ msg: 'request aborted', path: '/api/users' });
+      list.letGo();
+      pause.letGo();
+      const { level } = await stage.app.log.finds({ msg: 'request failed' });
+      expect(level).toBe(20);
+      await stage.app.quiet();
+      expect(await stored()).toEqual(NOTHING);
+    });
+
+    test('when its client sends what is no HTTP behind it; then nothing is said to be refused', async () => {
+      const pause = new Pause();
+      stage.replace(ordersAnd(pause.here));
+      const client = await stage.app.client();
+      client.write(`${requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: KEY })}HELLO\r\n\r\n`);
+      await client.closed();
+      expect(client.received).toBe(0);
+      pause.letGo();
+      await stage.app.quiet();
+      expect(await stored()).toEqual(NOTHING);
     });
 
     test('and the log tells of which request, when its rollback fails too', async () => {

@@ -40,6 +40,15 @@ test.each(['package.json', 'deploy/Dockerfile'])('what %s builds has the page of
   expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
 });
 
+test('the door of the service loads no framework before one is chosen, though routes of both are behind it', () => {
+  const program = `
+    import { Module } from 'node:module';
+    await import('${new URL('../dist/index.js', import.meta.url).href}');
+    const frameworks = /node_modules\\/(express|fastify)\\//;
+    console.log(Object.keys(Module._cache).filter((file) => frameworks.test(file)).length);`;
+  expect(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' })).toBe('0\n');
+});
+
 describe('instances started at once on a fresh database', () => {
   test('all serve it, two processes on SQLite', async () => {
     await using database = await sqlite.open();

@@ -4,6 +4,17 @@ import { App } from './support/app.js';
 import { databaseKinds, type TestDatabase } from './support/databases.js';
 import { type Exit, ServiceProcess } from './support/service-process.js';
 
+test('the stock command refuses a database in memory, which no service would ever see', async () => {
+  const args = ['set', 'apple', '2'];
+  const { code, output } = await new ServiceProcess({ DATA_DIR: ':memory:' }, { program: 'stock.js', args }).exit;
+  expect(code).toBe(78);
+  expect(output).toBe(
+    'The configuration is wrong:\n' +
+      '  - DATA_DIR=:memory: is another database in each process: no service would see what is set here.' +
+      ' Name the folder or the DATABASE_URL of the service\n',
+  );
+});
+
 describe.each(databaseKinds)('the stock command on $name', (kind) => {
   describe.skipIf(kind.missing)('beside a running service', () => {
     let database: TestDatabase;

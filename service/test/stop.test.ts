@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type Answer, type RawClient, requestText } from '@ambit/host-contract';
+import { type Answer, RawClient, requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
+import { readConfig, startService } from '../src/index.js';
 import { type DatabaseKind, databaseKinds, postgres } from './support/databases.js';
 import { refused } from './support/refused.js';
 import { ServiceProcess } from './support/service-process.js';
@@ -62,6 +63,21 @@ describe.each(KINDS)('on %s', (_name, kind) => {
 describe('the service', () => {
   const start = (env: Record<string, string> = {}): ServiceProcess =>
     new ServiceProcess({ DATA_DIR: ':memory:', ...env });
+
+  test.each(HOST_VARIANTS)(
+    'says on open connections that it drains once it is told to stop, on %s',
+    async (HOST_VARIANT) => {
+      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+      const service = await startService(readConfig(env));
+      const client = await RawClient.connect(Number(new URL(service.url).port));
+      const ready = { path: '/health/ready' };
+      expect((await client.request(ready)).status).toBe(200);
+      const stopped = service.stop();
+      const { status, text } = await client.request(ready);
+      expect([status, text]).toEqual([503, '{"error":"Not ready: draining"}']);
+      await stopped;
+    },
+  );
 
   test('exits with 0 at SIGINT, too', async () => {
     await using service = start();

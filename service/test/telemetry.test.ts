@@ -1,11 +1,14 @@
-import { trace } from '@opentelemetry/api';
-import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import { metrics, trace } from '@opentelemetry/api';
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createAppContainer, createHost, type Host, readConfig, type Service, startService } from '../src/index.js';
+import { createAppContainer, createHost, readConfig, type Service, startService } from '../src/index.js';
 import { startTelemetry } from '../src/telemetry/telemetry.js';
 import { override } from '@ambit/container/tools';
 import { Registration } from '@ambit/container';
 import { Happenings } from '@ambit/host-contract';
+import type { HostVariant } from './support/app.js';
 import { request } from './support/http.js';
 import { LogBook } from './support/log-book.js';
 
@@ -35,9 +38,20 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
     await service.stop();
   });
 
+  test('with METRICS=1, other methods are told what /metrics answers', async () => {
+    const service = await start({ METRICS: '1' });
+    for (const method of ['POST', 'OPTIONS'])
+      expect(await request(service.url, { method, path: '/metrics' })).toMatchObject({
+        status: 405,
+        body: { error: 'This address answers GET, HEAD only' },
+      });
+    await service.stop();
+  });
+
   test('without it there is nothing at /metrics', async () => {
     const service = await start({});
-    expect((await request(service.url, { path: '/metrics' })).status).toBe(404);
+    for (const method of ['GET', 'POST'])
+      expect((await request(service.url, { method, path: '/metrics' })).status).toBe(404);
     await service.stop();
   });
 
@@ -70,33 +84,61 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
   });
 });
 
-describe.each(['express', 'fastify'] as const)('where the request is traced, on %s', (variant) => {
-  const config = readConfig({ ...QUIET, HOST_VARIANT: variant });
+/** A host whose log is kept, and its telemetry. */
+async function observed(variant: HostVariant, env: Record<string, string>) {
+  const config = readConfig({ ...QUIET, ...env, HOST_VARIANT: variant });
   const log = new LogBook(new Happenings());
-  let host: Host;
-  let url: string;
+  const container = createAppContainer(config);
+  override(container, Registration.fromValue(log.logger).to('ILogger'));
+  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config);
+  container.defer(() => telemetry.stop());
+  const host = await createHost(variant, container, { logger: log.logger, telemetry });
+  await container.start();
+  return { host, log, url: await host.listen(0, config.host) };
+}
 
-  beforeAll(async () => {
-    trace.setGlobalTracerProvider(new BasicTracerProvider());
-    const container = createAppContainer(config);
-    override(container, Registration.fromValue(log.logger).to('ILogger'));
-    const telemetry = startTelemetry(container.resolve('IDatabasePool'), config);
-    container.defer(() => telemetry.stop());
-    host = await createHost(variant, container, { logger: log.logger, telemetry });
-    await container.start();
-    url = await host.listen(0, config.host);
+describe.each(['express', 'fastify'] as const)('beside an SDK for spans and metrics, on %s', (variant) => {
+  const spans = new InMemorySpanExporter();
+  const reader = new PrometheusExporter({ preventServerStart: true });
+  const hasMetrics = async (): Promise<boolean> => (await reader.collect()).resourceMetrics.scopeMetrics.length > 0;
+
+  beforeAll(() => {
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
   });
 
-  afterAll(async () => {
-    await host.close(0);
+  afterAll(() => {
     trace.disable();
+    metrics.disable();
+  });
+
+  test('METRICS=1 alone makes no spans, and puts no trace into the log', async () => {
+    const { host, log, url } = await observed(variant, { METRICS: '1' });
+    await request(url, { path: '/api/users' });
+    const line = await log.finds({ msg: 'request', path: '/api/users' });
+    await host.close(0);
+    expect(spans.getFinishedSpans()).toEqual([]);
+    for (const record of [line, ...log.audits]) expect(record).not.toHaveProperty('trace_id');
+  });
+
+  test('TRACES=1 alone makes spans, and no metrics', async () => {
+    const { host, log, url } = await observed(variant, { TRACES: '1' });
+    await request(url, ORDER);
+    await log.finds({ msg: 'request', path: '/api/orders' });
+    await host.close(0);
+    expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['request scope', 'transaction', 'INSERT']),
+    );
+    expect(await hasMetrics()).toBe(false);
   });
 
   test('every line of a request carries the ids of its trace, audit records included', async () => {
+    const { host, log, url } = await observed(variant, { TRACES: '1' });
     await request(url, { path: '/api/users' });
 
     const line = await log.finds({ msg: 'request', path: '/api/users' });
     const audit = await log.finds({ type: 'audit', action: 'users_listed' });
+    await host.close(0);
     expect(line).toMatchObject({ trace_id: expect.stringMatching(/^[0-9a-f]{32}$/), span_id: expect.any(String) });
     expect(audit).toMatchObject({ trace_id: line['trace_id'], span_id: line['span_id'] });
   });

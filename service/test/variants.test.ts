@@ -3,13 +3,16 @@ import { containerPlugin } from '@ambit/fastify';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/audit/audit-logger.js';
-import { userRoutes } from '../src/hosts/fastify/users.js';
+import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { NewUser } from '../src/users/user.js';
 import type { IUserRepository } from '../src/users/user-repository.js';
 import { onEveryStage } from './support/every-stage.js';
+import { REFUSED_USERS } from './support/refused-users.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
+
+const PLAIN: UserRoutesOptions = { schema: false };
 
 /** Writes down what it is asked to audit. */
 class AuditNotes implements IAuditLogger {
@@ -97,7 +100,7 @@ describe('the plain route for user creation on Fastify', () => {
     );
     const server = fastify();
     await server.register(containerPlugin, { container });
-    await server.register(userRoutes, { prefix: '/api/users', schema: false });
+    await server.register(userRoutes, { prefix: '/api/users', ...PLAIN });
     return { server, users, audit };
   };
 
@@ -111,10 +114,10 @@ describe('the plain route for user creation on Fastify', () => {
     await server.close();
   });
 
-  test('refuses what the other refuses', async () => {
+  test.each(REFUSED_USERS)('refuses %s, as the other does', async (_what, input, error) => {
     const { server, users } = await serve();
-    const answer = await server.inject({ method: 'POST', url: '/api/users', payload: { name: '' } });
-    expect(answer.json()).toMatchObject({ message: expect.stringContaining('body') });
+    const answer = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, ...input } });
+    expect([answer.statusCode, answer.json().message]).toEqual([400, error]);
     expect(users.asked).toEqual([]);
     await server.close();
   });

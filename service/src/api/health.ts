@@ -30,7 +30,7 @@ const isReady: Endpoint = {
     503: problem('Not now.', {
       starting: 'Not ready: starting',
       draining: 'Not ready: draining',
-      withoutDatabase: 'Not ready: without database',
+      noAnswer: 'Not ready: no answer from the database',
     }),
   },
 };

@@ -12,14 +12,14 @@ export interface Config {
   readonly port: number;
   readonly database: DatabaseConfig;
   readonly logLevel: (typeof LOG_LEVELS)[number];
-  /** How long to wait at start for a database that does not answer yet. */
+  /** How long to try again at start while the database cannot be used; a try that has begun is waited for. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
-  /** `/metrics`, in Prometheus' format. */
+  /** `/metrics`, in Prometheus' format; metrics go nowhere else. */
   readonly metrics: boolean;
   /** What metrics call the service. */
   readonly serviceName: string;
-  /** Spans for the OpenTelemetry SDK that the process was started with. */
+  /** Spans for the OpenTelemetry SDK that the process was started with, and their ids in the log; neither otherwise. */
   readonly traces: boolean;
   /** The inspector at `/inspector`, for this machine, or for whoever knows the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;

@@ -1,20 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
-import type { TraceIds } from '@ambit/opentelemetry';
+import type { IRequestContext } from '../audit/request-context.js';
 import type { ILogger } from '../logging/logger.js';
 import { pathOf } from './request-address.js';
 import { answerTo, type ErrorAnswer, isOurFault } from './error-answer.js';
 
-/** What finds all lines of one request, and its trace if there is one. */
-export interface RequestIds extends Partial<TraceIds> {
-  readonly requestId: string;
-}
+/** What finds all lines of one request, its trace if there is one, and who asks once that is known. */
+export type LoggedContext = Pick<IRequestContext, 'requestId' | 'userId' | 'trace'>;
 
 /** What watches over a service is no news in its log. */
 const QUIET = /^\/(?:health\/|metrics$)/;
 
-/** One line for each request, when its answer is out or its client is gone. */
-export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessage, res: ServerResponse): void {
+/**
+ * One line for each request, when its answer is out or its client is gone. Those that wait behind another when their
+ * connection dies have none: Node does not tell their answers.
+ */
+export function logRequest(logger: ILogger, context: LoggedContext, req: IncomingMessage, res: ServerResponse): void {
   const start = performance.now();
   const { method } = req;
   // A query can hold what is nobody's business.
@@ -22,7 +23,10 @@ export function logRequest(logger: ILogger, ids: RequestIds, req: IncomingMessag
   res.on('close', () => {
     const ms = Math.round((performance.now() - start) * 100) / 100;
     const msg = res.writableFinished ? 'request' : 'request aborted';
-    const record = { msg, ...ids, method, path, status: res.statusCode, ms };
+    const { requestId, userId, trace } = context;
+    // Until something is sent, the status is Node's default, or one that COMMIT may yet change.
+    const status = res.headersSent ? res.statusCode : undefined;
+    const record = { msg, requestId, userId, ...trace, method, path, status, ms };
     if (QUIET.test(path)) logger.debug(record);
     else logger.info(record);
   });
@@ -33,8 +37,8 @@ export function answerAndLog(logger: ILogger, ids: object, err: unknown, res: Se
   const answer = answerTo(err);
   if (isOurFault(err, answer)) {
     const record = { msg: 'request failed', ...ids, status: answer.status, err };
-    // Who left is in the log already.
-    if (res.destroyed && endedWithClient(err)) logger.debug(record);
+    // That a client left is no failure. Of answers behind another, only the connection knows that it did.
+    if ((res.destroyed || res.req.socket.destroyed) && endedWithClient(err)) logger.debug(record);
     else logger.error(record);
   }
   return answer;

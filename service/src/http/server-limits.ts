@@ -41,10 +41,16 @@ function answerExpectation(logger: ILogger) {
   };
 }
 
+/** Node's own, the answer that comes next on the connection: to know it in a public way would cost every request. */
+interface ServedSocket extends Duplex {
+  readonly _httpMessage?: ServerResponse | null;
+}
+
 /** A listener for `clientError`: what is no HTTP at all gets the same words from both hosts. */
 export function answerClientError(logger: ILogger) {
-  return ({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void => {
-    if (code === 'ECONNRESET' || !socket.writable) {
+  return ({ code = '' }: NodeJS.ErrnoException, socket: ServedSocket): void => {
+    // A client takes the first answer for that to its first request: no refusal may overtake what is being carried out.
+    if (code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.req.complete) {
       socket.destroy();
       return;
     }

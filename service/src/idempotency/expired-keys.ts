@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000;
 
 export const KEY_LIFE_MS = 24 * HOUR_MS;
 
-/** Application-wide: removes keys that are over, at start and every hour. */
+/** Application-wide: removes keys that are over, at start and every hour. They count as gone before they are removed. */
 export class ExpiredKeys {
   #timer: NodeJS.Timeout | undefined;
 
@@ -15,7 +15,7 @@ export class ExpiredKeys {
   ) {}
 
   async start(): Promise<void> {
-    await this.remove();
+    await this.#tryToRemove();
     this.#timer = setInterval(() => void this.#tryToRemove(), HOUR_MS).unref();
   }
 

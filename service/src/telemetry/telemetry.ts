@@ -1,9 +1,11 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
+import { trace } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Config } from '../config/config.js';
+import { noMetrics, noTraces } from './nothing.js';
 
 /** What the hosts need of telemetry when it is on. */
 export interface Telemetry {
@@ -14,19 +16,20 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
-type TelemetryOptions = Pick<Config, 'metrics' | 'serviceName'>;
+type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
 
-/** Spans go to the OpenTelemetry SDK that the process was started with, if any; metrics go there, too, or to `/metrics`. */
-export function startTelemetry(pool: IDatabasePool, { metrics, serviceName }: TelemetryOptions): Telemetry {
+/** Spans go to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
+export function startTelemetry(pool: IDatabasePool, { metrics, traces, serviceName }: TelemetryOptions): Telemetry {
+  const tracerProvider = traces ? trace.getTracerProvider() : noTraces;
   if (!metrics) {
-    const instrumentation = instrument({ pool });
+    const instrumentation = instrument({ tracerProvider, meterProvider: noMetrics, pool });
     return { traceIdsOf, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': serviceName }));
   const meterProvider = new MeterProvider({ resource, readers: [exporter] });
   const serializer = new PrometheusSerializer();
-  const instrumentation = instrument({ meterProvider, pool });
+  const instrumentation = instrument({ tracerProvider, meterProvider, pool });
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     traceIdsOf,

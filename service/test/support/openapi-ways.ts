@@ -55,11 +55,11 @@ const askWhileAsked: Way = async ({ stage, asked }) => {
 };
 
 const askWhen =
-  (readiness: 'starting' | 'draining' | 'without database'): Way =>
+  (readiness: 'starting' | 'draining' | 'no answer from the database'): Way =>
   ({ stage, asked }) => {
     const health = new Health({ query: async () => Promise.reject(connectionLost()) }, stage.app.log.logger);
     if (readiness === 'draining') health.draining();
-    if (readiness === 'without database') health.started();
+    if (readiness === 'no answer from the database') health.started();
     stage.replace(Registration.fromValue(health).to('IHealth'));
     return stage.app.request(asked);
   };
@@ -118,7 +118,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   '503 starting': askWhen('starting'),
   '503 draining': askWhen('draining'),
-  '503 withoutDatabase': askWhen('without database'),
+  '503 noAnswer': askWhen('no answer from the database'),
 };
 
 export const waysKnown: readonly string[] = Object.keys(WAYS);

@@ -32,6 +32,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   const onDisposeError = logLate(logger, 'The request scope did not end well');
   if (inspect) app.use(inspector(inspect));
   app.use(containerMiddleware(container, { onDisposeError }), requestHead(options), jsonBody);
+  const refuseUnrouted = refuserOf(telemetry);
   // Express would answer OPTIONS by itself.
   app.options(/.*/, refuseUnrouted);
   app.use('/api/users', userRoutes());
@@ -44,9 +45,11 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   return app;
 }
 
-const refuseUnrouted: RequestHandler = (req) => {
-  throw unrouted(req.originalUrl);
-};
+const refuserOf =
+  (telemetry: HostOptions['telemetry']): RequestHandler =>
+  (req) => {
+    throw unrouted(req.originalUrl, telemetry);
+  };
 
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
   const server = createServer({ requireHostHeader: false }, createExpressApp(container, options));

@@ -12,7 +12,7 @@ export function requestHead({ logger, identify, telemetry }: HostOptions): Reque
     res.setHeader('x-request-id', context.requestId);
     const trace = telemetry?.traceIdsOf(req.container);
     if (trace) context.trace = trace;
-    logRequest(logger, { requestId: context.requestId, ...trace }, req, res);
+    logRequest(logger, context, req, res);
     refuseWithoutHost(req);
     refuseBadPath(req.path);
     req.url = plainAddress(req.url);

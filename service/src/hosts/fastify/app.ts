@@ -38,7 +38,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
   requestHead(server, options);
   readJsonBodies(server);
-  refuseUnrouted(server);
+  refuseUnrouted(server, options);
   readSchemas(server);
   answerErrors(server, options);
 

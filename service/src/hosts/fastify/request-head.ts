@@ -12,7 +12,7 @@ export function requestHead(server: FastifyInstance, { logger, identify, telemet
     reply.header('x-request-id', requestId);
     const trace = telemetry?.traceIdsOf(request.container);
     if (trace) context.trace = trace;
-    logRequest(logger, { requestId, ...trace }, request.raw, reply.raw);
+    logRequest(logger, context, request.raw, reply.raw);
     refuseWithoutHost(request.raw);
     done();
   });

@@ -13,6 +13,25 @@ export interface UserRoutesOptions {
 
 const checkNewUser = bodyCheck(NewUser);
 
+/**
+ * The users, as a Fastify plugin that wants the `container` plugin before it. The route with a schema is checked, and its
+ * answer written, by the compilers of the server it is registered on.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { containerPlugin } from '@ambit/fastify';
+ * import { userRoutes } from '@ambit/service';
+ * import { fastify, type FastifyInstance } from 'fastify';
+ *
+ * async function serve(container: IContainer): Promise<FastifyInstance> {
+ *   const server = fastify();
+ *   await server.register(containerPlugin, { container });
+ *   await server.register(userRoutes, { prefix: '/api/users', schema: false });
+ *   return server;
+ * }
+ * ```
+ */
 export async function userRoutes(server: FastifyInstance, { schema = true }: UserRoutesOptions): Promise<void> {
   server.get('/', ({ container, query }) => {
     const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
