@@ -40,7 +40,7 @@ test.each(['package.json', 'deploy/Dockerfile'])('what %s builds has the page of
   expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
 });
 
-test('the door of the service loads no framework before one is chosen, though routes of both are behind it', () => {
+test('the door of the service loads no framework before one is chosen, though it exports routes for one', () => {
   const program = `
     import { Module } from 'node:module';
     await import('${new URL('../dist/index.js', import.meta.url).href}');

@@ -78,9 +78,8 @@ function deliver(dependency: Dependency, home: Shape, path: readonly Step[], wal
   const place = home.place(key);
   if (later && (place || !walk.dry)) {
     const holder = path.at(-1) as Step;
-    // Nobody else looks at a class without a registration. What is not there yet may be registered later.
-    if (walk.dry && !home.places(key)[0])
-      compile(home, place as Place, path.with(path.length - 1, { ...holder, later: true }), walk);
+    // It has to be possible where the holder lives; when it is asked for, nobody looks any more.
+    if (walk.dry) compile(home, place as Place, path.with(path.length - 1, { ...holder, later: true }), walk);
     return (scope) => () => traced(scope, holder.binding.key, () => scope.resolve(key as string));
   }
   return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));

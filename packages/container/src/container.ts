@@ -141,7 +141,7 @@ export class Container implements IContainer, AsyncDisposable {
     keep(this, DEFERRED, [work]);
   }
 
-  /** Makes the winners of their keys that have `onStart`, and starts all that was made. Await it in no `onStart`. */
+  /** Makes what wins its key and has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
   start(): Promise<void> {
     refuseEnded(this, 'start');
     const starting = start(this, this.starting);

@@ -43,7 +43,7 @@ export const onDispose =
     onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: end }],
   });
 
-/** Readies an application singleton; `await app.start()` runs these in dependency order. */
+/** Readies an application singleton; `await app.start()` runs these in dependency order, so none of them may await that. */
 export const onStart =
   <T>(start: (instance: T) => unknown): Modifier<T> =>
   (recipe) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { all, hasTag, Registration, scope, singleton, type Binding, type Container } from '../src/index.js';
+import { all, hasTag, lazy, Registration, scope, singleton, type Binding, type Container } from '../src/index.js';
 import { verify, type ScopeDeclaration } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { refusal } from './support/refusal.js';
@@ -41,6 +41,23 @@ describe('a captured shorter life', () => {
     expect(rest).toEqual([]);
     expectCapture(problem?.message ?? '', 'IUser', 'IContext', '[application]', '[application] > [request]');
     expect(problem?.hint).not.toContain('ICache');
+  });
+
+  it('may be asked for later, by way of a service that is not kept', () => {
+    const app = openApplication(
+      asking(lazy('IOrders')).pipe(singleton()).to('ISchedule'),
+      asking('IConnection').to('IOrders'),
+    );
+
+    expect(problemsIn(app, request)).toMatchObject([
+      { code: 'AMBIT_SHORTER_LIFE', path: ['ISchedule', 'IOrders', 'IConnection'], tags: [['application']] },
+    ]);
+  });
+
+  it('is none where whoever asks for it later is not kept', () => {
+    const app = openApplication(asking(lazy('IOrders')).to('ISchedule'), asking('IConnection').to('IOrders'));
+
+    expect(() => verify(app, request)).not.toThrow();
   });
 
   it('is none where the other life is beside it, not within', () => {

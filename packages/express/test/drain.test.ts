@@ -9,6 +9,22 @@ import { expect, describe, it } from 'vitest';
 import { containerMiddleware, drain, withTransaction } from '../src/index.js';
 import { application, serve, signal } from './support/app.js';
 
+/** A server with a request that is answered when the test says so. */
+async function underWay() {
+  const { app } = application();
+  const handling = signal();
+  const answer = signal();
+  app.get('/', async (_req, res) => {
+    handling.resolve();
+    await answer.promise;
+    res.end('done');
+  });
+  const served = await serve(app);
+  const request = served.fetch('/');
+  await handling.promise;
+  return { ...served, request, answer };
+}
+
 describe('drain()', () => {
   it('closes a connection that a keep-alive client holds idle', async () => {
     const { app } = application();
@@ -29,17 +45,7 @@ describe('drain()', () => {
   });
 
   it('lets the request under way finish, and tells its client to leave', async () => {
-    const { app } = application();
-    const handling = signal();
-    const answer = signal();
-    app.get('/', async (_req, res) => {
-      handling.resolve();
-      await answer.promise;
-      res.end('done');
-    });
-    const { server, fetch } = await serve(app);
-    const request = fetch('/');
-    await handling.promise;
+    const { server, request, answer } = await underWay();
     const drained = drain(server);
     answer.resolve();
     const response = await request;
@@ -141,18 +147,8 @@ describe('drain()', () => {
   it.each([Infinity, 2 ** 31])(
     'cuts nothing when the time is %s ms, for which Node has no timer',
     async (timeoutMs) => {
-      const { app } = application();
-      const handling = signal();
-      const answer = signal();
-      app.get('/', async (_req, res) => {
-        handling.resolve();
-        await answer.promise;
-        res.end('done');
-      });
-      const { server, fetch, socket } = await serve(app);
+      const { server, socket, request, answer } = await underWay();
       const silent = await socket();
-      const request = fetch('/');
-      await handling.promise;
       const drained = drain(server, { timeoutMs });
       // A timer of Node's that is too long fires after 1 ms, which is long before this.
       await once(silent, 'close');
