@@ -25,23 +25,19 @@ export function resolverFor(shape: Shape, key: Key, dependency: Dependency, know
 }
 
 /** How scopes of the shape get what the binding makes; undefined where it has problems, which are reported. */
-export function compile(
-  shape: Shape,
-  { binding, owner, hops }: Place,
-  path: readonly Step[],
-  walk: Walk,
-): Resolver | undefined {
+export function compile(shape: Shape, place: Place, path: readonly Step[], walk: Walk): Resolver | undefined {
+  const { binding, owner } = place;
   const { key, singleton, source } = binding;
-  const home = singleton ? owner : shape;
+  const home = singleton || source.kind === 'register' ? owner : shape;
   const before = path.findIndex((step) => step.binding === binding && step.home === home);
   if (before >= 0) return path.slice(before).some(({ later }) => later) ? NOTHING : walk.report(cycle(key, home, path));
   const known = shape.compiled.get(binding);
   // Failed before on this very walk, and was reported.
   if (known === walk) return undefined;
   if (typeof known === 'function') return known as Resolver;
-  const above = hops > 0 && (singleton === true || source.kind === 'register');
+  const above = shape !== home;
   const get = above
-    ? compile(shape.parent as Shape, { binding, owner, hops: hops - 1 }, path, walk)
+    ? compile(shape.parent as Shape, place, path, walk)
     : make(binding, home, [...path, { binding, home }], walk);
   const resolver = above && get && !walk.dry ? fromParent(get) : get;
   shape.compiled.set(binding, resolver ?? walk);
@@ -91,7 +87,8 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]):
   if (source.kind === 'value') return () => source.value;
   if (source.kind === 'alias') return needs[0] as Resolver;
   if (source.kind === 'register') {
-    const give: Resolver = (scope) => (scope.hands as Resolver[])[source.at]?.(scope);
+    const slot = home.slotOf(source.at);
+    const give: Resolver = (scope) => (scope.slots[slot] as Resolver)(scope);
     return (scope) => traced(scope, key, give);
   }
   const call = source.make as (...needs: unknown[]) => unknown;

@@ -33,7 +33,6 @@ export interface ScopeOptions {
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
   /** @internal */ slots: unknown[];
-  /** @internal What was registered by hand. */ hands: Factory[] | undefined = undefined;
   /** @internal */ closed = false;
   /** @internal */ ending: Ending | undefined = undefined;
   /** @internal */ starting: Promise<void> | undefined = undefined;
@@ -86,10 +85,9 @@ export class Container implements IContainer, AsyncDisposable {
     refuseEnded(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
-    const { shape, at } = this.shape.learn(key);
+    const { shape, slot } = this.shape.learn(key);
     this.move(shape);
-    this.hands ??= [];
-    this.hands[at] = factory;
+    this.slots[slot] = factory;
     return this;
   }
 

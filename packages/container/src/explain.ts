@@ -64,7 +64,7 @@ function whyItWins({ override }: Binding, places: readonly Place[]): string {
 }
 
 function whyRejected(place: Place | undefined, first: Place | undefined): string {
-  if (place && place.hops > (first?.hops ?? 0)) return 'rejected: a nearer scope has one';
+  if (place && first?.owner.isBelow(place.owner)) return 'rejected: a nearer scope has one';
   if (place) return 'rejected: one nearer or added later wins';
   return first?.binding.override
     ? 'rejected: an override wins'

@@ -5,18 +5,20 @@ import type { Injector } from './inject.js';
 import type { AbstractClass, Class, Dependency, Key } from './keys.js';
 import { Registration, type Binding, type Tagged } from './registration.js';
 
-/** The shape of scopes that have registered a key by hand, and which of their hand-registered keys it is. */
+/** The shape of scopes that have registered a key by hand, and the slot of what they registered. */
 interface Learned {
   readonly key: Key;
   readonly shape: Shape;
-  readonly at: number;
+  readonly slot: number;
 }
 
-/** A binding, and the scope that owns what it makes, so many parents up. */
+/** What a slot is for: the instance of a binding, or the first, second, ... factory that was registered by hand, of whatever key. */
+type Origin = Binding | number;
+
+/** A binding, and the scope that owns what it makes. */
 export interface Place {
   readonly binding: Binding;
   readonly owner: Shape;
-  readonly hops: number;
 }
 
 // A class needs no binding: it can be made from what it asks for.
@@ -61,7 +63,7 @@ export class Shape implements Tagged {
     readonly parent: Shape | undefined,
     readonly tags: readonly string[],
     readonly injector: Injector,
-    private readonly slots = new Map<Binding, number>(),
+    private readonly slots = new Map<Origin, number>(),
   ) {}
 
   hasTag(tag: string): boolean {
@@ -102,21 +104,17 @@ export class Shape implements Tagged {
   /** The shape with a key that is registered by hand on each scope; scopes that learn the same keys share it. */
   learn(key: Key): Learned {
     if (this.latestLearned?.key === key) return this.latestLearned;
-    const known = this.learned(key);
-    if (known !== undefined) return { key, shape: this, at: known };
+    const source = this.bindings.get(key)?.at(-1)?.source;
+    if (source?.kind === 'register') return { key, shape: this, slot: this.slotOf(source.at) };
     this.latestLearned = recent(this.byLearned, key, () => {
       // One list of slots for both shapes: scopes go from one to the other with what they have made.
-      const shape = this.moved(this.parent, this.slots).with([{ key, source: { kind: 'register', at: this.byHand } }]);
-      shape.byHand++;
-      return { key, shape: shape.use(), at: this.byHand };
+      const shape = this.moved(this.parent, this.slots);
+      return shape
+        .with([{ key, source: { kind: 'register', at: shape.byHand++ } }])
+        .use()
+        .learn(key);
     });
     return this.latestLearned;
-  }
-
-  /** Which of the hand-registered keys of its scopes this is, if that is what wins among those added here. */
-  private learned(key: Key): number | undefined {
-    const source = this.bindings.get(key)?.at(-1)?.source;
-    return source?.kind === 'register' ? source.at : undefined;
   }
 
   /** A copy below another parent, or one that may be added to. Slots stay: live scopes have filled them. */
@@ -139,9 +137,9 @@ export class Shape implements Tagged {
     return this;
   }
 
-  /** Where scopes of this shape keep the binding's instance. Given on first use, so that scopes stay small in large graphs. */
-  slotOf(binding: Binding): number {
-    return entry(this.slots, binding, () => this.slots.size);
+  /** Where scopes of this shape keep it. Given on first use, so that scopes stay small in large graphs. */
+  slotOf(origin: Origin): number {
+    return entry(this.slots, origin, () => this.slots.size);
   }
 
   /** What the binding asks for, one entry per parameter; there is none for a parameter without a key. */
@@ -162,11 +160,11 @@ export class Shape implements Tagged {
   /** Where the bindings of the key belong, as seen from here, the winner first: nearest owner, nearest container, last added. */
   places(key: Key): Place[] {
     const places = new Map<Binding, Place>();
-    for (const [hops, owner] of this.line.entries()) {
+    for (const owner of this.line) {
       const own = owner.bindings.get(key);
       for (const binding of owner.reachable(key))
         if (!places.has(binding) && (binding.when ? binding.when(owner) : own?.includes(binding)))
-          places.set(binding, { binding, owner, hops });
+          places.set(binding, { binding, owner });
     }
     const overrides = [...places.values()].filter(({ binding }) => binding.override);
     return overrides.length > 0 ? overrides : [...places.values()];
@@ -192,7 +190,6 @@ export class Shape implements Tagged {
     return {
       binding: entry(classes, key, () => Registration.fromClass(key as Class).to(key)),
       owner: this,
-      hops: 0,
     };
   }
 }
