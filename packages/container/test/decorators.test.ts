@@ -101,6 +101,7 @@ describe('decorate', () => {
   it.each([
     ['a singleton', greeter.pipe(singleton())],
     ['a registration without singleton', greeter],
+    ['a value', Registration.fromValue(new Greeter()).pipe(singleton())],
   ])('on %s that resolves its own key is a cycle', (_, registration) => {
     const itself = decorate((_inner: Greeter, scope) => scope.resolve<Greeter>('IGreeter'));
     const app = openApplication(

@@ -1,5 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Container, Registration, singleton } from '../src/index.js';
+import {
+  Container,
+  decorate,
+  onDispose,
+  Registration,
+  scope,
+  hasTag,
+  singleton,
+  type IContainer,
+} from '../src/index.js';
+import { heapAfterCollection } from './support/memory.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 const endable = () => ({ dispose: vi.fn<() => void>() });
@@ -101,6 +111,127 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     await request.dispose();
     expect(pool.dispose).not.toHaveBeenCalled();
   });
+});
+
+describe('what a factory hands on is ended by its owner alone', () => {
+  const end = async (...scopes: Container[]) => {
+    for (const one of scopes) await one.dispose();
+  };
+
+  it('where it comes from a scope that the factory opened', async () => {
+    const worker = endable();
+    const app = openApplication(
+      Registration.fromFactory(() => worker)
+        .pipe(singleton(), scope(hasTag('worker')))
+        .to('IWorker'),
+      Registration.fromFactory((from) => from.createScope({ tags: ['worker'] }).resolve('IWorker'))
+        .pipe(singleton())
+        .to('ISame'),
+    );
+    app.resolve('ISame');
+    await end(app);
+    expect(worker.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('where it comes from another container', async () => {
+    const pool = endable();
+    const made = Registration.fromFactory(() => pool).pipe(singleton());
+    const platform = openApplication(made.to('IPool'));
+    const tenant = openApplication(
+      Registration.fromFactory(() => platform.resolve('IPool'))
+        .pipe(singleton())
+        .to('IPool'),
+    );
+    tenant.resolve('IPool');
+    await end(tenant);
+    expect(pool.dispose).not.toHaveBeenCalled();
+    await end(platform);
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('where a decorator fails before the layer that was to be ended', async () => {
+    const pool = endable();
+    const failing = decorate((): { release(): void } => {
+      throw new Error('cannot wrap');
+    });
+    const app = openApplication(
+      Registration.fromFactory(() => pool)
+        .pipe(singleton())
+        .to('IPool'),
+      Registration.fromFactory((same) => same, ['IPool'])
+        .pipe(
+          singleton(),
+          perRequest,
+          failing,
+          onDispose((session) => session.release()),
+        )
+        .to('ISession'),
+    );
+    const request = openRequest(app);
+    expect(() => request.resolve('ISession')).toThrow('cannot wrap');
+    await end(request);
+    expect(pool.dispose).not.toHaveBeenCalled();
+    await end(app);
+    expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('where what is registered by hand gives another one each time', async () => {
+    const connections = [endable(), endable()];
+    const left = [...connections];
+    const app = openApplication(
+      Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IRepository'),
+      Registration.fromFactory((connection) => connection, ['IConnection', 'IRepository'])
+        .pipe(singleton())
+        .to('ISame'),
+    );
+    app.register('IConnection', () => left.shift());
+    expect(app.resolve('ISame')).toBe(connections[0]);
+    await end(app);
+    for (const { dispose } of connections) expect(dispose).not.toHaveBeenCalled();
+  });
+
+  it.each(['IPool', 'IReader'])('where a decorator wraps it anew each time: %s', async (key) => {
+    const pool = endable();
+    const proxied = decorate((inner: typeof pool) => new Proxy(inner, {}));
+    const app = openApplication(
+      Registration.fromValue(pool).pipe(proxied).to('IPool'),
+      Registration.alias<typeof pool>('IPool').pipe(proxied).to('IReader'),
+      Registration.fromFactory((same) => same, [key])
+        .pipe(singleton(), perRequest)
+        .to('ISame'),
+    );
+    const request = openRequest(app);
+    request.resolve('ISame');
+    await end(request, app);
+    expect(pool.dispose).not.toHaveBeenCalled();
+  });
+});
+
+it('what a factory makes is ended though its parent is a scope', async () => {
+  const ended = vi.fn<() => void>();
+  class Jobs {
+    constructor(readonly parent: IContainer) {}
+    dispose() {
+      ended();
+    }
+  }
+  const app = openApplication(
+    Registration.fromFactory((from) => new Jobs(from))
+      .pipe(singleton())
+      .to('IJobs'),
+  );
+  app.resolve('IJobs');
+  await app.dispose();
+  expect(ended).toHaveBeenCalledOnce();
+});
+
+it('what was registered by hand is not held by the scope once it is over', async () => {
+  const app = openApplication();
+  app.register('IJob', (from) => from.createScope({ tags: ['job'] }));
+  const job = new WeakRef(app.resolve<Container>('IJob'));
+  await job.deref()?.dispose();
+  await heapAfterCollection();
+  expect(job.deref()).toBeUndefined();
 });
 
 it('what was registered by hand on one scope is ended where another scope makes it by a factory', async () => {
