@@ -69,7 +69,9 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   };
 
   const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const form = new URLSearchParams(await bodyOf(request));
+    const body = await bodyOf(request);
+    if (body === undefined) return answer(response, 413, 'The form is too long');
+    const form = new URLSearchParams(body);
     if (!door.accepts(form.get('token') ?? ''))
       return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', door.cookie(request));
@@ -113,11 +115,9 @@ async function file(
   response.writeHead(status, { 'content-type': found.type }).end(edit ? edit(String(found.body)) : found.body);
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+/** Undefined where it is too long. It is read to its end all the same: to stop would cut the connection before the answer. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   let body = '';
-  for await (const chunk of request) {
-    body += String(chunk);
-    if (body.length > LONGEST_FORM) throw new Error('The form is too long');
-  }
-  return body;
+  for await (const chunk of request) if (body.length <= LONGEST_FORM) body += String(chunk);
+  return body.length <= LONGEST_FORM ? body : undefined;
 }
