@@ -1,2 +1,2 @@
-/** Every benchmark there is; the options are those of `scope/run.mjs`. */
+/** The benchmark of containers; the options are those of `scope/run.mjs`. The others are `bench/*/run.mjs`. */
 await import('./scope/run.mjs');

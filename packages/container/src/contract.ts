@@ -1,6 +1,6 @@
 import type { AbstractClass, Delivered, KnownKey, ServiceMap } from './keys.js';
 
-/** Makes a value for the scope that asks; a singleton for the scope that keeps it. */
+/** Makes a value for the scope that asks; a singleton for the scope that keeps it; given to `register`, for that scope. */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
 /** What host integrations need of a container; any object of this shape will do. */

@@ -79,7 +79,7 @@ function message(code: ErrorCode, { key, about, path = [], tags, hint, problems 
   ].join('\n');
 }
 
-/** The one error of the container: a stable code, and a message that says what, where, why and what to do. */
+/** What the container throws: a stable code, and a message that says what, where, why and what to do. */
 export class ContainerError extends Error {
   override readonly name = 'ContainerError';
   declare readonly key: Key | undefined;

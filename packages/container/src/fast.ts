@@ -1,7 +1,7 @@
 /*
  * The one file written for speed. V8 learns types per function, and a function shared by all bindings would teach it that anything may be
  * called there: nothing would be inlined. So each binding gets copies of its own of the small functions below, made from their text, which
- * is 2 to 5 times as fast (bench/results.md). A template may use nothing but its parameters and globals. Where code from text is forbidden, or has been
+ * is 1.5 to 3 times as fast (docs/decisions/0003). A template may use nothing but its parameters and globals. Where code from text is forbidden, or has been
  * changed by a tool, the templates serve as they are.
  */
 import type { Container } from './container.js';

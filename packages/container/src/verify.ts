@@ -30,7 +30,8 @@ export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]
 const copied = (shape: Shape): Shape => shape.moved(shape.parent && copied(shape.parent));
 
 /**
- * Throws one error with everything that would fail later, in the container and in scopes like the declared ones. Makes no instance.
+ * Throws one error with everything that classes and lists of keys ask for and would not get, in the container and in scopes
+ * like the declared ones. Makes no instance, so what a factory or a decorator resolves by itself it cannot see.
  *
  * @example
  * ```ts

@@ -31,9 +31,12 @@ export function resolve(req: ExpressRequest, key: Key): unknown {
  *
  * @example
  * ```ts
+ * import type { IContainer } from '@ambit/container';
  * import express from 'express';
  *
+ * declare const container: IContainer;
  * const app = express();
+ * app.use(containerMiddleware(container));
  * app.get('/alive', withDeps({ signal: 'IRequestSignal' }, (_req, res, { signal }) => {
  *   res.json({ alive: !signal.aborted });
  * }));

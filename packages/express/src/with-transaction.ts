@@ -23,9 +23,12 @@ export interface WithTransactionOptions extends Omit<TransactionOptions, 'onErro
  *
  * @example
  * ```ts
+ * import type { IContainer } from '@ambit/container';
  * import express from 'express';
  *
+ * declare const container: IContainer;
  * const app = express();
+ * app.use(containerMiddleware(container), express.json());
  * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (req, res) => {
  *   const orders = req.transactionScope?.resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
  *   res.status(201).json(await orders?.create(req.body));

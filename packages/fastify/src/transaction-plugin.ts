@@ -32,9 +32,12 @@ export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onEr
  *
  * @example
  * ```ts
+ * import type { IContainer } from '@ambit/container';
  * import { fastify } from 'fastify';
  *
+ * declare const container: IContainer;
  * const server = fastify();
+ * await server.register(containerPlugin, { container });
  * await server.register(transactionPlugin, { isolation: 'repeatable read' });
  * server.post('/api/orders', async (request, reply) => {
  *   const scope = await request.startTransaction();

@@ -27,7 +27,10 @@ export interface BeginOptions {
  */
 export interface IConnection {
   beginTransaction(options?: BeginOptions): Promise<void>;
-  /** Rejects unless the database said COMMIT. An error that carries an SQLSTATE says that nothing was stored. */
+  /**
+   * Rejects unless the database said COMMIT. An SQLSTATE says that nothing was stored, but for those of a lost connection,
+   * server or disk (class 08 but 08003 and 08P01, 57P, 58, XX, and 40003): then nobody knows.
+   */
   commit(): Promise<void>;
   rollback(): Promise<void>;
   /** One statement with `$1 ... $n`. Savepoints are statements like any other. */
@@ -53,7 +56,7 @@ export interface AcquireOptions extends BeginOptions {
   readonly timeoutMs?: number;
 }
 
-/** `open` connections exist, `idle` of them are at home, `waiting` callers want one. */
+/** `open` connections exist, `idle` of them are at home, `waiting` callers want one. SQLite's own for single reads is not counted. */
 export interface PoolSize {
   readonly open: number;
   readonly idle: number;

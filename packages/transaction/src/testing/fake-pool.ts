@@ -31,7 +31,7 @@ export interface FakePoolOptions {
  * ```
  */
 export class FakePool implements IDatabasePool {
-  /** The statements of committed transactions, in order of commit. */
+  /** The statements of committed transactions, in order of commit, and those that ran in none. */
   readonly stored: string[] = [];
   /** What a caller did that no caller may do, such as a query after the end. A test expects none. */
   readonly violations: string[] = [];
