@@ -112,6 +112,8 @@ onEveryStage((stage) => {
     });
 
     test('what was refused, and what failed before COMMIT', async () => {
+      await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 0)`);
+      expect((await stage.post('/api/orders', ORDER)).status).toBe(409);
       stage.replace(
         ordersAnd(() => {
           throw new Error('It went wrong');

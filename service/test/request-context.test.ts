@@ -40,6 +40,14 @@ onEveryStage((stage) => {
     test.each([
       ['what is no HTTP', 'HELLO\r\n\r\n', { msg: 'request refused', status: 400 }],
       ['an expectation', requestText({ path: '/', headers: { expect: 'x' } }), { msg: 'request', status: 417 }],
+      [
+        'an expectation at a whole address',
+        requestText({ path: 'http://ada:secret@test/a#secret', headers: { expect: 'x' } }),
+        { msg: 'request', status: 417, path: '/a' },
+      ],
+      ['an address of half a host', requestText({ path: 'http://[/a' }), { msg: 'request', status: 404, path: '/a' }],
+      ['half an address', requestText({ path: '//%@b/#x' }), { msg: 'request', status: 400, path: '//%@b/' }],
+      ['what is no address', requestText({ path: '*a' }), { msg: 'request', status: 404, path: '/*a' }],
     ])('is told and logged of %s', async (_what, text, record) => {
       const client = await stage.app.client();
       client.write(text);
@@ -86,11 +94,14 @@ onEveryStage((stage) => {
   });
 
   describe('the context of a request', () => {
-    test('has a time of its own, and is one for the request and its transaction', async () => {
+    test('has the time of its creation, and is one for the request and its transaction', async () => {
       await using first = stage.app.container.createScope({ tags: ['request'] });
       await using second = stage.app.container.createScope({ tags: ['request'] });
+      const before = Date.now();
       const context = first.resolve('IRequestContext');
       expect(context.startTime).toBeInstanceOf(Date);
+      expect(context.startTime.getTime()).toBeGreaterThanOrEqual(before);
+      expect(context.startTime.getTime()).toBeLessThanOrEqual(Date.now());
       expect(first.createScope({ tags: ['transaction'] }).resolve('IRequestContext')).toBe(context);
       expect(second.resolve('IRequestContext')).not.toBe(context);
     });

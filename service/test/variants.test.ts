@@ -1,13 +1,13 @@
-import { Container, Registration } from '@ambit/container';
+import { Container, hasTag, Registration, scope } from '@ambit/container';
 import { containerPlugin } from '@ambit/fastify';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/audit/audit-logger.js';
 import { userRoutes, type UserRoutesOptions } from '../src/index.js';
-import type { NewUser } from '../src/users/user.js';
+import type { NewUser, User } from '../src/users/user.js';
 import type { IUserRepository } from '../src/users/user-repository.js';
 import { onEveryStage } from './support/every-stage.js';
-import { REFUSED_USERS } from './support/refused-users.js';
+import { addressOf, REFUSED_USERS } from './support/refused-users.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -22,8 +22,11 @@ class AuditNotes implements IAuditLogger {
 
 /** A repository with one user, which writes down what it is asked to create. */
 class OneUser implements IUserRepository {
-  readonly user = { id: 'the id', ...ADA };
+  readonly user: User;
   readonly asked: NewUser[] = [];
+  constructor(user: Partial<User> = { id: 'the id', ...ADA }) {
+    this.user = user as User;
+  }
   readonly findAll = async () => [this.user];
   readonly findById = async () => this.user;
   readonly create = async (data: NewUser) => {
@@ -57,16 +60,58 @@ onEveryStage((stage) => {
     expect(audit.notes).toEqual([['user_created', data]]);
   });
 
-  test('the repository is given name and email only, on Express the body as it is', async () => {
-    const users = new OneUser();
+  const holding = (user?: Partial<User>): OneUser => {
+    const users = new OneUser(user);
     stage.replace(Registration.fromValue<IUserRepository>(users).to('IUserRepository'));
-    const answer = await stage.post('/api/users', { ...ADA, role: 'admin' });
+    return users;
+  };
+
+  test.each([
+    ['without a key', {}],
+    ['under a key', { 'idempotency-key': 'a-key' }],
+  ])('%s the repository is given name and email only, on Express the body as it is', async (_how, headers) => {
+    const users = holding();
+    const answer = await stage.post('/api/users', { ...ADA, role: 'admin' }, headers);
     expect(answer).toMatchObject({ status: 201, body: users.user });
     expect(users.asked).toEqual([isFastify ? ADA : { ...ADA, role: 'admin' }]);
   });
 
+  test.each([
+    ['without an id', ADA],
+    ['with an id of any text, and a name that no request may give', { ...ADA, id: '', name: '' }],
+    ['with a name and an address longer than a request may give', { name: 'A'.repeat(201), email: addressOf(321) }],
+  ])('a repository may answer %s', async (_what, user) => {
+    holding(user);
+    const answer = await stage.post('/api/users', ADA);
+    expect([answer.status, answer.body]).toEqual([201, user]);
+  });
+
+  test.each([
+    ['no name', { email: 'ada@example.org' }],
+    ['no address', { name: 'Ada' }],
+    ['an address that is none', { ...ADA, email: 'ada' }],
+    ['a name that is no text', { ...ADA, name: 1 }],
+    ['an id that is no text', { ...ADA, id: 1 }],
+  ])('what a repository answers is checked on Fastify: %s is our fault', async (_what, user) => {
+    holding(user as object);
+    const answer = await stage.post('/api/users', ADA);
+    const failure = { status: 500, body: { error: 'Internal Server Error' } };
+    expect(answer).toMatchObject(isFastify ? failure : { status: 201, body: user });
+    if (!isFastify) return;
+    const { err } = await stage.app.log.finds({ msg: 'request failed', status: 500 });
+    expect(err).toMatchObject({ message: 'The answer does not fit its schema' });
+  });
+
   test('order_created is audited on Fastify only', async () => {
     const audit = audited();
+    const { body } = await stage.post<{ id: string }>('/api/orders', ORDER);
+    expect(audit.notes).toEqual(isFastify ? [['order_created', { orderId: body.id }]] : []);
+  });
+
+  test('order_created is audited by the audit logger of the transaction', async () => {
+    const audit = new AuditNotes();
+    const ofTransaction = Registration.fromValue<IAuditLogger>(audit).pipe(scope(hasTag('transaction')));
+    stage.replace(ofTransaction.to('IAuditLogger'));
     const { body } = await stage.post<{ id: string }>('/api/orders', ORDER);
     expect(audit.notes).toEqual(isFastify ? [['order_created', { orderId: body.id }]] : []);
   });

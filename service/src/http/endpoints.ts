@@ -3,7 +3,7 @@ import { REFERENCE_PATHS } from '../api/reference-paths.js';
 import { Problem } from '../problem.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 import { METRICS_PATH } from './metrics.js';
-import { pathOf, plainAddress } from './request-address.js';
+import { pathOf, plainPath } from './request-address.js';
 
 const ROUTES = [...API_ENDPOINTS, ...[...REFERENCE_PATHS, METRICS_PATH].map((path) => ({ method: 'GET', path }))];
 
@@ -14,12 +14,9 @@ const ADDRESSES = Array.from(new Set(ROUTES.map(({ path }) => path)), (path) => 
   methods: ROUTES.filter((route) => route.path === path).flatMap(withHead),
 }));
 
-/** What stands around a path in the address of a request: the server it was sent to, and a fragment. */
-const AROUND = /^https?:\/\/[^/?#]*|#.*$/g;
-
 /** For a request that no route took: 405 where another method would do, 404 otherwise. */
-export function unrouted(url: string, { metrics }: Pick<Telemetry, 'metrics'> = {}): Problem {
-  const path = pathOf(plainAddress(url).replaceAll(AROUND, ''));
+export function unrouted(target: string, { metrics }: Pick<Telemetry, 'metrics'> = {}): Problem {
+  const path = plainPath(pathOf(target));
   const address = ADDRESSES.find(({ pattern }) => pattern.test(path));
   if (!address || (address.path === METRICS_PATH && !metrics))
     return new Problem(404, 'There is nothing at this address');

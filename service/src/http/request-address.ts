@@ -1,21 +1,42 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { Problem } from '../problem.js';
 
+const SERVER = /^https?:\/\/[^/?]+/i;
 const ESCAPE = /%[2-7][\da-f]/gi;
 const UNRESERVED = /[\w.~-]/;
 
-/** The same address, with nothing in percent that can stand for itself: `/%75sers` is `/users`. */
-export function plainAddress(url: string): string {
-  return url.replaceAll(ESCAPE, (escape) => {
-    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    return UNRESERVED.test(character) ? character : escape;
-  });
+/**
+ * From now on the listeners of the server are given a path, perhaps with a query, and nothing else: whatever more a
+ * request line may hold, each framework reads in a way of its own.
+ */
+export function simplifyTargets(server: Server): void {
+  const simplify = (req: IncomingMessage): void => {
+    req.url = plainTarget(req.url ?? '');
+  };
+  server.prependListener('request', simplify);
+  server.prependListener('checkExpectation', simplify);
+}
+
+function plainTarget(target: string): string {
+  if (target.startsWith('/') && !target.includes('#')) return target;
+  const [sent = ''] = target.split('#', 1);
+  const address = sent.replace(SERVER, '');
+  // `*`, and what is on servers of other protocols, is no path of ours, and so becomes one that leads nowhere.
+  return address.startsWith('/') ? address : `/${address}`;
 }
 
 /** Without the query. */
-export function pathOf(url: string): string {
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
+export function pathOf(target: string): string {
+  const end = target.indexOf('?');
+  return end === -1 ? target : target.slice(0, end);
+}
+
+/** The same path, with nothing in percent that can stand for itself: `/%75sers` is `/users`. */
+export function plainPath(path: string): string {
+  return path.replaceAll(ESCAPE, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+    return UNRESERVED.test(character) ? character : escape;
+  });
 }
 
 /** What Node would refuse by itself, in an answer without a body. */

@@ -13,4 +13,8 @@ export const User = Type.Object({ id: Id, ...fields });
 export type User = Static<typeof User>;
 
 /** What the spec demands of the answer to a creation: an id is returned, and not required. */
-export const CreatedUser = Type.Object({ id: Type.Optional(Type.String()), ...fields });
+export const CreatedUser = Type.Object({
+  id: Type.Optional(Type.String()),
+  name: Type.String(),
+  email: Type.String({ format: 'email' }),
+});

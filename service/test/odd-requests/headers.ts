@@ -25,6 +25,7 @@ export const HEADERS: readonly OddRequest[] = [
   ['?limit=%31', get('limit=%31'), 200],
   ['?limit=%ff', get('limit=%ff'), 400],
   ['?limit=%', get('limit=%'), 400],
+  ['?limit in percent within percent', get('limit=%%331'), 400],
   ['?limit with a space', get('limit=+1'), 400],
   ['?limit with another behind a semicolon', get('limit=1;limit=2'), 400],
   ['?limit behind a second question mark', get('a=1?limit=0'), 200],

@@ -5,6 +5,7 @@ import { containerMiddleware, drain } from '@ambit/express';
 import { inspector } from '@ambit/inspector/express';
 import express, { type Express, type RequestHandler } from 'express';
 import { unrouted } from '../../http/endpoints.js';
+import { simplifyTargets } from '../../http/request-address.js';
 import { answerClientError, limitServer } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import { answerErrors } from './errors.js';
@@ -54,6 +55,7 @@ const refuserOf =
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
   const server = createServer({ requireHostHeader: false }, createExpressApp(container, options));
   limitServer(server, options.logger);
+  simplifyTargets(server);
   server.on('clientError', answerClientError(options.logger));
   return {
     listen: (port, host) =>

@@ -1,7 +1,7 @@
 import { resolve } from '@ambit/express';
 import type { RequestHandler } from 'express';
 import { Problem } from '../../problem.js';
-import { plainAddress, refuseWithoutHost } from '../../http/request-address.js';
+import { pathOf, plainPath, refuseWithoutHost } from '../../http/request-address.js';
 import { logRequest } from '../../http/request-log.js';
 import type { HostOptions } from '../host.js';
 
@@ -14,19 +14,20 @@ export function requestHead({ logger, identify, telemetry }: HostOptions): Reque
     if (trace) context.trace = trace;
     logRequest(logger, context, req, res);
     refuseWithoutHost(req);
-    refuseBadPath(req.path);
-    req.url = plainAddress(req.url);
+    if (req.url.includes('%')) req.url = comparable(req.url);
     const userId = identify ? await identify(req) : undefined;
     if (userId !== undefined) context.setUserId(userId);
     next();
   };
 }
 
-/** Express decodes only the parts of a path that are parameters. */
-function refuseBadPath(path: string): void {
+/** Express decodes only the parts of a path that are parameters, and compares the others as they are written. */
+function comparable(target: string): string {
+  const path = pathOf(target);
   try {
     decodeURIComponent(path);
   } catch {
     throw new Problem(400, 'The request is malformed');
   }
+  return plainPath(path) + target.slice(path.length);
 }

@@ -4,6 +4,7 @@ import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { inspector } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { simplifyTargets } from '../../http/request-address.js';
 import { answerClientError, limitServer } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import { answerErrors, answerUnreadable } from './errors.js';
@@ -53,6 +54,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
   const app = await createFastifyApp(container, options);
   limitServer(app.server, options.logger);
+  simplifyTargets(app.server);
   return {
     listen: async (port, host) => {
       // Of the addresses of a name Fastify would take each, on further servers without the limits of this one.
