@@ -1,5 +1,6 @@
 import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
+import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, SCOPES } from './app-container.js';
 import type { Config } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
@@ -52,11 +53,14 @@ async function telemetryOf(config: Config, container: Container): Promise<Teleme
 export async function startService(config: Config, { onReady, ...options }: StartOptions = {}): Promise<Service> {
   const container = createAppContainer(config);
   const logger = container.resolve('ILogger');
-  const health = container.resolve('IHealth');
-  const telemetry = await telemetryOf(config, container);
-  const inspect = inspectorOf(config, container);
-  const host = await createHost(config.hostVariant, container, { ...options, logger, telemetry, inspect });
+  let undo = (): Promise<void> => container.dispose();
   try {
+    const health = container.resolve('IHealth');
+    const pool = container.resolve('IDatabasePool');
+    const telemetry = await telemetryOf(config, container);
+    const inspect = inspectorOf(config, container);
+    const host = await createHost(config.hostVariant, container, { ...options, logger, telemetry, inspect });
+    undo = () => host.close(0);
     await container.start();
     onReady?.();
     const url = await host.listen(config.port, config.host);
@@ -67,12 +71,21 @@ export async function startService(config: Config, { onReady, ...options }: Star
       container,
       stop: async () => {
         health.draining();
+        const deadline = Date.now() + config.shutdownTimeoutMs;
         await letWaitingClientsIn(url);
-        await host.close(config.shutdownTimeoutMs);
+        await close(host, pool, Math.max(0, deadline - Date.now()));
       },
     };
   } catch (error) {
-    await host.close(0);
+    await undo().catch((err: unknown) => logger.error({ msg: 'What was begun did not end well', err }));
     throw error;
   }
+}
+
+/** Of those who are cut off some may wait for a database that hangs, so the pool is closed at once with them. */
+async function close(host: Host, pool: IDatabasePool, timeoutMs: number): Promise<void> {
+  const closed = host.close(timeoutMs);
+  // The container closes it, too, and tells what went wrong.
+  const closing = setTimeout(() => void pool.close().catch(() => undefined), timeoutMs);
+  await closed.finally(() => clearTimeout(closing));
 }

@@ -25,6 +25,8 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ DATA_DIR: ':memory:' }, { database: { kind: 'sqlite', folder: ':memory:' } }],
   [{ DATABASE_URL: POSTGRES_URL }, { database: { kind: 'postgres', url: POSTGRES_URL, poolSize: 10, prepare: true } }],
   [{ DATABASE_URL: 'postgresql://db/shop' }, { database: { kind: 'postgres', url: 'postgresql://db/shop' } }],
+  [{ DATABASE_URL: 'postgres://ada:p%40ss@db/shop' }, { database: { url: 'postgres://ada:p%40ss@db/shop' } }],
+  [{ DATABASE_URL: 'postgres://ada:100%@db/shop' }, { database: { url: 'postgres://ada:100%@db/shop' } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_POOL_SIZE: '1' }, { database: { poolSize: 1 } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
@@ -86,14 +88,18 @@ describe('the configuration', () => {
     expect(messageOf({ [name]: value })).toBe(`The configuration is wrong:\n  - ${problem}`);
   });
 
-  test.each(['mysql://ada:s3cret@db/shop', 's3cret', 'postgres//ada:s3cret@db'])(
-    'refuses the DATABASE_URL %s without repeating it',
-    (url) => {
-      const message = messageOf({ DATABASE_URL: url });
-      expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
-      expect(message).not.toContain('s3cret');
-    },
-  );
+  test.each([
+    'mysql://ada:s3cret@db/shop',
+    's3cret',
+    'postgres//ada:s3cret@db',
+    'postgres:s3cret',
+    'postgres://ada:s3cret%ff@db/shop',
+    'postgres://ada:s3cret@db/%ff',
+  ])('refuses the DATABASE_URL %s without repeating it', (url) => {
+    const message = messageOf({ DATABASE_URL: url });
+    expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
+    expect(message).not.toContain('s3cret');
+  });
 
   test.each(['0', '1'])('refuses an INSPECTOR_TOKEN of 15 characters without repeating it, with INSPECTOR=%s', (on) => {
     const token = 's3cret s3cret s';

@@ -1,6 +1,5 @@
-import { connectionLost, Pause } from '@ambit/host-contract';
-import { describe, expect, test, vi } from 'vitest';
-import { ExpiredKeys } from '../src/idempotency/expired-keys.js';
+import { Pause } from '@ambit/host-contract';
+import { describe, expect, test } from 'vitest';
 import { onEveryStage } from './support/every-stage.js';
 import type { Answer } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
@@ -133,6 +132,21 @@ onEveryStage((stage) => {
       if (table === 'users') expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', userId: id }]);
     });
 
+    test('that is done can be asked for again while its answer waits for its client', async () => {
+      const { app } = stage;
+      const [pause, lent] = [new Pause(), app.pool.lent];
+      app.identify = ({ url }) => (url === '/health/live' ? pause.here().then(() => undefined) : undefined);
+      const client = await app.client();
+      client.send({ path: '/health/live' }, { method: 'POST', path, body, headers: { 'idempotency-key': 'a-key' } });
+      await app.happenings.until(() => app.pool.lent > lent && app.pool.out.size === 0, 'the work is done');
+      expect(client.received).toBe(0);
+      const again = await post();
+      pause.letGo();
+      expect(again.status).toBe(201);
+      expect(isReplay(again)).toBe(true);
+      expect([await client.answer(), await client.answer()]).toMatchObject([{ status: 200 }, { status: 201 }]);
+    });
+
     test('under a key of a day ago is new, and then remembered', async () => {
       const first = await post();
       await ageKeysBy(DAY_MS - 60_000);
@@ -180,23 +194,5 @@ onEveryStage((stage) => {
     expect((await order()).status).toBe(409);
     await stage.rows('UPDATE stock SET level = 1');
     expect((await order()).status).toBe(201);
-  });
-
-  test('keys of a day ago are removed, younger ones kept', async () => {
-    await stage.post('/api/users', ADA, { 'idempotency-key': 'old' });
-    await ageKeysBy(DAY_MS);
-    await stage.post('/api/users', ADA, { 'idempotency-key': 'young' });
-    await stage.app.container.resolve('IExpiredKeys').remove();
-    expect(await stage.rows('SELECT key FROM idempotency_keys')).toEqual([{ key: 'young' }]);
-  });
-
-  test('old keys that cannot be removed keep no service from starting, and are told of in the log', async () => {
-    const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
-    const keys = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
-    await keys.start();
-    keys.dispose();
-    query.mockRestore();
-    const msg = 'Expired idempotency keys were not removed; the next try is in an hour';
-    expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
   });
 });

@@ -80,6 +80,14 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     expect(await stored()).toBe(0);
   });
 
+  test('sees a prepared statement whenever it is carried out, and counts it once', async () => {
+    const insertion = { name: 'insertion', text: `INSERT INTO ${table} DEFAULT VALUES` };
+    await client.query(insertion);
+    fate = 'before';
+    await expect(client.query(insertion)).rejects.toThrow('Connection terminated unexpectedly');
+    expect([await stored(), proxy.commits]).toEqual([1, { pass: 1, before: 1, after: 0 }]);
+  });
+
   test('cuts after a statement that is a transaction of its own', async () => {
     fate = 'after';
     const insertion = client.query(`INSERT INTO ${table} DEFAULT VALUES`);

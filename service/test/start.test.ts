@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { hasSubscribers } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { Container } from '@ambit/container';
 import { postgresUrl } from '@ambit/host-contract';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { App } from './support/app.js';
@@ -61,9 +63,13 @@ describe('instances started at once on a fresh database', () => {
       expect((await request<unknown[]>(await service.url(), { path: '/api/users' })).body).toHaveLength(2);
   });
 
-  test.skipIf(postgres.missing)('all serve it, ten on PostgreSQL', async () => {
+  const levels = ['read committed', 'repeatable read', 'serializable'];
+  test.skipIf(postgres.missing).each(levels)('all serve it, ten on PostgreSQL that is %s by default', async (level) => {
     await using database = await postgres.open();
-    const env = { ...database.env, DATABASE_POOL_SIZE: '2' };
+    const url = new URL(database.env['DATABASE_URL'] ?? '');
+    const isolation = `-c default_transaction_isolation=${level.replace(' ', '\\ ')}`;
+    url.searchParams.set('options', `${url.searchParams.get('options')} ${isolation}`);
+    const env = { DATABASE_URL: url.href, DATABASE_POOL_SIZE: '2' };
     const apps = await Promise.all(Array.from({ length: 10 }, () => App.start('fastify', env)));
     for (const app of apps) expect((await app.request({ path: '/health/ready' })).status).toBe(200);
     await Promise.all(apps.map((app) => app.stop()));
@@ -124,6 +130,20 @@ describe('the service', () => {
     const PORT = String(await listening(taken));
     const config = readConfig({ HOST_VARIANT, PORT, DATA_DIR: ':memory:', LOG_LEVEL: 'silent' });
     await expect(startService(config)).rejects.toThrow('EADDRINUSE');
+    // What happens on the way out hides nothing.
+    const dispose = vi.spyOn(Container.prototype, 'dispose').mockRejectedValueOnce(new Error('It does not end'));
+    await expect(startService(config)).rejects.toThrow('EADDRINUSE');
+    dispose.mockRestore();
     taken.close();
   });
+
+  test.each(HOST_VARIANTS)(
+    'that cannot be put together lets go of what it has begun, with %s',
+    async (HOST_VARIANT) => {
+      const env = { HOST_VARIANT, METRICS: '1', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+      const config = { ...readConfig(env), inspector: { token: 'short' } };
+      await expect(startService(config)).rejects.toThrow('token must have at least 16 characters');
+      expect(hasSubscribers('ambit:scope:opened')).toBe(false);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stock } from '../src/orders/stock-command.js';
+import { readCommand } from '../src/orders/stock-command.js';
 import { App } from './support/app.js';
 import { databaseKinds, type TestDatabase } from './support/databases.js';
 import { type Exit, ServiceProcess } from './support/service-process.js';
@@ -13,6 +13,13 @@ test('the stock command refuses a database in memory, which no service would eve
       '  - DATA_DIR=:memory: is another database in each process: no service would see what is set here.' +
       ' Name the folder or the DATABASE_URL of the service\n',
   );
+});
+
+test('the stock command used wrongly says how to use it, and exits with 64, without asking the database', async () => {
+  const nobody = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
+  const { code, output } = await new ServiceProcess(nobody, { program: 'stock.js', args: ['sell', 'apple'] }).exit;
+  expect(code).toBe(64);
+  expect(output).toMatch(/^npm run stock -- list .*\nnpm run stock -- set .*\nnpm run stock -- untrack .*\n$/);
 });
 
 describe.each(databaseKinds)('the stock command on $name', (kind) => {
@@ -44,14 +51,8 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
       expect((await order('apple', 1000)).status).toBe(201);
     });
 
-    test('used wrongly says how to use it, and exits with 64', async () => {
-      const { code, output } = await run('sell', 'apple');
-      expect(code).toBe(64);
-      expect(output).toMatch(/^npm run stock -- list .*\nnpm run stock -- set .*\nnpm run stock -- untrack .*\n$/);
-    });
-
     describe('asked in this process', () => {
-      const ask = (...args: string[]): Promise<string[]> => stock(app.pool, args);
+      const ask = async (...args: string[]): Promise<string[]> => readCommand(args)(app.pool);
 
       test('says so when no product is tracked', async () => {
         expect(await ask('list')).toEqual(['No product has a stock level: all can be ordered freely.']);

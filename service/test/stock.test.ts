@@ -63,6 +63,15 @@ onEveryStage((stage) => {
     await expectNothingStored(stage);
   });
 
+  test('not enough of several products names the one that the order names first', async () => {
+    await setStock(stage, { Apple: 1, apple: 1, pear: 1 });
+    expect(await order(stage, ['pear', 2], ['Apple', 2], ['apple', 2])).toMatchObject(
+      shortOf('"pear": 2 wanted, 1 left'),
+    );
+    expect(await order(stage, ['apple', 2], ['Apple', 2])).toMatchObject(shortOf('"apple": 2 wanted, 1 left'));
+    expect(await order(stage, ['Apple', 2], ['apple', 2])).toMatchObject(shortOf('"Apple": 2 wanted, 1 left'));
+  });
+
   test('a product named twice is counted together', async () => {
     await setStock(stage, { apple: 5 });
     expect(await order(stage, ['apple', 3], ['apple', 3])).toMatchObject(shortOf('"apple": 6 wanted, 5 left'));

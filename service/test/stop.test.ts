@@ -1,10 +1,12 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type Answer, RawClient, requestText } from '@ambit/host-contract';
-import { describe, expect, test } from 'vitest';
+import { type Answer, Pause, RawClient, requestText } from '@ambit/host-contract';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { type DatabaseKind, databaseKinds, postgres } from './support/databases.js';
+import { HangingLine } from './support/hanging-line.js';
 import { refused } from './support/refused.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -61,6 +63,8 @@ describe.each(KINDS)('on %s', (_name, kind) => {
 });
 
 describe('the service', () => {
+  afterEach(() => vi.useRealTimers());
+
   const start = (env: Record<string, string> = {}): ServiceProcess =>
     new ServiceProcess({ DATA_DIR: ':memory:', ...env });
 
@@ -121,6 +125,44 @@ describe('the service', () => {
     await client.closed();
     expect((await service.exit).code).toBe(0);
   });
+
+  test.each(HOST_VARIANTS)('counts that time from the moment when it is told to stop, on %s', async (HOST_VARIANT) => {
+    const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', SHUTDOWN_TIMEOUT_MS: '600000' };
+    const door = new Pause();
+    const identify = ({ url }: IncomingMessage) =>
+      url === '/health/live' ? door.here().then(() => undefined) : undefined;
+    const service = await startService(readConfig(env), { identify });
+    const client = await RawClient.connect(Number(new URL(service.url).port));
+    client.write(HEAD);
+    expect((await client.answer()).status).toBe(100);
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const stopped = service.stop();
+    await door.reached;
+    vi.setSystemTime(Date.now() + 600_000);
+    door.letGo();
+    await client.closed();
+    await stopped;
+  });
+
+  test.skipIf(postgres.missing).each(HOST_VARIANTS)(
+    'waits no longer than that for a database that hangs, on %s',
+    { concurrent: true },
+    async (HOST_VARIANT) => {
+      await using database = await postgres.open();
+      using line = await HangingLine.to(database.env['DATABASE_URL'] ?? '');
+      await using service = start({ DATABASE_URL: line.url, HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
+      const [reader, buyer] = [await service.client(), await service.client()];
+      await reader.request({ path: '/api/users' });
+      line.hang();
+      // On the connection that is open, and on one that never will be.
+      buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
+      await line.waitedOnBy(1);
+      reader.send({ path: '/api/users' });
+      await line.waitedOnBy(2);
+      service.kill('SIGTERM');
+      expect((await service.exit).code).toBe(0);
+    },
+  );
 
   test('exits with 1 when it cannot let go of everything in time', async () => {
     const neverEnds = new URL('support/never-ends.mjs', import.meta.url).href;

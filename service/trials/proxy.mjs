@@ -6,11 +6,6 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 const PROTOCOL_3 = 196_608;
-/**
- * Where the text of a statement stands. Simple query: it is all of the message; Parse: it comes after a name.
- * @type {Record<string, RegExp>}
- */
-const STATEMENTS = { Q: /^([^\0]*)\0/, P: /^[^\0]*\0([^\0]*)\0/ };
 /** @type {Buffer} */
 const EMPTY = Buffer.alloc(0);
 /** ReadyForQuery, with the state: idle, or in a transaction. */
@@ -59,12 +54,13 @@ export async function startProxy({ port, host = '127.0.0.1' }, decide, committin
     }
 
     const incoming = new ClientMessages();
+    const statements = new Statements();
     /** @type {Buffer | undefined} what the server said since a statement whose answer will be lost */
     let withheld;
 
     client.on('data', (chunk) => {
       for (const message of incoming.add(chunk)) {
-        const fate = committing.test(statementIn(message)) ? decide() : undefined;
+        const fate = committing.test(statements.carriedOutBy(message)) ? decide() : undefined;
         if (fate === 'before') {
           commits.before++;
           // What came before it is still on its way.
@@ -111,10 +107,30 @@ export async function startProxy({ port, host = '127.0.0.1' }, decide, committin
   };
 }
 
-/** @param {Buffer} message */
-function statementIn(message) {
-  const pattern = STATEMENTS[String.fromCharCode(message[0] ?? 0)];
-  return pattern?.exec(message.toString('latin1', 5))?.[1] ?? '';
+/** The statements of one client. A prepared one comes with its text once, and then by its name as often as it is carried out. */
+class Statements {
+  /** @type {Map<string, string>} */
+  #prepared = new Map();
+
+  /**
+   * The text, if the message carries out a statement.
+   * @param {Buffer} message
+   */
+  carriedOutBy(message) {
+    const [first = '', second = ''] = message.toString('latin1', 5).split('\0', 2);
+    switch (String.fromCharCode(message[0] ?? 0)) {
+      case 'Q':
+        return first;
+      case 'P':
+        this.#prepared.set(first, second);
+        return '';
+      // To a portal, whose name comes first.
+      case 'B':
+        return this.#prepared.get(second) ?? '';
+      default:
+        return '';
+    }
+  }
 }
 
 /** Takes apart what a client sends: first messages without a type, until one starts the session; then all have one. */

@@ -73,5 +73,15 @@ function inRange(text: string, least: number, most: number): number | undefined 
 }
 
 function isPostgresUrl(text: string): boolean {
-  return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol);
+  return /^postgres(?:ql)?:\/\//i.test(text) && URL.canParse(text) && canBeDecoded(text);
+}
+
+/** As the driver does, to which a percent sign that begins no escape stands for itself. */
+function canBeDecoded(text: string): boolean {
+  try {
+    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -62,7 +62,8 @@ async function createTables(pool: IDatabasePool): Promise<void> {
 async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
   const connection = await pool.getConnection();
   try {
-    await connection.beginTransaction();
+    // Who waited for the lock must see what was done meanwhile, whatever the role's default is.
+    await connection.beginTransaction({ isolation: 'read committed' });
     await work(connection);
     await connection.commit();
     connection.release();

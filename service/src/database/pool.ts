@@ -9,6 +9,9 @@ import { type ISqlDialect, postgresDialect, sqliteDialect } from './dialect.js';
 /** What a repository needs to run statements: the pool outside of a transaction, its connection inside. */
 export type Queryable = Pick<IDatabasePool, 'query'>;
 
+/** For a statement at the end of the service: whoever wanted its answer was cut off before. */
+const CLOSE_TIMEOUT_MS = 1000;
+
 export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDisposable {
   if (database.kind === 'postgres') {
     return createPostgresPool({
@@ -16,11 +19,16 @@ export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDispo
       applicationName: 'ambit-service',
       max: database.poolSize,
       prepare: database.prepare,
+      closeTimeoutMs: CLOSE_TIMEOUT_MS,
     });
   }
-  if (database.folder === ':memory:') return createSqlitePool({ path: ':memory:' });
-  mkdirSync(database.folder, { recursive: true });
-  return createSqlitePool({ path: join(database.folder, 'ambit.db') });
+  return createSqlitePool({ path: fileIn(database.folder), closeTimeoutMs: CLOSE_TIMEOUT_MS });
+}
+
+function fileIn(folder: string): string {
+  if (folder === ':memory:') return folder;
+  mkdirSync(folder, { recursive: true });
+  return join(folder, 'ambit.db');
 }
 
 export function dialectOf(database: DatabaseConfig): ISqlDialect {

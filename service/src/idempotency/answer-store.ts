@@ -4,7 +4,7 @@ import { type IConnection, sqlStateOf } from '@ambit/transaction';
 import type { ISqlDialect } from '../database/dialect.js';
 import { Problem } from '../problem.js';
 import { KEY_LIFE_MS } from './expired-keys.js';
-import { stillRunning } from './keys-in-use.js';
+import { type KeyHold, stillRunning } from './keys-in-use.js';
 import type { Answer, Once } from './once.js';
 import { storedKey } from './stored-key.js';
 
@@ -21,15 +21,23 @@ export class AnswerStore {
   readonly #connection: IConnection;
   readonly #dialect: ISqlDialect;
   readonly #context: IRequestContext;
+  readonly #hold: KeyHold;
 
   constructor(
     @inject('IConnection') connection: IConnection,
     @inject('ISqlDialect') dialect: ISqlDialect,
     @inject('IRequestContext') context: IRequestContext,
+    @inject('IKeyHold') hold: KeyHold,
   ) {
     this.#connection = connection;
     this.#dialect = dialect;
     this.#context = context;
+    this.#hold = hold;
+  }
+
+  /** The stored key has the word from now on, while the request may have to wait for minutes until its answer is fetched. */
+  dispose(): void {
+    this.#hold.free();
   }
 
   /** Does the work and keeps its answer, or gives the answer kept from the first time. */

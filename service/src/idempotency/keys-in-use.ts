@@ -18,7 +18,7 @@ export class KeysInUse {
   }
 }
 
-/** Of one request: holds its key until the request's scope ends, whichever way it does. */
+/** Of one request: holds its key until its transaction is over, or its scope where there was none. */
 export class KeyHold {
   readonly #keys: KeysInUse;
   readonly #context: IRequestContext;
@@ -35,8 +35,14 @@ export class KeyHold {
     this.#held = own;
   }
 
-  dispose(): void {
+  /** The second time does nothing: by then another request may hold the key. */
+  free(): void {
     if (this.#held !== undefined) this.#keys.free(this.#held);
+    this.#held = undefined;
+  }
+
+  dispose(): void {
+    this.free();
   }
 }
 

@@ -55,10 +55,12 @@ export class InventoryService implements IInventoryService {
     const wanted = totals(items);
     const rows = JSON.stringify([...wanted.values()]);
     const levels = await this.#lockLevels(rows);
-    for (const { product_id, level } of levels) {
-      const quantity = wanted.get(product_id)?.quantity ?? 0;
+    const left = new Map(levels.map(({ product_id, level }) => [product_id, level]));
+    // In the order of the items: which row comes first is each database's own matter.
+    for (const { productId, quantity } of wanted.values()) {
+      const level = left.get(productId) ?? quantity;
       if (level >= quantity) continue;
-      throw new Problem(409, `Not enough stock of ${JSON.stringify(product_id)}: ${quantity} wanted, ${level} left`);
+      throw new Problem(409, `Not enough stock of ${JSON.stringify(productId)}: ${quantity} wanted, ${level} left`);
     }
     // Of the others a level may have been set since; then it was not looked at.
     const tracked = levels.map(({ product_id }) => wanted.get(product_id));

@@ -13,37 +13,40 @@ export class StockError extends Error {
   readonly exitCode = 64;
 }
 
-/** Runs one command and gives the lines to print. Safe beside a running service. */
-export async function stock(
-  pool: IDatabasePool,
-  [command, productId, level, ...rest]: readonly string[],
-): Promise<string[]> {
-  if (command === 'list' && productId === undefined) return list(pool);
-  if (command === 'set' && productId && level !== undefined && rest.length === 0) return set(pool, productId, level);
-  if (command === 'untrack' && productId && level === undefined) return untrack(pool, productId);
+/** Gives the lines to print. Safe beside a running service. */
+export type StockCommand = (pool: Pick<IDatabasePool, 'query'>) => Promise<string[]>;
+
+export function readCommand([command, productId, level, ...rest]: readonly string[]): StockCommand {
+  if (command === 'list' && productId === undefined) return list;
+  if (command === 'set' && productId && level !== undefined && rest.length === 0) return set(productId, level);
+  if (command === 'untrack' && productId && level === undefined) return untrack(productId);
   throw new StockError(USAGE);
 }
 
-async function list(pool: IDatabasePool): Promise<string[]> {
+const list: StockCommand = async (pool) => {
   const rows = await pool.query<{ product_id: string; level: number }>(
     'SELECT product_id, level FROM stock ORDER BY product_id',
   );
   if (rows.length === 0) return ['No product has a stock level: all can be ordered freely.'];
   return rows.map(({ product_id, level }) => `${product_id}\t${level}`);
-}
+};
 
-async function set(pool: IDatabasePool, productId: string, text: string): Promise<string[]> {
+function set(productId: string, text: string): StockCommand {
   const level = /^\d+$/.test(text) ? Number(text) : NaN;
   if (!(level <= MOST)) throw new StockError(`The level must be a whole number from 0 to ${MOST}, not ${text}`);
   if (Array.from(productId).length > 200) throw new StockError('A product id has at most 200 characters');
-  await pool.query(
-    'INSERT INTO stock (product_id, level) VALUES ($1, $2) ON CONFLICT (product_id) DO UPDATE SET level = excluded.level',
-    [productId, level],
-  );
-  return [`${productId}\t${level}`];
+  return async (pool) => {
+    await pool.query(
+      'INSERT INTO stock (product_id, level) VALUES ($1, $2) ON CONFLICT (product_id) DO UPDATE SET level = excluded.level',
+      [productId, level],
+    );
+    return [`${productId}\t${level}`];
+  };
 }
 
-async function untrack(pool: IDatabasePool, productId: string): Promise<string[]> {
-  const gone = await pool.query('DELETE FROM stock WHERE product_id = $1 RETURNING product_id', [productId]);
-  return [gone.length > 0 ? `${productId} is no longer tracked` : `${productId} was not tracked`];
+function untrack(productId: string): StockCommand {
+  return async (pool) => {
+    const gone = await pool.query('DELETE FROM stock WHERE product_id = $1 RETURNING product_id', [productId]);
+    return [gone.length > 0 ? `${productId} is no longer tracked` : `${productId} was not tracked`];
+  };
 }

@@ -55,13 +55,18 @@ export async function createUserOnce(
   request.resolve('IKeyHold').hold(asked.key);
   // Before the work: a client that leaves during COMMIT takes the scope along, and what is stored must be audited.
   const audit = request.resolve('IAuditLogger');
+  const logger = request.resolve('ILogger');
+  const { requestId } = request.resolve('IRequestContext');
   const answer = await runInTransaction(
     request,
     (scope) => {
       const users = scope.resolve('IUserRepository');
       return scope.resolve('IAnswerStore').answer(asked, 201, () => users.create(data));
     },
-    { signal: request.resolve('IRequestSignal') },
+    {
+      signal: request.resolve('IRequestSignal'),
+      onError: (err) => logger.error({ msg: 'The transaction did not end well', requestId, err }),
+    },
   );
   if (!answer.replayed) await auditCreation(audit, answer.body, extra);
   return answer;

@@ -1,0 +1,51 @@
+import { connectionLost } from '@ambit/host-contract';
+import { expect, test, vi } from 'vitest';
+import { ExpiredKeys } from '../src/idempotency/expired-keys.js';
+import { onEveryStage } from './support/every-stage.js';
+
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+const DAY_MS = 86_400_000;
+
+onEveryStage((stage) => {
+  const keys = (): Promise<object[]> => stage.rows('SELECT key FROM idempotency_keys');
+  const remove = (): Promise<void> => stage.app.container.resolve('IExpiredKeys').remove();
+
+  test('keys of a day ago are removed, younger ones kept', async () => {
+    await stage.post('/api/users', ADA, { 'idempotency-key': 'old' });
+    await stage.rows('UPDATE idempotency_keys SET created_at = created_at - CAST($1 AS bigint)', [DAY_MS]);
+    await stage.post('/api/users', ADA, { 'idempotency-key': 'young' });
+    await remove();
+    expect(await keys()).toEqual([{ key: 'young' }]);
+  });
+
+  test('many of them are removed a thousand at a time, and other work is done in between', async () => {
+    await stage.rows(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
+       INSERT INTO idempotency_keys (key, fingerprint, created_at) SELECT CAST(n AS text), '', n FROM numbers`,
+    );
+    let turn = 0;
+    const seen: object[] = [];
+    const removeSome = stage.app.pool.query.bind(stage.app.pool);
+    const query = vi.spyOn(stage.app.pool, 'query').mockImplementation(async (sql, params) => {
+      const began = turn;
+      setImmediate(() => turn++);
+      const removed = await removeSome(sql, params);
+      seen.push({ removed: removed.length, began });
+      return removed;
+    });
+    await remove();
+    query.mockRestore();
+    expect(seen).toEqual([1000, 1000, 500, 0].map((removed, began) => ({ removed, began })));
+    expect(await keys()).toEqual([]);
+  });
+
+  test('that cannot be removed they keep no service from starting, and are told of in the log', async () => {
+    const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
+    const expired = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
+    expired.start();
+    expired.dispose();
+    query.mockRestore();
+    const msg = 'Expired idempotency keys were not removed; the next try is in an hour';
+    expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
+  });
+});
