@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { RequestLife } from './request-life.js';
 
@@ -10,16 +11,20 @@ export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
   #areClosing = false;
 
-  add({ socket, httpVersionMajor }: IncomingMessage, life: RequestLife): void {
-    if (httpVersionMajor > 1) {
-      // Each HTTP/2 stream hears of its end, and the socket they share is out of bounds.
-      life.response.on('close', () => life.over());
+  add(request: IncomingMessage, life: RequestLife): void {
+    const { socket, httpVersionMajor } = request;
+    // Whoever speaks HTTP/1 may write another version, too.
+    if (httpVersionMajor > 1 && 'stream' in request) {
+      // Each stream hears of its end, which its response does not always do, and the socket they share is out of bounds.
+      const { stream } = request as unknown as Http2ServerRequest;
+      // An asynchronous hook before ours may have kept it for longer than the client stayed; the same below.
+      if (stream.closed || stream.destroyed) life.over();
+      else stream.once('close', () => life.over());
       return;
     }
     const connection = this.#bySocket.get(socket) ?? this.#meet(socket);
     connection.add(life);
     if (this.#areClosing) connection.sayGoodbyeBehind(life);
-    // An asynchronous hook before ours may have kept it for longer than the client stayed.
     if (socket.closed) life.over();
   }
 
@@ -39,8 +44,9 @@ export class Connections {
   }
 
   #meet(socket: Socket): Connection {
-    const connection = new Connection();
-    if (socket.closed) return connection;
+    if (socket.closed) return new Connection();
+    // That of an injected request is no stream: it never closes, and no other request comes on it.
+    const connection = new Connection('closed' in socket ? undefined : () => this.#bySocket.delete(socket));
     this.#bySocket.set(socket, connection);
     socket.once('close', () => {
       this.#bySocket.delete(socket);
@@ -55,6 +61,11 @@ export class Connection {
   #newest: RequestLife | undefined = undefined;
   /** Whose answer was told to be the last here. */
   #last: ServerResponse | undefined = undefined;
+  readonly #onEmpty: (() => void) | undefined;
+
+  constructor(onEmpty?: () => void) {
+    this.#onEmpty = onEmpty;
+  }
 
   add(life: RequestLife): void {
     life.connection = this;
@@ -69,6 +80,7 @@ export class Connection {
     if (newer) newer.older = older;
     else this.#newest = older;
     life.connection = life.older = life.newer = undefined;
+    if (!this.#newest) this.#onEmpty?.();
   }
 
   /** Of pipelined answers only the last may say it: Node ends the connection behind it, with all that waits there. */

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import { Connections } from './connections.js';
 import { closeSessionsOnClose, drainOnClose } from './drain.js';
 import { HttpError } from './errors.js';
+import { goOnAfter } from './go-on-after.js';
 import { definePlugin } from './plugin.js';
 import { RequestLife } from './request-life.js';
 
@@ -103,8 +104,8 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   const sweeping = setInterval(() => connections.endAnswered(), SWEEP_EVERY_MS).unref();
 
   if (disposeOn !== 'response') {
-    server.addHook('onError', async (request, _reply, error) => {
-      await request[REQUEST_LIFE]?.end(error);
+    server.addHook('onError', (request, reply, error, done) => {
+      goOnAfter(request[REQUEST_LIFE]?.end(error), reply, done);
     });
   }
 

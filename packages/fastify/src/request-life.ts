@@ -64,7 +64,7 @@ export class RequestLife {
     return new Promise((resolve) => (this.#onOver = resolve));
   }
 
-  /** Ends the scope; gives a promise when there is something to wait for. */
+  /** Ends the scope; gives a promise when there may be something to wait for. Whoever is to hear how it went has heard. */
   end(reason?: unknown): Promise<void> | undefined {
     if (!this.#ended) {
       this.#ended = true;
@@ -79,12 +79,14 @@ export class RequestLife {
     if (this.response.writableEnded) await transaction.leftOpen();
     else await transaction.rollback(reason ?? (this.#gone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
     this.transaction = undefined;
-    await this.#dispose();
+    await Promise.allSettled([this.#dispose()]);
   }
 
   #dispose(): Promise<void> | undefined {
     try {
-      return this.scope.dispose()?.then(undefined, this.#onDisposeError);
+      const disposing = this.scope.dispose() ?? undefined;
+      disposing?.then(undefined, this.#onDisposeError);
+      return disposing;
     } catch (error) {
       this.#onDisposeError(error);
       return undefined;

@@ -1,11 +1,12 @@
 import type { IContainer } from '@ambit/container';
-import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { type Transaction, type TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { HttpError } from './errors.js';
 
 /** The transaction of a request, from the first wish for a connection on. */
 export class RequestTransaction {
   readonly #start: TransactionStart;
   readonly #onLeftOpen: (complaint: unknown) => void;
+  #committing: Promise<void> | undefined = undefined;
 
   constructor(requestScope: IContainer, options: TransactionOptions, onLeftOpen: (complaint: unknown) => void) {
     this.#onLeftOpen = onLeftOpen;
@@ -29,7 +30,8 @@ export class RequestTransaction {
   commit(): Promise<void> {
     const { transaction, begun } = this.#start;
     // At once where that is possible: what comes next must find the end begun.
-    return transaction ? transaction.commit() : begun.then((late) => late.commit());
+    this.#committing = transaction ? transaction.commit() : begun.then((late) => late.commit());
+    return this.#committing;
   }
 
   /** Never rejects. */
@@ -37,19 +39,32 @@ export class RequestTransaction {
     return this.#start.rollback(reason);
   }
 
+  /** Never rejects. Of a commit that nobody awaits it waits for the outcome, even if COMMIT was not sent yet. */
+  async undo(complaint: unknown): Promise<void> {
+    await this.#committing?.catch(() => undefined);
+    await this.rollback(complaint);
+  }
+
   /** Rolls back after the answer. Whoever answers past Fastify's hooks, as after `hijack()`, can be told in no other way. */
   async leftOpen(): Promise<void> {
     const complaint = this.complaint();
-    await this.rollback(complaint);
+    await this.undo(complaint);
     // A commit that nobody awaited was under way, and all is well; or it failed, and only now is it known how.
     if (complaint !== undefined && !this.committed) this.#onLeftOpen(this.complaint() ?? complaint);
   }
 
   /** Why an answer must not say that all is well, now that the handler has ended with this transaction on its hands. */
   complaint(): unknown {
+    if (this.committed) return undefined;
     const error = this.#start.transaction?.error;
-    // Whoever ended it through the `IConnection` knew what they did.
-    if (this.committed || error?.code === 'AMBIT_TX_ENDED') return undefined;
-    return error ?? new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
+    if (!error) return new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
+    if (error.code !== 'AMBIT_TX_ENDED' || isScopeEnd(error)) return error;
+    // Whoever rolled it back through the `IConnection` or the request gave no reason, and knew what they did.
+    return error.cause;
   }
+}
+
+/** The end of its scope rolls a transaction back too, but nobody says by it that they want that. */
+function isScopeEnd({ message }: TransactionError): boolean {
+  return message.startsWith('The scope of the transaction was disposed');
 }

@@ -1,9 +1,10 @@
 import type { IContainer } from '@ambit/container';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { clearHead } from './answer.js';
 import { REQUEST_LIFE } from './container-plugin.js';
 import { HttpError } from './errors.js';
+import { goOnAfter } from './go-on-after.js';
 import { definePlugin } from './plugin.js';
 import { RequestTransaction } from './request-transaction.js';
 
@@ -72,27 +73,44 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   });
 
   // Also after an answer was sent: then there is no transaction left, and nothing happens.
-  server.addHook('onError', async (request, reply, error) => {
-    if (request[REQUEST_LIFE]?.commitFailed) clearHead(reply);
-    await rollback(request, error);
+  server.addHook('onError', (request, reply, error, done) => {
+    const life = request[REQUEST_LIFE];
+    if (life?.commitFailed) clearHead(reply);
+    goOnAfter(life?.transaction && rollback(request, error), reply, done);
   });
 
   server.addHook('onSend', (request, reply, payload, done) => {
     const transaction = request[REQUEST_LIFE]?.transaction;
     const complaint = transaction?.complaint();
-    if (!transaction || complaint === undefined) {
-      done();
-      return;
-    }
-    const undo = async (): Promise<void> => {
-      await rollback(request, complaint);
-      // A commit that nobody awaited was under way: the answer has now waited for it, and is true.
-      if (transaction.committed) done();
-      // Or it failed, and only now is it known how.
-      else done(retract(reply, payload, transaction.complaint() ?? complaint));
-    };
-    void undo();
+    if (!transaction || complaint === undefined) done();
+    else undoFirst({ request, reply, payload, transaction, complaint }, done);
   });
+}
+
+interface UntrueAnswer {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly payload: unknown;
+  readonly transaction: RequestTransaction;
+  readonly complaint: unknown;
+}
+
+/** An error goes out in place of the answer, unless that proves true. */
+function undoFirst(
+  { request, reply, payload, transaction, complaint }: UntrueAnswer,
+  done: DoneFuncWithErrOrRes,
+): void {
+  let instead: Error | undefined;
+  const undo = async (): Promise<void> => {
+    await transaction.undo(complaint);
+    forget(request, transaction);
+    // A commit that nobody awaited was under way: the answer has now waited for it, and is true.
+    if (transaction.committed) return;
+    // Or it failed, and only now is it known how.
+    instead = (transaction.complaint() ?? complaint) as Error;
+    retract(reply, payload);
+  };
+  goOnAfter(undo(), reply, (failure) => done((failure ?? instead) as Error));
 }
 
 async function start(request: FastifyRequest, options: TransactionOptions): Promise<IContainer> {
@@ -137,11 +155,10 @@ function forget(request: FastifyRequest, transaction: RequestTransaction): void 
 }
 
 /** What was said of an answer does not hold for the error that replaces it. */
-function retract(reply: FastifyReply, payload: unknown, complaint: unknown): Error {
+function retract(reply: FastifyReply, payload: unknown): void {
+  clearHead(reply);
   const { destroy } = (payload ?? {}) as { destroy?: unknown };
   if (typeof destroy === 'function') destroy.call(payload);
-  clearHead(reply);
-  return complaint as Error;
 }
 
 function logLate(error: unknown, request: FastifyRequest): void {

@@ -1,6 +1,6 @@
 import type { Container } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
+import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { application, failing, leftovers, store } from './support/app.js';
 
@@ -51,47 +51,6 @@ describe('commitTransaction()', () => {
     expect(cleared).toBe(true);
     expect(await leftovers(made)).toEqual([]);
   });
-
-  test('that nobody awaits holds the answer back until the database has answered', async () => {
-    const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
-    const made = await application({ pool: { faultAt: slow } });
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      void request.commitTransaction();
-      return { stored: 'soon' };
-    });
-
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(answer.json()).toEqual({ stored: 'soon' });
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
-  });
-});
-
-describe('commitTransaction() that nobody awaits', () => {
-  test.each([
-    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
-    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
-    ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
-  ] as const)('and that is %s is answered with what is known of it', async (kind, code, status, stored) => {
-    const made = await application({ pool: { faultAt: failing('commit', kind) } });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      request.commitTransaction().catch(() => undefined);
-      reply.code(201).header('location', '/orders/1');
-      return { id: '1' };
-    });
-
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
-    expect(answer.json()).toMatchObject({ code });
-    expect(made.pool.stored).toEqual(stored);
-    expect(await leftovers(made)).toEqual([]);
-  });
 });
 
 describe('rollbackTransaction()', () => {
@@ -120,6 +79,28 @@ describe('rollbackTransaction()', () => {
     });
 
     expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['which nobody awaits', (request: FastifyRequest) => void request.rollbackTransaction()],
+    [
+      'or rollback() of the connection',
+      (request: FastifyRequest) => request.transactionScope?.resolve<IConnection>('IConnection').rollback(),
+    ],
+  ])('%s, lets the answer of the handler stand', async (_how, rollback) => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await rollback(request);
+      return reply.code(409).send('taken');
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.body]).toEqual([409, 'taken']);
+    expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
+import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { application, get, leftovers, serve, signal, store } from './support/app.js';
 
@@ -61,6 +62,25 @@ describe('an open transaction is rolled back', () => {
 
     expect(answer.statusCode).toBe(503);
     expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['its scope', (request: FastifyRequest) => request.transactionScope?.dispose()],
+    ['the scope of the request', (request: FastifyRequest) => request.container.dispose()],
+  ])('when the handler disposes %s, and answers as if all were well', async (_what, dispose) => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await dispose(request);
+      return reply.code(201).send({ id: '1' });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toMatchObject([500, { code: 'AMBIT_TX_ENDED' }]);
+    expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
 

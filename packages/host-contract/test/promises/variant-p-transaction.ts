@@ -99,22 +99,24 @@ export function variantPTransactionPromises(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'commit', 'release']);
     });
 
-    test('a transaction left open when the answer goes out is rolled back, and the answer is a coded 500', async ({
-      stage,
-    }) => {
-      await serveOnFastify(stage, (app) =>
-        app.post('/orders', async (request, reply) => {
-          await stage.insertOrder({ transactionScope: await request.startTransaction() });
-          return reply.code(201).headers(MANY_HEADERS).send({ created: true });
-        }),
-      );
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expectTakenBack(answer);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: expect.stringMatching(/^AMBIT_HTTP_/) as string });
-      expect(await stage.stored()).toBe(false);
-      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
-    });
+    test.for(['returns', 'does not return'])(
+      'a transaction left open by a handler that %s its answer is rolled back, and the answer is a coded 500',
+      async (how, { stage }) => {
+        await serveOnFastify(stage, (app) =>
+          app.post('/orders', async (request, reply) => {
+            await stage.insertOrder({ transactionScope: await request.startTransaction() });
+            void reply.code(201).headers(MANY_HEADERS).send({ created: true });
+            return how === 'returns' ? reply : undefined;
+          }),
+        );
+        const answer = await stage.order();
+        expect(answer.status).toBe(500);
+        expectTakenBack(answer);
+        expect(JSON.parse(answer.text)).toMatchObject({ code: expect.stringMatching(/^AMBIT_HTTP_/) as string });
+        expect(await stage.stored()).toBe(false);
+        expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
+      },
+    );
 
     test('an order handler that rolls back and throws again is rolled back once', async ({ stage }) => {
       await serveOnFastify(stage, (app) =>

@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import {
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+  type Http2ServerRequest,
+  type IncomingHttpHeaders,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { fastify } from 'fastify';
+import { afterEach, describe, expect, test } from 'vitest';
+import { containerPlugin } from '../src/index.js';
+import { application, leftovers, signal } from './support/app.js';
+
+const pending = (): Promise<never> => new Promise(() => undefined);
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** A server whose first hook is `before`, and a session with it. */
+async function connected(before: (request: Http2ServerRequest) => unknown = () => undefined) {
+  const made = await application();
+  const app = fastify({ http2: true });
+  app.addHook('onRequest', async ({ raw }) => void (await before(raw)));
+  await app.register(containerPlugin, { container: made.container });
+  const signals: AbortSignal[] = [];
+  const arrived = signal();
+  app.get('/', ({ container }) => {
+    signals.push(container.resolve('IRequestSignal'));
+    return 'hello';
+  });
+  app.get('/never', ({ container }) => {
+    signals.push(container.resolve('IRequestSignal'));
+    arrived.resolve();
+    return pending();
+  });
+  const open = async () => {
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const session = connectHttp2(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`);
+    closing.push(
+      () => session.destroy(),
+      () => app.close(),
+    );
+    return session;
+  };
+  return { ...made, app, arrived, open, signals };
+}
+
+function reset(stream: ClientHttp2Stream): void {
+  stream.on('error', () => undefined).close(constants.NGHTTP2_CANCEL);
+}
+
+describe('the scope of an HTTP/2 request ends although', () => {
+  test('it is one of many streams of its session', async () => {
+    const made = await connected();
+    const session = await made.open();
+
+    const answered = session.request({ ':path': '/' });
+    const [headers] = (await once(answered, 'response')) as [IncomingHttpHeaders];
+    answered.resume();
+    session.request({ ':path': '/never' }).on('error', () => undefined);
+    await made.arrived.promise;
+    session.destroy();
+
+    expect(headers[':status']).toBe(200);
+    expect(await leftovers(made)).toEqual([]);
+    expect(made.signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  });
+
+  test('the client has reset its stream before the request came to the plugin', async () => {
+    const held = signal();
+    const handled = signal();
+    const made = await connected(async ({ stream }) => {
+      held.resolve();
+      if (!stream.closed) await once(stream, 'close');
+    });
+    made.app.addHook('onRequest', async () => handled.resolve());
+    const session = await made.open();
+
+    const stream = session.request({ ':path': '/never' });
+    await held.promise;
+    reset(stream);
+    await handled.promise;
+
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('the client resets a stream that asks for a head', async () => {
+    const made = await connected();
+    const session = await made.open();
+
+    const stream = session.request({ ':path': '/never', ':method': 'HEAD' });
+    await made.arrived.promise;
+    reset(stream);
+
+    expect(await leftovers(made)).toEqual([]);
+    expect(made.signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test('it asks for a head, and has it', async () => {
+    const made = await connected();
+    const session = await made.open();
+
+    const [headers] = (await once(session.request({ ':path': '/', ':method': 'HEAD' }), 'response')) as [
+      IncomingHttpHeaders,
+    ];
+
+    expect(headers[':status']).toBe(200);
+    expect(await leftovers(made)).toEqual([]);
+    expect(made.signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+});

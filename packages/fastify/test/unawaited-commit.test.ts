@@ -1,0 +1,77 @@
+import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
+import { describe, expect, test } from 'vitest';
+import { application, failing, leftovers, store } from './support/app.js';
+
+const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
+
+describe('commitTransaction() that nobody awaits', () => {
+  test('holds the answer back until the database has answered', async () => {
+    const made = await application({ pool: { faultAt: slow } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      return { stored: 'soon' };
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(answer.json()).toEqual({ stored: 'soon' });
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('holds back an answer that the handler sends and does not return, which is sent once', async () => {
+    const made = await application({ pool: { faultAt: slow } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      void reply.code(201).send({ id: '1' });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toEqual([201, { id: '1' }]);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('stands when the answer after it cannot be sent', async () => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      return reply.header('x-name', '☕').send({ id: '1' });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toMatchObject([500, { code: 'ERR_INVALID_CHAR' }]);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
+    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
+    ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
+  ] as const)('and that is %s is answered with what is known of it', async (kind, code, status, stored) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      request.commitTransaction().catch(() => undefined);
+      reply.code(201).header('location', '/orders/1');
+      return { id: '1' };
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
+    expect(answer.json()).toMatchObject({ code });
+    expect(made.pool.stored).toEqual(stored);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
