@@ -4,7 +4,7 @@ import {
   decorate,
   onDispose,
   Registration,
-  scope,
+  scope as onlyWhere,
   hasTag,
   singleton,
   type IContainer,
@@ -122,7 +122,7 @@ describe('what a factory hands on is ended by its owner alone', () => {
     const worker = endable();
     const app = openApplication(
       Registration.fromFactory(() => worker)
-        .pipe(singleton(), scope(hasTag('worker')))
+        .pipe(singleton(), onlyWhere(hasTag('worker')))
         .to('IWorker'),
       Registration.fromFactory((from) => from.createScope({ tags: ['worker'] }).resolve('IWorker'))
         .pipe(singleton())

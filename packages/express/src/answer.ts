@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import { ServerResponse } from 'node:http';
 
 /** The part of an answer that precedes its body. */
 export interface Head {
@@ -12,31 +12,32 @@ interface NamesHeaders {
   getRawHeaderNames(): string[];
 }
 
-export function readHead(res: Response): Head {
+export function readHead(res: ServerResponse): Head {
   const headers = namesIn(res).map((name) => [name, res.getHeader(name) ?? ''] as const);
-  return { status: res.statusCode, statusMessage: res.statusMessage, headers };
+  // As Node reads it, for Express 4 hands on what is given as text.
+  return { status: Math.trunc(res.statusCode), statusMessage: res.statusMessage, headers };
 }
 
-export function restoreHead(res: Response, { status, statusMessage, headers }: Head): void {
+export function restoreHead(res: ServerResponse, { status, statusMessage, headers }: Head): void {
   if (!areIn(res, headers)) restoreHeaders(res, headers);
   res.statusCode = status;
   res.statusMessage = statusMessage;
 }
 
 /** Most often nobody has touched them, and to look costs less than to set them again. */
-function areIn(res: Response, headers: Head['headers']): boolean {
+function areIn(res: ServerResponse, headers: Head['headers']): boolean {
   const names = namesIn(res);
   if (names.length !== headers.length) return false;
   return headers.every(([name, value], i) => names[i] === name && res.getHeader(name) === value);
 }
 
-function restoreHeaders(res: Response, headers: Head['headers']): void {
+function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
   for (const name of res.getHeaderNames()) res.removeHeader(name);
   for (const [name, value] of headers) res.setHeader(name, value);
 }
 
-function namesIn(res: Response): string[] {
-  return (res as Response & NamesHeaders).getRawHeaderNames();
+function namesIn(res: ServerResponse): string[] {
+  return (res as ServerResponse & NamesHeaders).getRawHeaderNames();
 }
 
 /** What is true of one answer only: the same list as in @ambit/fastify. */
@@ -58,20 +59,42 @@ const OF_THE_ANSWER = [
 ];
 
 /** Makes room for another answer; what belongs to the connection or to every answer of the application stays. */
-export function clearHead(res: Response): void {
+export function clearHead(res: ServerResponse): void {
   for (const name of OF_THE_ANSWER) res.removeHeader(name);
   // The rest of a refused stream may come before the error handler's answer, and must not sound like success.
   res.statusCode = 500;
   res.statusMessage = '';
 }
 
+type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
+
 /** What Node would refuse only when the answer is sent is refused while there is still something to roll back. */
-export function checkAnswer(status: number, chunk: unknown): void {
-  if (!Number.isInteger(status) || status < 100 || status > 999) {
-    throw coded(new RangeError(`Invalid status code: ${String(status)}`), 'ERR_HTTP_INVALID_STATUS_CODE');
+export function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, args: unknown[]): void {
+  if (isPlain(res)) return;
+  try {
+    rehearse(res, method, args);
+  } catch (error) {
+    // Of an error handler's answer they would be refused again.
+    res.statusMessage = '';
+    res.removeHeader('trailer');
+    throw error;
   }
-  const isBody = typeof chunk === 'string' || chunk instanceof Uint8Array;
-  if (isBody || chunk === undefined || chunk === null) return;
+}
+
+/** Whatever else there may be in a head, Node has looked at by now. */
+function isPlain(res: ServerResponse): boolean {
+  return res.statusCode >= 100 && res.statusCode <= 999 && !res.statusMessage && !res.hasHeader('trailer');
+}
+
+/** Sends the same answer to nobody, to hear what Node says of it. */
+export function rehearse(res: ServerResponse, method: Sender, args: unknown[]): void {
+  const rehearsal = new ServerResponse(res.req);
+  restoreHead(rehearsal, readHead(res));
+  Reflect.apply(ServerResponse.prototype[method], rehearsal, args);
+}
+
+export function checkBody(chunk: unknown): void {
+  if (typeof chunk === 'string' || chunk instanceof Uint8Array) return;
   throw coded(new TypeError('The body of an answer must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
 }
 
@@ -82,4 +105,9 @@ export function headersSent(): Error {
 
 function coded(error: Error, code: string): Error {
   return Object.assign(error, { code });
+}
+
+/** Where Node keeps the head once it is sent: `headersSent` looks there, and so does whatever changes the head. */
+export function pretendSent(res: ServerResponse, pretend: boolean): void {
+  (res as ServerResponse & { _header: string | null })._header = pretend ? 'held back' : null;
 }

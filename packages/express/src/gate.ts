@@ -1,5 +1,15 @@
 import type { Response } from 'express';
-import { checkAnswer, clearHead, type Head, headersSent, readHead, restoreHead } from './answer.js';
+import {
+  checkBody,
+  checkHead,
+  clearHead,
+  type Head,
+  headersSent,
+  pretendSent,
+  readHead,
+  rehearse,
+  restoreHead,
+} from './answer.js';
 
 export interface GateKeeper {
   /** Called before `decide`, while `forget()` still makes way for this answer. */
@@ -10,7 +20,7 @@ export interface GateKeeper {
   readonly onSecondAnswer: () => void;
 }
 
-type Methods = Record<'end' | 'flushHeaders' | 'send' | 'write' | 'writeHead', (...args: unknown[]) => unknown>;
+type Methods = Record<'end' | 'flushHeaders' | 'on' | 'send' | 'write' | 'writeHead', (...args: unknown[]) => unknown>;
 
 const GATE = Symbol('ambit.gate');
 
@@ -33,12 +43,14 @@ export class Gate {
   #state: 'unasked' | 'asked' | 'open' = 'unasked';
   /** `end()` was called: whatever comes now belongs to a second answer. */
   #complete = false;
+  /** Listeners for `drain` that somebody keeps for a stream of their own, which knows nothing of this gate. */
+  #kept: (() => unknown)[] | undefined = undefined;
 
   constructor(res: Response, keeper: GateKeeper) {
     this.#res = res;
     this.#keeper = keeper;
-    const { end, flushHeaders, send, write, writeHead } = res as unknown as Methods;
-    this.#direct = { end, flushHeaders, send, write, writeHead };
+    const { end, flushHeaders, on, send, write, writeHead } = res as unknown as Methods;
+    this.#direct = { end, flushHeaders, on, send, write, writeHead };
     Object.assign(res, { [GATE]: this }, Gate.#methods);
   }
 
@@ -49,6 +61,9 @@ export class Gate {
     },
     flushHeaders() {
       return this[GATE].#flushHeaders();
+    },
+    on(...args) {
+      return this[GATE].#on(args);
     },
     send(...args) {
       return this[GATE].#send(args);
@@ -70,32 +85,52 @@ export class Gate {
 
   #end(args: unknown[]): unknown {
     if (this.#complete) return this.#drop();
-    if (this.#state !== 'open') checkAnswer(this.#res.statusCode, typeof args[0] === 'function' ? undefined : args[0]);
-    this.#complete = true;
-    return this.#start(() => this.#call('end', args));
+    const [chunk] = args;
+    if (this.#state !== 'open' && typeof chunk !== 'function') checkBody(chunk ?? '');
+    return this.#start('end', args);
   }
 
   #write(args: unknown[]): unknown {
     if (this.#state === 'open') return this.#call('write', args);
     if (this.#complete) return this.#drop();
-    checkAnswer(this.#res.statusCode, args[0]);
-    this.#start(() => this.#call('write', args));
+    checkBody(args[0]);
+    this.#start('write', args);
     return false;
   }
 
   #flushHeaders(): unknown {
-    return this.#complete ? undefined : this.#start(() => this.#call('flushHeaders', []));
+    return this.#complete ? undefined : this.#start('flushHeaders', []);
   }
 
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
+    const res = this.#res;
     if (this.#state === 'open') return this.#call('writeHead', args);
     if (this.#complete) return this.#drop();
     if (this.#state === 'asked') throw headersSent();
-    checkAnswer(args[0] as number, undefined);
-    this.#res.statusCode = args[0] as number;
+    if (this.#isHeadWritten) {
+      // Whoever compresses the body, behind this gate, writes the head before each part, until one has left.
+      if (args.length === 1 && args[0] === res.statusCode) return res;
+      throw headersSent();
+    }
+    rehearse(res, 'writeHead', args);
+    res.statusCode = args[0] as number;
     this.#waiting.push(() => this.#call('writeHead', args));
-    return this.#res;
+    return res;
+  }
+
+  /** Before the decision, nothing else waits. */
+  get #isHeadWritten(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Somebody around this gate may keep the listeners for `drain` for a stream that is there from the first byte on. */
+  #on(args: unknown[]): unknown {
+    if (args[0] !== 'drain' || this.#state === 'open') return this.#call('on', args);
+    const before = this.#res.listenerCount('drain');
+    const result = this.#call('on', args);
+    if (this.#res.listenerCount('drain') === before) (this.#kept ??= []).push(args[1] as () => unknown);
+    return result;
   }
 
   /** Behind `json()` as well. It would change the head, and so throw, where the first answer has left already. */
@@ -103,19 +138,18 @@ export class Gate {
     return this.#complete ? this.#drop() : this.#call('send', args);
   }
 
-  #start(step: () => unknown): Response {
+  #start(method: 'end' | 'flushHeaders' | 'write', args: unknown[]): unknown {
     const res = this.#res;
-    if (this.#state === 'open') {
-      step();
-      return res;
-    }
     const isFirst = this.#state === 'unasked';
+    if (isFirst && !this.#isHeadWritten) checkHead(res, method, args);
+    this.#complete = method === 'end';
+    if (this.#state === 'open') return this.#call(method, args);
     if (isFirst) this.#keeper.onFirstAnswer();
-    this.#waiting.push(step);
+    this.#waiting.push(() => this.#call(method, args));
     if (isFirst) {
       this.#state = 'asked';
       const head = readHead(res);
-      this.#keeper.decide(res.statusCode).then(
+      this.#keeper.decide(head.status).then(
         () => this.#release(head),
         (error: unknown) => this.#refuse(error),
       );
@@ -130,11 +164,17 @@ export class Gate {
     try {
       restoreHead(this.#res, head);
       const results = this.#waiting.map((step) => step());
-      // Whoever writes the body was told to wait for this.
-      if (!this.#complete && results.at(-1) !== false) this.#res.emit('drain');
+      if (!this.#complete && results.at(-1) !== false) this.#goOn();
     } catch (error) {
       this.#refuse(error);
     }
+  }
+
+  /** Whoever writes the body was told to wait for this. */
+  #goOn(): void {
+    const reached = this.#res.rawListeners('drain');
+    this.#res.emit('drain');
+    for (const listener of this.#kept ?? []) if (!reached.includes(listener)) listener.call(this.#res);
   }
 
   #refuse(error: unknown): void {
@@ -157,9 +197,4 @@ export class Gate {
   #call(name: keyof Methods, args: unknown[]): unknown {
     return this.#direct[name].apply(this.#res, args);
   }
-}
-
-/** Where Node keeps the head once it is sent: `headersSent` looks there, and so does whatever changes the head. */
-function pretendSent(res: Response, pretend: boolean): void {
-  (res as Response & { _header: string | null })._header = pretend ? 'held back' : null;
 }

@@ -1,11 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { isClosing, isOn, sayGoodbyeLate } from './connections.js';
 import { HttpError } from './errors.js';
 
 /** The requests alive on one socket, as a list: the newest, the one older than it, and so on. */
 interface Lives {
   newest: RequestLife | undefined;
+  /** Called when none is left, where nobody can tell whether the socket will ever close. */
+  forget: (() => void) | undefined;
 }
 
 const livesOn = new Map<Socket, Lives>();
@@ -101,16 +103,29 @@ export class RequestLife {
     if (this.#newer) this.#newer.#older = this.#older;
     else this.#lives.newest = this.#older;
     if (this.#older) this.#older.#newer = this.#newer;
+    if (!this.#lives.newest) this.#lives.forget?.();
   }
 }
 
 function watch(socket: Socket): Lives {
-  const lives: Lives = { newest: undefined };
+  const lives: Lives = { newest: undefined, forget: undefined };
   if (socket.closed) return lives;
   livesOn.set(socket, lives);
-  socket.on('close', () => {
+  const lose = (): void => {
     livesOn.delete(socket);
     while (lives.newest) lives.newest.lose();
-  });
+  };
+  socket.on('close', lose);
+  // An injected request has a socket of its own, which is none: kept until it closes, it would be kept for ever.
+  if (!isSocket(socket)) {
+    lives.forget = () => {
+      livesOn.delete(socket);
+      socket.off('close', lose);
+    };
+  }
   return lives;
+}
+
+function isSocket(socket: unknown): boolean {
+  return socket instanceof Socket;
 }

@@ -1,10 +1,15 @@
 import { endOfFlatComment, endOfNestedComment } from './comments.js';
 import { TransactionError } from './errors.js';
 
-const CONTROL = /^(?:begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i;
-const NOTHING = /[\s;]*/y;
-const SAVEPOINT = /^(?:savepoint|release)\b/i;
-const ROLLBACK_TO = /^rollback\s+(?:(?:work|transaction)\s+)?to\b/i;
+const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
+const SAVEPOINT = /^(?:savepoint|release)\b/;
+const ROLLBACK_TO = /^rollback (?:(?:work|transaction) )?to\b/;
+/** So many words tell all of these from each other. */
+const WORDS_THAT_TELL = 3;
+
+const WORD = /\w+/y;
+const SPACE = /\s*/y;
+const SPACE_AND_EMPTY_STATEMENTS = /[\s;]*/y;
 
 /** What begins with one of these is read alike by both databases, and controls nothing. */
 const PLAIN = /^\s*(?:select|insert|update|delete|with|values)\b/i;
@@ -35,26 +40,44 @@ export function isRollbackTo(sql: string): boolean {
   return !PLAIN.test(sql) && readings(sql).every((statement) => ROLLBACK_TO.test(statement));
 }
 
-/** The statement as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */
-function readings(sql: string): string[] {
-  return [bare(sql, endOfNestedComment, /[\n\r]/g), bare(sql, endOfFlatComment, /\n/g)];
+interface Dialect {
+  readonly endOfComment: (sql: string, start: number) => number | undefined;
+  readonly endOfLine: RegExp;
 }
 
-/** Without the comments, and the semicolons of empty statements, that either database passes over. */
-function bare(
-  sql: string,
-  endOfComment: (sql: string, start: number) => number | undefined,
-  endOfLine: RegExp,
-): string {
-  let start = 0;
+const POSTGRES: Dialect = { endOfComment: endOfNestedComment, endOfLine: /[\n\r]/g };
+const SQLITE: Dialect = { endOfComment: endOfFlatComment, endOfLine: /\n/g };
+
+/** How the statement begins as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */
+function readings(sql: string): string[] {
+  return [firstWords(sql, POSTGRES), firstWords(sql, SQLITE)];
+}
+
+/** Without the comments that either database passes over, and the semicolons of empty statements before. */
+function firstWords(sql: string, dialect: Dialect): string {
+  const words: string[] = [];
+  let start = passOver(SPACE_AND_EMPTY_STATEMENTS, sql, 0, dialect);
+  while (words.length < WORDS_THAT_TELL) {
+    WORD.lastIndex = start;
+    const [word] = WORD.exec(sql) ?? [];
+    if (word === undefined) break;
+    words.push(word.toLowerCase());
+    start = passOver(SPACE, sql, WORD.lastIndex, dialect);
+  }
+  return words.join(' ');
+}
+
+/** Where it goes on after the comments and what else is nothing. */
+function passOver(nothing: RegExp, sql: string, from: number, { endOfComment, endOfLine }: Dialect): number {
+  let start = from;
   for (;;) {
-    NOTHING.lastIndex = start;
-    NOTHING.test(sql);
-    start = NOTHING.lastIndex;
+    nothing.lastIndex = start;
+    nothing.test(sql);
+    start = nothing.lastIndex;
     if (sql.startsWith('--', start)) {
       endOfLine.lastIndex = start;
       start = endOfLine.test(sql) ? endOfLine.lastIndex : sql.length;
     } else if (sql.startsWith('/*', start)) start = endOfComment(sql, start) ?? sql.length;
-    else return sql.slice(start);
+    else return start;
   }
 }

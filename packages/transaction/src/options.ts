@@ -17,7 +17,10 @@ export interface TransactionOptions extends BeginOptions {
   readonly endTimeoutMs?: number;
   /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. On SQLite for BEGIN only. */
   readonly cancelAfterMs?: number;
-  /** Told of failures that change no outcome: a rollback that failed, a scope that did not end well. Default: a process warning. */
+  /**
+   * Told of failures that change no outcome: a rollback that failed, a scope that did not end well. Default: a process
+   * warning, which there is as well where it fails itself, async or not.
+   */
   readonly onError?: (error: TransactionError) => void;
   readonly clock?: Clock;
 }
@@ -57,13 +60,10 @@ function readTerms({ isolation, readOnly }: BeginOptions): BeginOptions {
   return readOnly === undefined ? { isolation } : { isolation, readOnly };
 }
 
-/** A reporter that throws must not change how a transaction ends. */
+/** A reporter that fails must not change how a transaction ends. */
 export function report({ onError }: Settings, error: TransactionError): void {
-  try {
-    onError(error);
-  } catch {
-    warn(error);
-  }
+  // The call is made at once; an async function turns whatever becomes of it into a promise.
+  (async () => onError(error))().catch(() => warn(error));
 }
 
 function warn(error: TransactionError): void {

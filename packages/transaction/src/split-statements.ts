@@ -43,6 +43,9 @@ export function isScriptInSqlite(sql: string): boolean {
   return split(sql, PARTS_IN_SQLITE).length > 1;
 }
 
+/** In the place of a word that begins and ends nothing. */
+const IN_BRACKETS = '';
+
 function split(script: string, parts: RegExp): string[] {
   const statements: string[] = [];
   let start = 0;
@@ -52,8 +55,10 @@ function split(script: string, parts: RegExp): string[] {
   for (const { text, index } of marksOf(script, parts)) {
     if (text === '(' || text === '[') open += 1;
     else if (text === ')' || text === ']') open -= 1;
-    else if (text !== ';') words.push(text.toLowerCase());
-    else if (open <= 0 && !insideBody(words)) {
+    else if (text !== ';') words.push(open > 0 ? IN_BRACKETS : text.toLowerCase());
+    else if (open > 0) continue;
+    else if (insideBody(words)) words.push(text);
+    else {
       add(script.slice(start, index));
       start = index + 1;
     }
@@ -104,12 +109,17 @@ function endOfName(script: string, start: number): number {
 
 const CREATES = /^create (?:or replace )?(?:temp |temporary |constraint )?(trigger|function|procedure)\b/;
 
-/** The statements in the body of a trigger or a function end with semicolons too; only the one after its END ends it. */
+/**
+ * The statements in the body of a trigger or a function end with semicolons too; only the one after its END ends it. That
+ * END stands behind a semicolon. Any other is that of a CASE, or a name, which to SQLite `begin` and `end` may be.
+ */
 function insideBody(words: readonly string[]): boolean {
   const [, what] = CREATES.exec(words.slice(0, 5).join(' ')) ?? [];
-  const ofTrigger = what === 'trigger';
   if (what === undefined) return false;
   const opens = (word: string, index: number): boolean =>
-    word === 'case' || (word === 'begin' && (ofTrigger || words[index + 1] === 'atomic'));
-  return words.filter(opens).length > words.filter((word) => word === 'end').length;
+    word === 'begin' && (what === 'trigger' || words[index + 1] === 'atomic');
+  return words.some(opens) && !(words.at(-1) === 'end' && BEFORE_THE_END.has(words.at(-2)));
 }
+
+/** The last of the statements, or none at all. */
+const BEFORE_THE_END: ReadonlySet<string | undefined> = new Set([';', 'atomic']);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { saysNothingStored } from '../src/faults.js';
 import { translated } from '../src/postgres/errors.js';
 import { StatementNames } from '../src/postgres/statement-names.js';
 
@@ -19,6 +20,27 @@ describe('what PgBouncer takes its leave with, which is 08P01 whatever the reaso
       code: 'AMBIT_TX_STATEMENT_FAILED',
       sqlState: '08P01',
     });
+  });
+});
+
+describe('what PostgreSQL takes its leave with', () => {
+  it.each([
+    ['FATAL', '53200'],
+    ['PANIC', '53100'],
+  ])('is no last word on a COMMIT: %s %s', (severity, code) => {
+    const error = translated(said(severity, code), false);
+    expect(error).toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08006' });
+    expect(saysNothingStored(error)).toBe(false);
+  });
+
+  it('is one where it waited for a COMMIT in vain', () => {
+    const error = translated(said('FATAL', '25P03'), false);
+    expect(error).toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '25P03' });
+    expect(saysNothingStored(error)).toBe(true);
+  });
+
+  it('may say that the transaction can be run again', () => {
+    expect(translated(said('FATAL', '40001'), false)).toMatchObject({ retryable: true });
   });
 });
 

@@ -63,7 +63,9 @@ describe('numberedParameters()', () => {
       const start = performance.now();
       numberedParameters(piece.repeat(20_000));
       isTransactionControl(piece.repeat(20_000));
+      isTransactionControl(`ROLLBACK ${piece.repeat(20_000)}`);
       splitStatements(piece.repeat(20_000));
+      splitStatements(`CREATE TRIGGER t BEGIN ${piece.repeat(20_000)}`);
       expect(performance.now() - start, `of many ${piece}`).toBeLessThan(5000);
     }
   });
@@ -82,6 +84,26 @@ describe('splitStatements()', () => {
       'CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END; SELECT 4',
       ['CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE WHEN 1 THEN 2 END; SELECT 3; END', 'SELECT 4'],
     ],
+    [
+      'CREATE TRIGGER t AFTER INSERT ON p BEGIN UPDATE l SET s = new.begin; END; SELECT 2',
+      ['CREATE TRIGGER t AFTER INSERT ON p BEGIN UPDATE l SET s = new.begin; END', 'SELECT 2'],
+    ],
+    [
+      'CREATE TRIGGER t AFTER INSERT ON p BEGIN UPDATE l SET e = new.end; UPDATE l SET n = 1; END; SELECT 2',
+      ['CREATE TRIGGER t AFTER INSERT ON p BEGIN UPDATE l SET e = new.end; UPDATE l SET n = 1; END', 'SELECT 2'],
+    ],
+    [
+      'CREATE TRIGGER t AFTER UPDATE OF begin ON p BEGIN UPDATE l SET begin = 1, n = (end); SELECT end; END; SELECT 2',
+      [
+        'CREATE TRIGGER t AFTER UPDATE OF begin ON p BEGIN UPDATE l SET begin = 1, n = (end); SELECT end; END',
+        'SELECT 2',
+      ],
+    ],
+    [
+      'CREATE TRIGGER t BEFORE UPDATE ON p FOR EACH ROW WHEN (new.begin > 0) EXECUTE FUNCTION f(); SELECT 2',
+      ['CREATE TRIGGER t BEFORE UPDATE ON p FOR EACH ROW WHEN (new.begin > 0) EXECUTE FUNCTION f()', 'SELECT 2'],
+    ],
+    ['CREATE PROCEDURE p() BEGIN ATOMIC END; SELECT 2', ['CREATE PROCEDURE p() BEGIN ATOMIC END', 'SELECT 2']],
     ['CREATE TABLE a (trigger int, begin int); SELECT 2', ['CREATE TABLE a (trigger int, begin int)', 'SELECT 2']],
     ['-- a\rSELECT 1; SELECT 2', ['-- a\rSELECT 1', 'SELECT 2']],
     [
@@ -133,6 +155,12 @@ describe('statements that control transactions', () => {
     'ROLLBACK',
     'START  TRANSACTION',
     "PREPARE TRANSACTION 'x'",
+    "PREPARE/**/TRANSACTION 'x'",
+    'START /* a /* b */ c */ TRANSACTION',
+    'START--\nTRANSACTION',
+    // SQLite reads a repair here, and PostgreSQL a comment behind the end.
+    'ROLLBACK /* /* */ TO a -- */ */',
+    'ROLLBACK; TO a',
     '/* a */--b\nCOMMIT',
     '/* a /* b */ c */ COMMIT',
     '/* /* */ */ /*/**/*/ COMMIT',
@@ -150,6 +178,8 @@ describe('statements that control transactions', () => {
     'RELEASE a',
     'ROLLBACK TO a',
     'rollback transaction to savepoint a',
+    'ROLLBACK /* x */ TO a',
+    'ROLLBACK -- x\nWORK /* y */ TO a',
     'ending',
     'PREPARE x AS SELECT 1',
     '/* COMMIT',
@@ -158,9 +188,12 @@ describe('statements that control transactions', () => {
     '',
   ])('are not confused with %j', (sql) => expect(isTransactionControl(sql)).toBe(false));
 
-  test.each(['ROLLBACK TO a', ' ROLLBACK WORK TO SAVEPOINT a'])('are told from repairs: %j', (sql) => {
-    expect(isRollbackTo(sql)).toBe(true);
-  });
+  test.each(['ROLLBACK TO a', ' ROLLBACK WORK TO SAVEPOINT a', 'ROLLBACK /* x */ TO a'])(
+    'are told from repairs: %j',
+    (sql) => {
+      expect(isRollbackTo(sql)).toBe(true);
+    },
+  );
 
   test.each(['/* /* */ INSERT -- */ */ ROLLBACK TO a', '/* /* */ ROLLBACK TO a'])(
     'are no repair when only one of the databases reads one: %j',

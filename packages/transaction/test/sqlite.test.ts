@@ -181,6 +181,11 @@ describe('transactions on SQLite', () => {
     [String.raw`SELECT e'\'; DELETE FROM stock --'`, '42601'],
     ['SELECT $a$; DELETE FROM stock WHERE product <> $a$', '42601'],
     ['CREATE TABLE a (trigger int, begin int); CREATE TABLE b (c int)', '42601'],
+    [
+      'CREATE TRIGGER t AFTER INSERT ON stock BEGIN UPDATE stock SET level = new.begin; END; CREATE TABLE b (c int)',
+      '42601',
+    ],
+    ['CREATE TRIGGER t AFTER INSERT ON stock BEGIN UPDATE stock SET begin = 1; END; CREATE TABLE b (c int)', '42601'],
   ])('says of %j what went wrong', async (sql, sqlState) => {
     await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState });
   });

@@ -289,10 +289,15 @@ describe.each([
       },
     );
 
-    test('survives a reporter that throws', async () => {
-      const onError = (): void => {
-        throw new Error('the reporter is broken');
-      };
+    test.each([
+      [
+        'throws',
+        (): void => {
+          throw new Error('the reporter is broken');
+        },
+      ],
+      ['rejects', (): unknown => Promise.reject(new Error('the reporter is broken'))],
+    ])('survives a reporter that %s', async (_how, onError) => {
       const transaction = await opened({ onError });
       faults.rollback = { ms: 1, kind: 'lost' };
       const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);

@@ -1,5 +1,5 @@
 import { hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { Pause } from '../../src/index.js';
 import { CREATED, ORDER, type Stage } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
@@ -80,6 +80,27 @@ export function disposalPromises(test: StageTest): void {
       await stage.quiet();
       expect(await stage.stored()).toBe(true);
       expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
+    });
+
+    test('of a transaction is told to an onError that may itself fail, and changes no outcome then', async ({
+      stage,
+    }) => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      addResource(stage, 'transaction', () => Promise.reject(new Error('it would not end')));
+      const onError = (): unknown => Promise.reject(new Error('the reporter is broken'));
+      await stage.serveOrder(
+        async (call) => {
+          call.transactionScope.resolve('IResource');
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { onError } },
+      );
+      expect((await stage.order()).status).toBe(201);
+      await stage.quiet();
+      expect(await stage.stored()).toBe(true);
+      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_SCOPE_FAILED' }]]);
+      warn.mockRestore();
     });
 
     test('does not delay the answer', async ({ stage }) => {

@@ -93,11 +93,8 @@ export class Clients {
   #died(session: Session, error?: Error): void {
     session.died = true;
     if (!this.#forget(session) || !error) return;
-    try {
-      this.#settings.onError(error);
-    } catch {
-      // Thrown from here it would end the process, and it is about a connection that nobody misses.
-    }
+    // Whatever it throws or rejects with would end the process, and is about a connection that nobody misses.
+    (async () => this.#settings.onError(error))().catch(nothing);
   }
 
   /** Closes one that is idle; tells whether it was. */

@@ -33,7 +33,10 @@ export interface PostgresPoolOptions {
   readonly closeTimeoutMs?: number;
   /** Named prepared statements; `false` behind a pooler that does not track them. Default true. */
   readonly prepare?: boolean;
-  /** Told of connections that died while nobody used them. Default: nothing, the pool replaces them. */
+  /**
+   * Told of connections that died while nobody used them; what it fails with, async or not, is dropped. Default: nothing,
+   * the pool replaces them.
+   */
   readonly onError?: (error: Error) => void;
   readonly clock?: Clock;
 }
