@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { RequestLife } from './request-life.js';
 
 /**
@@ -45,15 +45,24 @@ export class Connections {
 
   #meet(socket: Socket): Connection {
     if (socket.closed) return new Connection();
-    // That of an injected request is no stream: it never closes, and no other request comes on it.
-    const connection = new Connection('closed' in socket ? undefined : () => this.#bySocket.delete(socket));
-    this.#bySocket.set(socket, connection);
-    socket.once('close', () => {
+    const lose = (): void => {
       this.#bySocket.delete(socket);
       for (const life of connection) life.over();
-    });
+    };
+    const forget = (): void => {
+      this.#bySocket.delete(socket);
+      socket.off('close', lose);
+    };
+    // That of an injected request is none: kept until it closes, it would be kept for ever.
+    const connection = new Connection(isSocket(socket) ? undefined : forget);
+    this.#bySocket.set(socket, connection);
+    socket.on('close', lose);
     return connection;
   }
+}
+
+function isSocket(socket: unknown): boolean {
+  return socket instanceof Socket;
 }
 
 /** The requests of one socket: a list linked through them, because two sets per request cost more than all the rest. */

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { type Transaction, type TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { HttpError } from './errors.js';
 
 /** The transaction of a request, from the first wish for a connection on. */
@@ -58,13 +58,9 @@ export class RequestTransaction {
     if (this.committed) return undefined;
     const error = this.#start.transaction?.error;
     if (!error) return new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
-    if (error.code !== 'AMBIT_TX_ENDED' || isScopeEnd(error)) return error;
+    if (error.code !== 'AMBIT_TX_ENDED') return error;
     // Whoever rolled it back through the `IConnection` or the request gave no reason, and knew what they did.
-    return error.cause;
+    const { cause } = error;
+    return cause === undefined || cause instanceof HttpError ? cause : error;
   }
-}
-
-/** The end of its scope rolls a transaction back too, but nobody says by it that they want that. */
-function isScopeEnd({ message }: TransactionError): boolean {
-  return message.startsWith('The scope of the transaction was disposed');
 }

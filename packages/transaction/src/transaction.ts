@@ -167,7 +167,7 @@ export class Transaction {
   #endWithScope(): Promise<void> | undefined {
     if (this.#scopeEnds) return undefined;
     this.#scopeEnds = true;
-    return this.rollback(new TransactionError('AMBIT_TX_ENDED', 'The scope of the transaction was disposed'));
+    return this.rollback(new Error('The scope of the transaction was disposed'));
   }
 
   #throwUnlessCommitted(): void {
