@@ -1,4 +1,4 @@
-// Promises the compiler keeps, checked with every TypeScript we support: each folder packages/*/test/types.
+// Promises the compiler keeps, checked with every TypeScript we support: each folder packages/*/test/types*.
 // `// error: some words` promises that the next line of code is refused with these words in the message;
 // every other line promises to compile.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -61,8 +61,10 @@ function at({ file, line }) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folders = readdirSync('packages')
-    .map((name) => join('packages', name, 'test/types'))
-    .filter((folder) => existsSync(folder) && filesIn(folder).length > 0);
+    .map((name) => join('packages', name, 'test'))
+    .filter((folder) => existsSync(folder))
+    .flatMap((test) => readdirSync(test).map((name) => join(test, name)))
+    .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
   const broken = folders.flatMap((folder) => COMPILERS.flatMap((compiler) => brokenPromises(folder, compiler)));
   for (const line of broken) console.error(line);
   process.exitCode = broken.length > 0 ? 1 : 0;

@@ -1,127 +1,181 @@
 import type { Container } from './container.js';
-import { constructing, fromParent, keeping, type Resolver } from './fast.js';
-import { All, keyOf, Lazy, type Dependency, type Key } from './keys.js';
-import { keep } from './keeping.js';
+import type { ContainerError } from './errors.js';
+import { own, shared, type Templates } from './fast.js';
+import type { Function_, Resolver } from './templates.js';
+import { noteGiven } from './keeping.js';
+import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
+import { place, places, reachable, type Place } from './places.js';
 import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
 import type { Binding } from './registration.js';
-import type { Place, Shape } from './shape.js';
-import { called, traced } from './tracing.js';
-import { handed } from './trail.js';
+import type { Shape } from './shape.js';
+import { cells, indexOf, isMade } from './slots.js';
+import { traced } from './traced.js';
+
+/** What cannot be delivered, and why; `verify` looks on, `resolve` throws the first problem. */
+export class Failure {
+  constructor(
+    readonly problem: ContainerError | undefined,
+    readonly causes: readonly Failure[] = [],
+  ) {}
+}
 
 const NOTHING: Resolver = () => undefined;
 
-/** What delivers the dependency to scopes of the shape, worked out once. */
-export function resolverFor(shape: Shape, key: Key, dependency: Dependency, known: Map<Key, Resolver>): Resolver {
-  const walk: Walk = {
-    shapes: [shape],
-    report: (problem) => {
-      throw problem;
-    },
-  };
-  const resolver = deliver(dependency, shape.use(), [], walk) as Resolver;
-  // Of a key that nobody knows there is nothing to remember.
-  if (shape.place(key)) known.set(key, resolver);
-  return resolver;
-}
-
-/** How scopes of the shape get what the binding makes; undefined where it has problems, which are reported. */
-export function compile(shape: Shape, place: Place, path: readonly Step[], walk: Walk): Resolver | undefined {
-  const { binding, owner } = place;
-  const { key, singleton, source } = binding;
-  const home = singleton || source.kind === 'register' ? owner : shape;
-  const before = path.findIndex((step) => step.binding === binding && step.home === home);
-  if (before >= 0) return path.slice(before).some(({ later }) => later) ? NOTHING : walk.report(cycle(key, home, path));
-  const known = shape.compiled.get(binding);
-  // Failed before on this very walk, and was reported.
-  if (known === walk) return undefined;
+/** How scopes of the shape get what the binding makes. */
+export function compile(
+  shape: Shape,
+  { binding, owner }: Place,
+  path: Step | undefined,
+  walk: Walk,
+): Resolver | Failure {
+  const home = binding.singleton || binding.source.kind === 'register' ? owner : shape;
+  if (shape === home || walk.dry) return compileAtHome(binding, home, path, walk);
+  const memo = walk.memo(shape, true);
+  const known = memo.get(binding);
   if (typeof known === 'function') return known as Resolver;
-  const above = shape !== home;
-  const get = above
-    ? compile(shape.parent as Shape, place, path, walk)
-    : make(binding, home, [...path, { binding, home }], walk);
-  const resolver = above && get && !walk.dry ? fromParent(get) : get;
-  shape.compiled.set(binding, resolver ?? walk);
+  const made = compileAtHome(binding, home, path, walk) as Resolver;
+  const resolver = walk.templates.fromAbove(shape.levelsTo(home) as number, made);
+  memo.set(binding, resolver);
   return resolver;
 }
 
-function make(binding: Binding, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
+function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+  const holder = binding.singleton ? binding.key : path?.home === home ? path.holder : undefined;
+  // What is missing is told in other words where a singleton would hold it.
+  const memo = walk.memo(home, holder !== undefined);
+  const known = memo.get(binding);
+  if (typeof known === 'function') return known as Resolver;
+  if (known instanceof Failure) return known;
+  if (known === walk) return walk.report(cycle(binding.key, home, path));
+  if (walk.existing && binding.singleton) {
+    const existing = walk.existing(home, binding);
+    if (existing) return existing;
+  }
+  // While it is worked out; what a walk that threw has left behind counts for nothing.
+  memo.set(binding, walk);
+  const made = make(binding, home, { binding, home, before: path, holder }, walk);
+  memo.set(binding, made);
+  return made;
+}
+
+function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver | Failure {
+  walk.made++;
   const { source, singleton } = binding;
   const asked = home.dependencies(binding);
   // A parameter with a default is not counted by `length`, and may go without a key.
   const required = Math.max(binding.needs?.length ?? 0, source.kind === 'class' ? source.target.length : 0);
-  const needs = Array.from({ length: Math.max(required, asked.length) }, (_, i) => {
+  const needs: Resolver[] = [];
+  const failures: Failure[] = [];
+  for (let i = 0; i < Math.max(required, asked.length); i++) {
     const dependency = asked[i];
-    if (keyOf(dependency) !== undefined) return deliver(dependency as Dependency, home, path, walk);
-    return i < required || dependency !== undefined ? walk.report(keyless(i, binding, home, path)) : NOTHING;
-  });
-  if (needs.includes(undefined)) return undefined;
+    let need: Resolver | Failure = NOTHING;
+    if (keyOf(dependency) !== undefined) need = deliver(dependency as Dependency, home, path, walk);
+    else if (i < required || dependency !== undefined) need = walk.report(keyless(i, binding, home, path));
+    if (need instanceof Failure) failures.push(need);
+    else needs.push(need);
+  }
+  if (failures[0]) return failures[1] ? new Failure(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
-  const maker = decorated(binding, undecorated(binding, home, needs as Resolver[]));
-  return singleton ? keeping(home.slotOf(binding), maker, binding) : maker;
+  const maker = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
+  return singleton ? walk.templates.keeping(home.slots.of(binding), maker, binding) : maker;
 }
 
-function deliver(dependency: Dependency, home: Shape, path: readonly Step[], walk: Walk): Resolver | undefined {
-  if (dependency instanceof All) {
-    const added = home.reachable(dependency.key).toReversed();
-    const each = home
-      .places(dependency.key)
-      .toSorted((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
-      .map((place) => compile(home, place, path, walk));
-    return each.includes(undefined) ? undefined : (scope) => (each as Resolver[]).map((get) => get(scope));
+/** What delivers the dependency to what is made in scopes of the shape. */
+export function deliver(dependency: Dependency, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+  const kind = kindOf(dependency);
+  const key = keyOf(dependency) as Key;
+  if (path) walk.ask?.(key);
+  if (kind === 'all') return deliverAll(key, home, path, walk);
+  const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
+  if (kind === 'optional' && !found) {
+    // A singleton would never get what only scopes below have: `verify` reports that.
+    const problem = walk.dry && missing(key, home, path, walk);
+    return problem?.code === 'AMBIT_SHORTER_LIFE' ? walk.report(problem) : NOTHING;
   }
-  const later = dependency instanceof Lazy;
-  const key = later ? dependency.key : dependency;
-  const place = home.place(key);
-  if (later && (place || !walk.dry)) {
-    const holder = path.at(-1) as Step;
-    // It has to be possible where the holder lives; when it is asked for, nobody looks any more.
-    if (walk.dry) compile(home, place as Place, path.with(path.length - 1, { ...holder, later: true }), walk);
-    return (scope) => () => traced(scope, holder.binding.key, () => scope.resolve(key as string));
+  if (kind === 'lazy' && path) {
+    // It has to be possible where its holder is; when it is asked for, nobody looks any more. What it needs cannot close a cycle.
+    if (found) walk.later?.push([found, path]);
+    if (found || !walk.dry) {
+      const resolving = traced(home, path.binding.key, (scope) => scope.resolve(key as string));
+      return (scope) => () => resolving(servingFor(scope, key));
+    }
   }
-  return place ? compile(home, place, path, walk) : walk.report(missing(key, home, path, walk));
+  return found ? compile(home, found, path, walk) : walk.report(missing(key, home, path, walk));
 }
 
-function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[]): Resolver {
-  const { key, source, needs: listed } = binding;
-  if (source.kind === 'class') return constructing(source.target as new () => unknown, needs);
+function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+  const added = reachable(home, key).toReversed();
+  const each = places(home, key)
+    .toSorted((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
+    .map((found) => compile(home, found, path, walk));
+  const failures = each.filter((one) => one instanceof Failure);
+  if (failures[0]) return new Failure(undefined, failures);
+  return (scope) => (each as Resolver[]).map((get) => get(scope));
+}
+
+/** A scope that is being disposed serves nothing, but the owner of a service that outlives it may still do. */
+function servingFor(scope: Container, key: Key): Container {
+  const found = scope.closed === 1 ? place(scope.shape, key) : undefined;
+  let owner = scope;
+  if (found?.binding.singleton) while (owner.shape !== found.owner && owner.parent) owner = owner.parent;
+  return owner;
+}
+
+function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], templates: Templates): Resolver {
+  const { key, source, singleton, needs: listed } = binding;
+  const [first = NOTHING] = needs;
+  if (source.kind === 'class') return templates.constructing(source.target as new () => unknown, needs);
   if (source.kind === 'value') return () => source.value;
-  if (source.kind === 'alias') return needs[0] as Resolver;
+  if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
   if (source.kind === 'register') {
-    const slot = home.slotOf(source.at);
-    const give: Resolver = (scope) => (scope.slots[slot] as Resolver)(scope);
-    return (scope) => traced(scope, key, give);
+    const slot = home.slots.of(source.at);
+    return traced(home, key, (scope) => noteGiven(scope, (cells(scope, slot)[indexOf(slot)] as Resolver)(scope)));
   }
   const call = source.make as (...needs: unknown[]) => unknown;
-  if (!listed) return (scope) => traced(scope, key, (asked) => called(call, asked));
-  const owned = listed.map((dependency) => dependency instanceof All || !home.makesAnew(keyOf(dependency) as Key));
-  const callListed: Resolver = (scope) => {
-    const things = needs.map((get) => get(scope));
-    handed.things.push(...things.filter((_, i) => owned[i]));
-    return call(...things);
-  };
-  return (scope) => called(callListed, scope);
+  return traced(home, key, listed ? templates.calling(call, needs) : call);
 }
 
-function decorated(binding: Binding, inner: Resolver): Resolver {
-  const wraps = binding.decorators as ((inner: unknown, scope: Container) => unknown)[] | undefined;
-  if (!wraps) return inner;
-  const wrapped: Resolver = (scope) => {
-    const layers = [inner(scope)];
-    const borrowed = handed.on;
-    try {
-      for (const wrap of wraps) layers.push(wrap(layers.at(-1), scope));
-    } catch (error) {
-      if (binding.singleton) keep(scope, unfinished(binding, layers.length), layers, borrowed);
-      throw error;
-    }
-    if (binding.singleton) keep(scope, binding, layers, borrowed);
-    return layers.at(-1);
-  };
-  return (scope) => traced(scope, binding.key, wrapped);
+function decorated(binding: Binding, home: Shape, inner: Resolver, templates: Templates): Resolver {
+  const { key, decorators } = binding;
+  return decorators ? traced(home, key, templates.wrapping(inner, decorators as readonly Function_[], binding)) : inner;
 }
 
-/** What is left to do for an instance whose decorator threw: it is never started, but ended as far as it was made. */
-function unfinished({ key, source, onDispose }: Binding, made: number): Binding {
-  const ends = onDispose?.filter(({ layer }) => layer < made) ?? [];
-  return { key, source, ...(ends[0] && { onDispose: ends }) };
+/** A walk that compiles into the memo. */
+export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
+  shapes: [shape],
+  made: 0,
+  hinted: 0,
+  templates: shared,
+  memo: (home) => home.compiled,
+  report: (problem) => {
+    throw problem;
+  },
+  ...more,
+});
+
+/** Compiles with functions of their own. */
+export const copying = (shape: Shape): Walk =>
+  compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
+
+/** Remembers nothing, and takes what the scope and those above have made as it is, whatever has changed since. */
+export function compilingAround(scope: Container): Walk {
+  return compiling(scope.shape, {
+    memo: memos(),
+    existing(home, binding) {
+      const levels = scope.shape.levelsTo(home) as number;
+      let owner = scope;
+      for (let i = 0; i < levels; i++) owner = owner.parent as Container;
+      const slot = home.slots.of(binding);
+      return isMade(owner, slot) ? shared.keeping(slot, NOTHING, binding) : undefined;
+    },
+  });
+}
+
+export function memos(): Walk['memo'] {
+  const all = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
+  return (home, held) => {
+    const memo = all[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
+    all[Number(held)]?.set(home, memo);
+    return memo;
+  };
 }

@@ -1,17 +1,22 @@
 import { tenths } from './age.js';
 import { checkedTags, checkFunction, checkKey, refuse, refuseEnded } from './checks.js';
-import { resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
+import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf, type Disposal } from './disposal.js';
 import { show, showTags } from './errors.js';
 import { scopeOpened } from './events.js';
 import { MetadataInjector, type Injector } from './inject.js';
-import { All, type AbstractClass, type Delivered, type Key, type KnownKey, type ServiceMap } from './keys.js';
-import { end, leave, NOTHING_TO_END, promiseOf, type Ending } from './ending.js';
-import { DEFERRED, keep, start, type Kept } from './keeping.js';
+import type { Bound } from './fitting.js';
+import { DEFERRED, keep, type Kept } from './keeping.js';
+import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
+import { place } from './places.js';
+import { Plans } from './plans.js';
+import { add, directly, register } from './registering.js';
 import type { Binding } from './registration.js';
+import { collectionFor, resolverFor } from './resolvers.js';
 import { Shape } from './shape.js';
-import { traced } from './tracing.js';
-import { handed, trail } from './trail.js';
+import { NEAR, type Rare } from './slots.js';
+import { start } from './start.js';
+import { progress } from './tracing.js';
 
 export interface ScopeOptions {
   /** What the scope is for, such as `request`; predicates of registrations look at these. */
@@ -32,12 +37,15 @@ export interface ScopeOptions {
  */
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
-  /** @internal */ slots: unknown[];
-  /** @internal */ closed = false;
-  /** @internal */ ending: Ending | undefined = undefined;
-  /** @internal */ starting: Promise<void> | undefined = undefined;
-  /** @internal What is to be ended, the newest first. */ kept: Kept | undefined = undefined;
-  /** @internal The live children are a list: the newest, the one older than it, and so on. */ newest:
+  /** @internal What was made, by slot, or the factory that was registered. */ slots: unknown[];
+  /** @internal */ rare: Rare | undefined = undefined;
+  /** @internal 1 while it is disposed, 2 when that is over. */ closed: 0 | 1 | 2 = 0;
+  /** @internal In progress or done; only a promise where nobody else waits. */ disposal:
+    | Disposal
+    | Promise<void>
+    | undefined = undefined;
+  /** @internal What is to be disposed or started, the newest first. */ kept: Kept | undefined = undefined;
+  /** @internal The open scopes below are a list: the newest, the one older than it, and so on. */ newest:
     | Container
     | undefined = undefined;
   /** @internal */ older: Container | undefined = undefined;
@@ -51,7 +59,7 @@ export class Container implements IContainer, AsyncDisposable {
     this.parent = parent;
     this.shape = shape ?? rootShape(first, second);
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
-    this.slots = new Array<unknown>(Math.min(this.shape.size, MOST_SLOTS_AHEAD));
+    this.slots = new Array<unknown>(Math.min(this.shape.slots.size, NEAR));
   }
 
   /** The scope around this one. */
@@ -67,27 +75,25 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** True from the call of `dispose()` on, of this scope or one around it. */
   get disposed(): boolean {
-    return this.closed;
+    return this.closed > 0;
   }
 
   /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
-  addRegistration(...registrations: readonly Binding[]): this {
+  addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
     refuseEnded(this, 'addRegistration');
-    for (const binding of registrations)
-      if (!binding || !('key' in binding))
-        refuse(`addRegistration got ${show(binding)}`, 'end each registration with .to(key)');
-    this.move(this.shape.with(registrations));
+    for (const binding of registrations as readonly (Binding | undefined)[])
+      if (!binding?.source) refuse(`addRegistration got ${show(binding)}`, 'complete each registration with .to(key)');
+    add(this, registrations);
     return this;
   }
 
-  /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor ends that. */
-  register<const K extends Key>(key: K, factory: Factory<Delivered<K>>): this {
+  /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor disposes that. */
+  register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
+  register(key: Key, factory: Factory): this {
     refuseEnded(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
-    const { shape, slot } = this.shape.learn(key);
-    this.move(shape);
-    this.slots[slot] = factory;
+    register(this, key, factory);
     return this;
   }
 
@@ -105,62 +111,55 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Whether the key is bound here or above, so that `resolve` finds it. Says nothing about what it needs. */
   has(key: Key): boolean {
-    return this.shape.resolvers.has(key) || this.shape.place(key) !== undefined;
+    return this.shape.resolvers.has(key) || place(this.shape, key) !== undefined || directly(this, key).length > 0;
   }
 
   /** The instance bound to the key, as seen from this scope. */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
-  resolve<T>(key: AbstractClass<T>): T;
-  resolve<T = unknown>(key: string | symbol): T;
+  resolve<C extends AbstractClass>(key: C): InstanceType<C>;
+  resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
   resolve(key: Key): unknown {
     if (this.closed) refuseEnded(this, 'resolve', key);
-    const { shape } = this;
-    const got = traced(this, key, shape.resolvers.get(key) ?? resolverFor(shape, key, key, shape.resolvers));
-    if (handed.factories > 0 && !shape.makesAnew(key)) handed.things.push(got);
-    return got;
+    const { often, resolvers } = this.shape;
+    if (key === often.key1) return often.get1(this);
+    if (key === often.key2) return often.get2(this);
+    if (key === often.key3) return often.get3(this);
+    if (key === often.key4) return often.get4(this);
+    return (resolvers.get(key) ?? resolverFor(this, key))(this);
   }
 
   /** Every service bound to the key: outermost scope first, then in the order of registration. */
   resolveAll<K extends KnownKey>(key: K): ServiceMap[K][];
-  resolveAll<T>(key: AbstractClass<T>): T[];
-  resolveAll<T = unknown>(key: string | symbol): T[];
+  resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
+  resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
   resolveAll(key: Key): unknown {
     if (this.closed) refuseEnded(this, 'resolveAll', key);
-    const { shape } = this;
-    const get = shape.collections.get(key) ?? resolverFor(shape, key, new All(key), shape.collections);
-    const got = traced(this, key, get);
-    if (handed.factories > 0) handed.things.push(got);
-    return got;
+    return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
-  /** Runs `work` when this scope ends, in turn with its instances: the newest first. */
+  /** Runs `work` when this scope is disposed, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
     refuseEnded(this, 'defer');
-    keep(this, DEFERRED, [work]);
+    keep(this, DEFERRED, work);
   }
 
-  /** Makes what wins its key and has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
+  /** Makes what has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
   start(): Promise<void> {
     refuseEnded(this, 'start');
-    const starting = start(this, this.starting);
-    const forget = () => {
-      if (this.starting === starting) this.starting = undefined;
-    };
-    starting.then(forget, forget);
-    return (this.starting = starting);
+    return start(this);
   }
 
   /**
-   * Ends the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on.
-   * What it waits for must not await it: an end here or below, or an `onStart`.
+   * Disposes the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on.
+   * What it waits for must not await it: a disposer here or below, or an `onStart`.
    */
   dispose(): Promise<void> {
-    if (this.ending) return promiseOf(this.ending);
-    if (this.newest || this.kept || this.starting || trail.depth > 0) return end(this);
-    this.closed = true;
-    this.ending = NOTHING_TO_END;
+    if (this.closed) return promiseOf(this);
+    if (this.newest || this.kept || this.rare?.starting || progress.resolving > 0) return dispose(this);
+    this.closed = 1;
+    this.disposal = NOTHING_TO_DISPOSE;
     leave(this);
-    return NOTHING_TO_END.promise;
+    return NOTHING_TO_DISPOSE;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -171,27 +170,11 @@ export class Container implements IContainer, AsyncDisposable {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return `Container ${showTags(this.shape.lineage)}`;
   }
-
-  /** @internal Takes on the shape, and gives the scopes below the shapes that follow from it. */
-  move(shape: Shape, followers?: Map<Shape, Shape>): void {
-    if (shape === this.shape) return;
-    this.shape = shape;
-    if (!this.newest) return;
-    const moved = followers ?? new Map<Shape, Shape>();
-    for (let child: Container | undefined = this.newest; child; child = child.older) {
-      const follower = moved.get(child.shape) ?? child.shape.moved(shape).use();
-      moved.set(child.shape, follower);
-      child.move(follower, moved);
-    }
-  }
 }
-
-// Room for more is made when it is needed.
-const MOST_SLOTS_AHEAD = 32;
 
 function rootShape(injectorOrOptions: Injector | ScopeOptions | null | undefined, second?: ScopeOptions): Shape {
   const first = injectorOrOptions ?? {};
   const injector = 'dependencies' in first ? first : undefined;
   const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
-  return new Shape(undefined, checkedTags(tags), injector ?? new MetadataInjector());
+  return new Shape(undefined, checkedTags(tags), new Plans(injector ?? new MetadataInjector()), true);
 }

@@ -8,7 +8,7 @@ export type Lineage = readonly (readonly string[])[];
 export const show = (key: unknown): string =>
   typeof key === 'string'
     ? `'${key}'`
-    : typeof key === 'function'
+    : typeof key === 'function' && key.prototype
       ? `class ${label(key as never)}`
       : inspect(key, { depth: -1 });
 
@@ -19,9 +19,19 @@ export const label = (key: Key): string =>
 /** The words of an error, or whatever else was thrown. */
 const words = (error: unknown): string => (error instanceof Error ? String(error) : inspect(error));
 
-/** `[application] > [request]` */
-export const showTags = (lineage: Lineage): string =>
-  lineage.map((tags) => `[${tags.join(', ') || 'no tags'}]`).join(' > ');
+// Longer lists are shortened: thousands of nested scopes, or of failures, would make an error of megabytes.
+const MOST_LEVELS = 8;
+const MOST_FAILURES = 10;
+
+const level = (tags: readonly string[]): string => `[${tags.join(', ') || 'no tags'}]`;
+
+/** `[application] > [request]`; of more than eight levels the outermost and the innermost four. */
+export function showTags(lineage: Lineage): string {
+  if (lineage.length <= MOST_LEVELS) return lineage.map(level).join(' > ');
+  const half = MOST_LEVELS / 2;
+  const between = `... ${lineage.length - MOST_LEVELS} more ...`;
+  return [...lineage.slice(0, half).map(level), between, ...lineage.slice(-half).map(level)].join(' > ');
+}
 
 /** Every code and its sentence; `%` is what it is about, the key unless said otherwise. */
 const sentences = {
@@ -31,6 +41,7 @@ const sentences = {
   AMBIT_CYCLE: '% needs itself',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_UNREACHABLE: 'no declared scope accepts %',
+  AMBIT_UNDISPOSED: 'nobody disposes the instances of %',
   AMBIT_BAD_REGISTRATION: '%',
   AMBIT_BAD_TAGS: 'tags are a list of strings, not %',
   AMBIT_DISPOSED: '% came after the end of this scope',
@@ -112,7 +123,10 @@ export class DisposeError extends AggregateError {
   readonly code = 'AMBIT_DISPOSE_FAILED' satisfies ErrorCode;
 
   constructor(readonly failures: readonly Failure[]) {
-    const each = failures.map(({ key, tags, error }) => `\n  ${show(key)} in ${showTags(tags)}: ${words(error)}`);
+    const each = failures
+      .slice(0, MOST_FAILURES)
+      .map(({ key, tags, error }) => `\n  ${show(key)} in ${showTags(tags)}: ${words(error)}`);
+    if (failures.length > MOST_FAILURES) each.push(`\n  ... and ${failures.length - MOST_FAILURES} more`);
     super(
       failures.map(({ error }) => error),
       headline('AMBIT_DISPOSE_FAILED', each.join('')),

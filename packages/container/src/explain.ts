@@ -3,7 +3,8 @@ import { refuseEnded } from './checks.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import type { Binding } from './registration.js';
-import type { Place } from './shape.js';
+import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
+import { settleAll } from './registering.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
@@ -33,16 +34,17 @@ export interface Explanation {
  */
 export function explain(scope: Container, key: Key): Explanation {
   refuseEnded(scope, 'explain', key);
+  settleAll(scope);
   const { shape } = scope;
-  const places = shape.places(key);
-  const first = shape.place(key);
-  const others = shape.reachable(key);
+  const places = placesOf(shape, key);
+  const first = placeOf(shape, key);
+  const others = reachable(shape, key);
   // A registration that was added twice is rejected once.
   if (first && others.includes(first.binding)) others.splice(others.indexOf(first.binding), 1);
   const winner = first && verdict(first.binding, first, whyItWins(first.binding, places));
   const rejected = others.map((binding) => {
-    const place = places.find((one) => one.binding === binding);
-    return verdict(binding, place, whyRejected(place, first));
+    const found = places.find((one) => one.binding === binding);
+    return verdict(binding, found, whyRejected(found, first));
   });
   const lines = [winner ? line(winner) : '  nothing wins', ...rejected.map(line)];
   return { key, winner, rejected, toString: () => [`${show(key)} in ${showTags(shape.lineage)}`, ...lines].join('\n') };

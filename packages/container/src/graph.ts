@@ -1,9 +1,10 @@
 import type { Container } from './container.js';
 import { label } from './errors.js';
-import { All, keyOf, Lazy, type Key } from './keys.js';
+import { keyOf, kindOf, type Key } from './keys.js';
 import { refuseEnded } from './checks.js';
 import type { Binding } from './registration.js';
-import type { Place, Shape } from './shape.js';
+import { keysOf, place, places, type Place } from './places.js';
+import type { Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that is asked for and missing. */
@@ -20,7 +21,7 @@ export interface GraphNode {
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
-  readonly kind: 'one' | 'lazy' | 'all';
+  readonly kind: 'one' | 'lazy' | 'all' | 'optional';
 }
 
 /** Who asks for whom, as data. */
@@ -32,7 +33,7 @@ export interface Graph {
 /** The services of the container, and of scopes like the declared ones, with what each asks for. */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
   refuseEnded(container, 'graph');
-  const shapes = declaredShapes(container.shape, scopes);
+  const shapes = declaredShapes(container, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
   let count = 0;
@@ -54,23 +55,22 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
   };
 
   for (const shape of shapes) {
-    const keys = new Set(shape.keys());
+    const keys = new Set(keysOf(shape));
     // Grows while it is read: classes need no registration.
-    for (const place of placesOf(keys, shape)) {
-      const { binding, owner } = place;
+    for (const { binding, owner } of placesOf(keys, shape)) {
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
       for (const dependency of home.dependencies(binding)) {
-        const kind = dependency instanceof Lazy ? 'lazy' : dependency instanceof All ? 'all' : 'one';
+        const kind = kindOf(dependency);
         const key = keyOf(dependency);
         if (key === undefined) continue;
-        const found = home.place(key);
-        keys.add(key);
-        const targets = dependency instanceof All ? home.places(key) : found ? [found] : [];
+        const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
+        if (kind !== 'optional' || found) keys.add(key);
+        const targets = kind === 'all' ? places(home, key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
         // What is not kept may be meant for other scopes than this.
-        const elsewhere = !binding.singleton && shapes.some((other) => other.isBelow(home) && other.place(key));
-        if (kind !== 'all' && !found && !elsewhere) ids.push(node(home, key));
+        const elsewhere = !binding.singleton && shapes.some((other) => other.isBelow(home) && place(other, key));
+        if (kind !== 'all' && kind !== 'optional' && !found && !elsewhere) ids.push(node(home, key));
         for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
       }
     }
@@ -80,9 +80,9 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
 
 function* placesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Place> {
   for (const key of keys) {
-    const places = shape.places(key);
-    const unregistered = places[0] ? undefined : shape.place(key);
-    yield* unregistered ? [unregistered] : places;
+    const registered = places(shape, key);
+    const unregistered = registered[0] ? undefined : place(shape, key);
+    yield* unregistered ? [unregistered] : registered;
   }
 }
 
@@ -105,7 +105,7 @@ export function toMermaid({ nodes, edges }: Graph): string {
   // Mermaid reads some marks as its own: these are written as their numbers.
   const quoted = (text: string) =>
     `"${text.replaceAll(/[^\p{L}\p{N} .,:()[\]>?_-]/gu, (mark) => `#${mark.codePointAt(0)};`)}"`;
-  const arrow = { one: '-->', lazy: '-.->', all: '==>' };
+  const arrow = { one: '-->', lazy: '-.->', all: '==>', optional: '--o' };
   return [
     'flowchart LR',
     ...[...boxes].flatMap(([title, inside], i) => [

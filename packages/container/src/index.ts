@@ -5,6 +5,7 @@ export { inject, MetadataInjector, type Injector } from './inject.js';
 export {
   all,
   lazy,
+  optional,
   type AbstractClass,
   type All,
   type Class,
@@ -13,9 +14,11 @@ export {
   type Key,
   type Lazy,
   type Mismatch,
+  type Optional,
   type ServiceMap,
+  type Settings,
 } from './keys.js';
-export { decorate, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
+export { decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
 export {
   Registration,
   type Binding,

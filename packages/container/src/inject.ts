@@ -1,5 +1,6 @@
 import 'reflect-metadata';
-import type { AbstractClass, Dependency, Fitting } from './keys.js';
+import { lazy, type AbstractClass, type Dependency, type Fitting, type Key, type Listed } from './keys.js';
+import { passesOnArguments } from './own-constructor.js';
 
 /** Names what a class asks for; entry `i` is for parameter `i`. */
 export interface Injector {
@@ -23,7 +24,7 @@ type AnyConstructor = abstract new (...args: any) => any;
  * }
  * ```
  */
-export function inject<const D extends Dependency>(key: D) {
+export function inject<const D extends Dependency>(key: Listed<D>) {
   return <C extends AnyConstructor, const I extends number>(
     target: Fitting<D, ConstructorParameters<C>[I], `parameter ${I}`, C>,
     _name: undefined,
@@ -35,11 +36,26 @@ export function inject<const D extends Dependency>(key: D) {
   };
 }
 
-/** Reads what `@inject` left on the class; a class without a constructor of its own asks for what its parent asks for. */
+// A parameter that needs a key and has none is reported like one whose key is undefined.
+const NO_KEY = lazy(undefined as unknown as Key);
+
+/** Reads the keys that `@inject` left on the class. A class without a constructor of its own needs what its parent needs. */
 export class MetadataInjector implements Injector {
+  private readonly inheriting = new WeakMap<AbstractClass, boolean | undefined>();
+
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[] {
-    // A constructor with parameters is its own; only its own names are for these.
-    const read = target.length > 0 ? Reflect.getOwnMetadata : Reflect.getMetadata;
-    return (read(NAMES, target) as Dependency[] | undefined) ?? [];
+    if (!Reflect.hasMetadata(NAMES, target)) return [];
+    const own = Reflect.getOwnMetadata(NAMES, target) as Dependency[] | undefined;
+    if (!own && target.length === 0) {
+      if (!this.inheriting.has(target)) this.inheriting.set(target, passesOnArguments(target));
+      const inherits = this.inheriting.get(target);
+      if (inherits) return this.dependencies(Object.getPrototypeOf(target) as AbstractClass);
+      return inherits === undefined ? [NO_KEY] : [];
+    }
+    const { length } = target;
+    return Array.from(
+      { length: Math.max(length, own?.length ?? 0) },
+      (_, i) => own?.[i] ?? (i < length ? NO_KEY : undefined),
+    );
   }
 }

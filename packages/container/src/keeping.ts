@@ -1,20 +1,23 @@
 import { refuseEnded } from './checks.js';
 import type { Container } from './container.js';
-import { ContainerError } from './errors.js';
 import { instanceCreated } from './events.js';
 import { cycle } from './problems.js';
 import type { Binding } from './registration.js';
-import { handed } from './trail.js';
+import { cells, indexOf, rare } from './slots.js';
+import { running } from './tracing.js';
 
-/** Something to end or to start; a list of these runs from the newest to the oldest. */
+/** Something to dispose or to start; a list of these goes from the newest to the oldest. */
 export interface Kept {
   readonly binding: Binding;
-  /** What was made, and what each decorator made of it. */
-  readonly layers: readonly unknown[];
-  readonly before: Kept | undefined;
-  /** Handed to the factory by somebody else, who ends it. */
-  readonly borrowed: boolean;
-  started: boolean;
+  /** What is disposed: the instance, what a decorator made of it, or what a promise has given. */
+  instance: unknown;
+  /** The instance, and what each decorator made of it; undefined where that is `instance` alone. */
+  readonly layers: readonly unknown[] | undefined;
+  before: Kept | undefined;
+  /** Whether this scope disposes it: nobody else does. */
+  owned: boolean;
+  /** How many `onStart` callbacks have completed. */
+  started: number;
 }
 
 /** Work given to `defer` is kept like an instance. What errors and events call it is no key of anybody's. */
@@ -24,58 +27,138 @@ export const DEFERRED: Binding = {
   onDispose: [{ layer: 0, act: (work) => (work as () => unknown)() }],
 };
 
-/** Tells who listens that an instance was made. */
+type Disposer = (this: unknown) => unknown;
+
+/** The object's own way to be disposed. */
+export function findDisposer(object: unknown): Disposer | undefined {
+  if (object === null || (typeof object !== 'object' && typeof object !== 'function')) return undefined;
+  const { [Symbol.asyncDispose]: later, [Symbol.dispose]: now, dispose } = object as Record<symbol | string, unknown>;
+  if (typeof later === 'function') return later as Disposer;
+  if (typeof now === 'function') return now as Disposer;
+  return typeof dispose === 'function' ? (dispose as Disposer) : undefined;
+}
+
+export function isPromise(object: unknown): object is PromiseLike<unknown> {
+  try {
+    return typeof (object as PromiseLike<unknown> | null | undefined)?.then === 'function';
+  } catch {
+    return false;
+  }
+}
+
+/** Whether there is anything to do for the object when it is disposed. */
+function isDisposable(object: unknown): boolean {
+  try {
+    return findDisposer(object) !== undefined || isPromise(object);
+  } catch {
+    // A proxy that refuses to be looked at has nothing to call.
+    return false;
+  }
+}
+
+/** Tells subscribers that an instance was made. */
 export function announce(scope: Container, { key }: Binding, since: number): void {
   instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });
 }
 
 /** This singleton is asked for while it is being made. */
-export function reentered({ shape }: Container, { key }: Binding): never {
-  throw cycle(key, shape, []);
+export function reentered(scope: Container, { key }: Binding): never {
+  throw cycle(key, scope.shape, undefined);
 }
 
-/** Notes an instance that has to be ended or started; `borrowed` says that its factory was handed it. */
-export function keep(scope: Container, binding: Binding, layers: readonly unknown[], borrowed = handed.on): void {
-  const { source, decorators, onDispose, onStart } = binding;
-  // Values and what aliases name belong to others, and a decorator notes all layers by itself.
-  if (source.kind === 'value' || source.kind === 'alias' || (decorators && layers.length === 1)) return;
-  const others = source.kind === 'factory' && !onDispose && (borrowed || isScopeOfOthers(layers[0], scope));
-  if (!others || onStart) scope.kept = { binding, layers, before: scope.kept, borrowed: others, started: false };
-  // It was ended while this was made; its end waits for that.
+/** Keeps an instance to dispose or to start. */
+export function keep(scope: Container, binding: Binding, instance: unknown): void {
+  // A class makes a new object, so nobody else can own it.
+  if (binding.source.kind !== 'class') return keepLayers(scope, binding, [instance]);
+  const owned = !binding.externallyOwned || binding.onDispose !== undefined;
+  scope.kept = { binding, instance, layers: undefined, before: scope.kept, owned, started: 0 };
+  // It was disposed while this was made; its disposal waits for that.
+  if (scope.closed) refuseEnded(scope, 'resolve', binding.key);
+}
+
+/**
+ * Keeps an instance with what decorators made of it. The scope disposes the outermost of these that has a disposer, unless it or a
+ * scope around it owns that very object already, or the registration says that others do.
+ */
+export function keepLayers(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+  const { source, onDispose, onStart, externallyOwned } = binding;
+  let outermost = layers.length - 1;
+  while (outermost > 0 && !isDisposable(layers[outermost])) outermost--;
+  const instance = layers[outermost];
+  // A class makes a new object; a value has its owner; what else comes from outside or has been handed on is looked up.
+  const made = outermost > 0 || source.kind !== 'value';
+  const isNew = outermost === 0 && source.kind === 'class';
+  const owned = !externallyOwned && made && isDisposable(instance) && (isNew || !isOwned(scope, instance));
+  if (owned || onDispose || onStart) {
+    const kept = { binding, instance, layers, before: scope.kept, owned: owned || onDispose !== undefined, started: 0 };
+    scope.kept = kept;
+    if (owned && !isNew && isPromise(instance)) settleLater(scope, kept, instance);
+  }
   refuseEnded(scope, 'resolve', binding.key);
 }
 
-/** A scope ends with its parent, and the outermost one with the application. */
-function isScopeOfOthers(instance: unknown, scope: Container): boolean {
-  if (scope.parent) return isScopeOfOthers(instance, scope.parent);
-  const { createScope, parent } = (instance ?? {}) as Partial<Container>;
-  return typeof createScope === 'function' && (parent !== undefined || instance === scope);
+/** Keeps an instance whose decorator threw: it is never started, but disposed as far as it was made. */
+export function keepUnfinished(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+  const { key, source, externallyOwned } = binding;
+  const hooks = binding.onDispose?.filter(({ layer }) => layer < layers.length) ?? [];
+  const unfinished = {
+    key,
+    source,
+    ...(hooks[0] && { onDispose: hooks }),
+    ...(externallyOwned && { externallyOwned }),
+  };
+  keepLayers(scope, unfinished, layers);
 }
 
-/** Runs what `onStart` asked for, in the order in which the instances were made: dependencies first. */
-export async function start(app: Container, before: Promise<void> | undefined): Promise<void> {
-  await before;
-  for (const key of app.shape.bindings.keys()) {
-    const place = app.shape.place(key);
-    if (place?.owner === app.shape && place.binding.onStart) app.resolve(key as string);
-  }
-  const made: Kept[] = [];
-  for (let kept = app.kept; kept; kept = kept.before) if (!kept.started) made.unshift(kept);
-  for (const kept of made) {
-    const { key, onStart = [] } = kept.binding;
-    refuseEnded(app, 'start');
-    for (const { act, layer } of onStart)
-      try {
-        await (act as (instance: unknown) => unknown)(kept.layers[layer]);
-      } catch (cause) {
-        throw new ContainerError('AMBIT_START_FAILED', {
-          key,
-          tags: app.shape.lineage,
-          cause,
-          hint: 'mend the cause; dispose() ends what has been made',
-        });
-      }
-    // Not before: what failed is what the next start begins with.
-    kept.started = true;
-  }
+/** What a promise gives is disposed in its place; one that rejects is forgotten, so that the next `resolve` tries again. */
+function settleLater(scope: Container, kept: Kept, promise: PromiseLike<unknown>): void {
+  const { key } = kept.binding;
+  void promise.then(
+    (instance) => {
+      kept.owned &&= !isOwned(scope, instance);
+      kept.instance = instance;
+      scope.rare?.owned?.objects.add(instance);
+      if (scope.rare?.rejected?.key === key) scope.rare.rejected = undefined;
+    },
+    (cause: unknown) => {
+      kept.owned = false;
+      kept.instance = undefined;
+      rare(scope).rejected = { key, cause };
+      const slot = scope.shape.slots.find(kept.binding);
+      if (slot !== undefined && cells(scope, slot)[indexOf(slot)] === promise)
+        cells(scope, slot)[indexOf(slot)] = undefined;
+      for (let newer = scope.kept; newer; newer = newer.before) if (newer.before === kept) newer.before = kept.before;
+      if (scope.kept === kept) scope.kept = kept.before;
+    },
+  );
+}
+
+// A list of so many is looked through; of a longer one the rest is indexed.
+const FEW = 8;
+
+/** Whether the scope or one around it disposes that very object, or was given it by somebody who does. */
+function isOwned(scope: Container, object: unknown): boolean {
+  if (scope.shape.isValue(object)) return true;
+  for (let at: Container | undefined = scope; at; at = at.parent)
+    if (object === at || at.rare?.given?.has(object as object) || keeps(at, object)) return true;
+  // A scope is disposed with the one around it.
+  const { createScope, parent } = (object ?? {}) as Partial<Container>;
+  return typeof createScope === 'function' && parent !== undefined;
+}
+
+function keeps(scope: Container, object: unknown): boolean {
+  let kept = scope.kept;
+  for (let i = 0; i < FEW && kept; i++, kept = kept.before) if (kept.owned && kept.instance === object) return true;
+  if (!kept) return false;
+  const index = (rare(scope).owned ??= { objects: new Set<unknown>(), to: undefined });
+  for (let one: Kept | undefined = kept; one && one !== index.to; one = one.before)
+    if (one.owned) index.objects.add(one.instance);
+  index.to = kept;
+  return index.objects.has(object);
+}
+
+/** Remembers what a factory was given from outside of the container, in case it hands that on: the code that made it disposes it. */
+export function noteGiven(scope: Container, made: unknown): unknown {
+  if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
+  return made;
 }

@@ -11,6 +11,12 @@
  */
 export interface ServiceMap {}
 
+/**
+ * Stricter checks, each switched on by augmentation, next to that of `ServiceMap`. With `strictKeys`, a string key that `ServiceMap` does
+ * not list is a compile error: `declare module '@ambit/container' { interface Settings { strictKeys: true } }`
+ */
+export interface Settings {}
+
 /** Any class, abstract ones and those with typed constructors included. */
 export type AbstractClass<T = unknown> = abstract new (...args: never[]) => T;
 
@@ -20,23 +26,40 @@ export type Class<T = unknown> = new (...args: never[]) => T;
 /** What a service is known by: a string, a symbol, or the class itself. */
 export type Key = string | symbol | AbstractClass;
 
+/** What `T` may be resolved by when `ServiceMap` does not say what a key delivers. */
+export type Keyed<T> = string | symbol | AbstractClass<T>;
+
 /** A key that `ServiceMap` lists. */
 export type KnownKey = keyof ServiceMap;
 
-/** What a constructor or a factory may ask for: one service, a way to get it later, or all of a key. */
-export type Dependency = Key | Lazy | All;
+/** The key; with `strictKeys`, what is wrong with a string that `ServiceMap` does not list. */
+export type Listed<K> = Settings extends { strictKeys: true }
+  ? K extends KnownKey
+    ? K
+    : string extends K
+      ? KnownKey
+      : K extends string
+        ? `'${K}' is not a key of ServiceMap`
+        : K
+  : K;
+
+/** What a constructor or a factory may ask for: one service, a way to get it later, all of a key, or one if there is one. */
+export type Dependency = Key | Lazy | All | Optional;
+
+/** A dependency that is more than a key: plain data, so that two copies of this package in one tree understand each other. */
+interface Marker<Kind extends string, K extends Key> {
+  readonly kind: Kind;
+  readonly key: K;
+}
 
 /** Asks for a function that resolves the service when called. Made by {@link lazy}. */
-export class Lazy<out K extends Key = Key> {
-  readonly later = true;
-  constructor(readonly key: K) {}
-}
+export interface Lazy<out K extends Key = Key> extends Marker<'lazy', K> {}
 
 /** Asks for every service registered under a key. Made by {@link all}. */
-export class All<out K extends Key = Key> {
-  readonly every = true;
-  constructor(readonly key: K) {}
-}
+export interface All<out K extends Key = Key> extends Marker<'all', K> {}
+
+/** Asks for a service, or `undefined` where none is registered. Made by {@link optional}. */
+export interface Optional<out K extends Key = Key> extends Marker<'optional', K> {}
 
 /**
  * Injects `() => service` in place of the service: it is resolved when the function is called, which lets two services need each other.
@@ -49,7 +72,7 @@ export class All<out K extends Key = Key> {
  * }
  * ```
  */
-export const lazy = <const K extends Key>(key: K): Lazy<K> => new Lazy(key);
+export const lazy = <const K extends Key>(key: Listed<K>): Lazy<K> => ({ kind: 'lazy', key });
 
 /**
  * Injects every service registered under the key, in the order of registration.
@@ -61,11 +84,28 @@ export const lazy = <const K extends Key>(key: K): Lazy<K> => new Lazy(key);
  * }
  * ```
  */
-export const all = <const K extends Key>(key: K): All<K> => new All(key);
+export const all = <const K extends Key>(key: Listed<K>): All<K> => ({ kind: 'all', key });
 
-/** The key that is asked for, be it later or with all others of it. */
+/**
+ * Injects the service, or `undefined` where no registration of the key is in reach. A class counts only if it is registered.
+ *
+ * @example
+ * ```ts
+ * class Users {
+ *   constructor(@inject(optional('ICache')) private readonly cache?: unknown) {}
+ *   cached() { return this.cache !== undefined; }
+ * }
+ * ```
+ */
+export const optional = <const K extends Key>(key: Listed<K>): Optional<K> => ({ kind: 'optional', key });
+
+/** How the key is asked for. */
+export const kindOf = (dependency: Dependency | undefined): (Lazy | All | Optional)['kind'] | 'one' =>
+  (typeof dependency === 'object' ? (dependency as Lazy | null)?.kind : undefined) ?? 'one';
+
+/** The key that is asked for, in whatever way. */
 export const keyOf = (dependency: Dependency | undefined): Key | undefined =>
-  dependency instanceof Lazy || dependency instanceof All ? dependency.key : dependency;
+  kindOf(dependency) === 'one' ? (dependency as Key | undefined) : (dependency as Lazy).key;
 
 /** What a dependency delivers; `unknown` for a key that `ServiceMap` does not list. */
 export type Delivered<D> = Given<D, unknown>;
@@ -75,11 +115,13 @@ type Given<D, Unlisted> =
     ? () => Given<K, Unlisted>
     : D extends All<infer K>
       ? Given<K, Unlisted>[]
-      : D extends KnownKey
-        ? ServiceMap[D]
-        : D extends AbstractClass<infer T>
-          ? T
-          : Unlisted;
+      : D extends Optional<infer K>
+        ? Given<K, Unlisted> | undefined
+        : D extends KnownKey
+          ? ServiceMap[D]
+          : D extends AbstractClass<infer T>
+            ? T
+            : Unlisted;
 
 /** What the compiler prints where a service and its place do not fit. */
 export interface Mismatch<Problem extends string, Delivers, Wanted> {
@@ -94,11 +136,13 @@ export type Shown<D> =
     ? `lazy(${Shown<K>})`
     : D extends All<infer K>
       ? `all(${Shown<K>})`
-      : D extends string
-        ? `'${D}'`
-        : D extends symbol
-          ? 'a symbol key'
-          : 'a class key';
+      : D extends Optional<infer K>
+        ? `optional(${Shown<K>})`
+        : D extends string
+          ? `'${D}'`
+          : D extends symbol
+            ? 'a symbol key'
+            : 'a class key';
 
 /** `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. `never` fits everywhere: nothing is known of an unlisted key. */
 export type Fitting<D, Wanted, Place extends string, Good> = [Given<D, never>] extends [Wanted]

@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import { scopeOpened } from './events.js';
+import { descendants } from './tree.js';
 
 let traces: WeakMap<Container, string> | undefined;
 
@@ -20,12 +21,8 @@ export function trackScopes(on = true): void {
   if (on) subscribe(scopeOpened.name, note);
 }
 
-/** The scopes below this one that have not ended, the newest first, each followed by those below it. */
-export function openScopes(container: Container): Container[] {
-  const open: Container[] = [];
-  for (let child = container.newest; child; child = child.older) open.push(child, ...openScopes(child));
-  return open;
-}
+/** The scopes below this one that are not disposed, the newest first, each followed by those below it. */
+export const openScopes = (container: Container): Container[] => descendants(container);
 
 /**
  * For tests: throws if a scope below the container is still open, and says how old it is and, after {@link trackScopes}, where it was opened.

@@ -5,13 +5,32 @@ import type { Modifier, Recipe, ScopePredicate } from './registration.js';
 /** One instance per owner. Without it every `resolve` makes a new one. */
 export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, singleton: true });
 
+/**
+ * Somebody else disposes the instances: the container does not call their `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`.
+ * An `onDispose` of the registration is called as ever.
+ *
+ * @example
+ * ```ts
+ * const shared = { dispose() {} }; // other code closes it
+ * Registration.fromFactory(() => shared).pipe(singleton(), externallyOwned()).to('IShared');
+ * ```
+ */
+export const externallyOwned = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({
+  ...recipe,
+  externallyOwned: true,
+});
+
 /** Only in scopes whose tags satisfy the predicate; the nearest such scope owns the instance. */
 export const scope =
   (predicate: ScopePredicate): (<T>(recipe: Recipe<T>) => Recipe<T>) =>
   (recipe) => {
     checkFunction(predicate, 'scope', "a predicate: scope(hasTag('request'))");
     const { when } = recipe;
-    return { ...recipe, when: when ? (tagged) => when(tagged) && predicate(tagged) : predicate };
+    // A predicate may take `hasTag` out of its argument: ({ hasTag }) => hasTag('request').
+    return {
+      ...recipe,
+      when: (tagged) => (!when || when(tagged)) && predicate({ hasTag: (tag) => tagged.hasTag(tag) }),
+    };
   };
 
 /** A predicate: true when the scope carries the tag. */

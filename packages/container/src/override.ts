@@ -1,4 +1,5 @@
 import type { Container } from './container.js';
+import { remove } from './registering.js';
 import type { Binding } from './registration.js';
 
 /**
@@ -23,11 +24,9 @@ export function override(container: Container, ...registrations: readonly Bindin
 }
 
 function restore(container: Container, mark: symbol): void {
-  const shape = container.shape.moved(container.shape.parent);
-  for (const [key, bindings] of shape.bindings) {
-    const others = bindings.filter((binding) => binding.override !== mark);
-    if (others.length > 0) shape.bindings.set(key, others);
-    else shape.bindings.delete(key);
-  }
-  container.move(shape);
+  const bindings = [...container.shape.bindings.values()].flat();
+  remove(
+    container,
+    bindings.filter((binding) => binding.override === mark),
+  );
 }

@@ -1,48 +1,77 @@
+import type { Failure } from './compile.js';
 import { ContainerError, show, showTags } from './errors.js';
+import type { Templates } from './fast.js';
+import type { Resolver } from './templates.js';
 import { keyOf, type Key } from './keys.js';
+import { keysOf, place, places, reachable, type Place } from './places.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
-import { trail } from './trail.js';
+import { asked as askedFor, running } from './tracing.js';
 
-/** One binding on the way from the key that was asked for; scopes of the shape `home` deliver what it needs. */
+/** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
   readonly binding: Binding;
   readonly home: Shape;
-  /** What comes next is asked for later, and so closes no circle. */
-  readonly later?: true;
+  readonly before: Step | undefined;
+  /** The key of the singleton that holds what comes next, at the same home. */
+  readonly holder: Key | undefined;
 }
 
-/** One walk over bindings: `resolve` ends at the first problem, `verify` collects them all. */
+/** One walk over bindings: `resolve` stops at the first problem, `verify` collects them all. */
 export interface Walk {
   /** Shapes whose scopes may ask. */
   readonly shapes: readonly Shape[];
-  /** True if nothing is to be made of it. */
+  /** Nothing is made of it. */
   readonly dry?: true;
-  report(problem: ContainerError): undefined;
+  readonly templates: Templates;
+  /** How many bindings were worked out. */
+  made: number;
+  /** For how many keys a similar one was looked for. */
+  hinted: number;
+  /** What was worked out, by shape. */
+  memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
+  report(problem: ContainerError): Failure;
+  /** Some service asks for the key. */
+  ask?(key: Key): void;
+  /** What gives the instance, if it exists already. */
+  existing?(home: Shape, binding: Binding): Resolver | undefined;
+  /** What is asked for later, and where: looked at when all else is done. */
+  readonly later?: [Place, Step][];
 }
 
-const keysOf = (path: readonly Step[]) => path.map((step) => step.binding.key);
+/** The steps to this one, the first first. */
+function steps(last: Step | undefined): Step[] {
+  const all: Step[] = [];
+  for (let step = last; step; step = step.before) all.push(step);
+  return all.toReversed();
+}
 
-export const keyless = (i: number, { key, source }: Binding, home: Shape, path: readonly Step[]): ContainerError =>
+const pathOf = (last: Step | undefined) => steps(last).map((step) => step.binding.key);
+
+export const keyless = (i: number, { key, source }: Binding, home: Shape, path: Step): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
     key,
     about: `parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
-    path: keysOf(path),
+    path: pathOf(path),
     tags: home.lineage,
     hint: 'name it with @inject(key) or in the list of keys; a key is undefined, too, where two modules import each other',
   });
 
-/** The whole way to the key that is asked for now, with the dependencies between one entry of the trail and the next. */
-const wholeTrail = (shape: Shape, last: Key): Key[] =>
-  [...trail.keys.slice(0, trail.depth), last].flatMap((key, i, keys) => {
-    const next = keys[i + 1];
+/** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
+function wholePath(shape: Shape, ...keys: Key[]): Key[] {
+  for (let frame = running(); frame; frame = frame.before)
+    keys.push(frame.key, ...(frame.root === undefined ? [] : [frame.root]));
+  const path = keys.toReversed();
+  return path.flatMap((key, i) => {
+    const next = path[i + 1];
     return next === undefined || key === next ? [] : [key, ...(between(shape, key, next, new Set()) ?? [])];
   });
+}
 
 function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | undefined {
-  const place = seen.has(from) ? undefined : shape.place(from);
+  const found = seen.has(from) ? undefined : place(shape, from);
   seen.add(from);
-  for (const dependency of place ? shape.dependencies(place.binding) : []) {
+  for (const dependency of found ? shape.dependencies(found.binding) : []) {
     const key = keyOf(dependency);
     if (key === to) return [];
     const rest = key !== undefined && between(shape, key, to, seen);
@@ -52,14 +81,11 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
 }
 
 /** Who asked whom, from the first `resolve` to the one who asks for the key. */
-const trailTo = (key: Key, home: Shape, path: readonly Step[]): Key[] => [
-  ...wholeTrail(home, path[0]?.binding.key ?? key),
-  ...keysOf(path),
-];
+const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...wholePath(home, path[0] ?? key), ...path];
 
-/** The path ends in a circle: with the key, the way round, and the key again. */
-export function cycle(key: Key, home: Shape, path: readonly Step[]): ContainerError {
-  const way = trailTo(key, home, path);
+/** The path closes a cycle: with the key, the way round, and the key again. */
+export function cycle(key: Key, home: Shape, path: Step | undefined): ContainerError {
+  const way = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
   if (!way.includes(key)) way.push(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
@@ -69,22 +95,22 @@ export function cycle(key: Key, home: Shape, path: readonly Step[]): ContainerEr
   });
 }
 
-/** Why the key is not to be had at `home`: shorter-lived than the one who asks, known elsewhere only, or unknown. */
-export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk): ContainerError {
-  const details = { key, path: [...trailTo(key, home, path), key], tags: home.lineage };
+const MOST_HINTS = 200;
+
+/** Why the key is not available at `home`: it has a shorter lifetime than the one who asks, is known elsewhere only, or unknown. */
+export function missing(key: Key, home: Shape, path: Step | undefined, walk: Walk): ContainerError {
+  const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);
-  const holder = path.findLast((step) => step.home === home && step.binding.singleton)?.binding.key ?? factoryAt(home);
-  const asked = tagsAsked(home.reachable(key), home);
-  const below = [...walk.shapes, ...trail.shapes.slice(0, trail.depth)].find(
-    (shape) => shape.isBelow(home) && shape.places(key)[0],
-  );
+  const holder = holderAt(home, path);
+  const asked = tagsAsked(reachable(home, key), home);
+  const below = [...walk.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
   // `verify` knows all scopes there will be.
   const elsewhere = walk.dry ? undefined : asked && `scopes with ${asked}`;
-  const lives = below ? showTags(below.place(key)?.owner.lineage ?? []) : elsewhere;
-  if (holder !== undefined && lives)
+  const lifetime = below ? showTags(place(below, key)?.owner.lineage ?? []) : elsewhere;
+  if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
-      about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lives}`,
+      about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lifetime}`,
       hint: `give ${show(holder)} that life too, or pass ${shown} to its methods, or open a scope where it is needed`,
     });
   if (asked)
@@ -92,7 +118,8 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
       ...details,
       hint: `its predicate asked for ${asked}, and accepts neither this scope nor one around it`,
     });
-  const near = home.keys().find((known) => alike(known, key));
+  // To look through all keys for each of thousands of problems would take longer than to correct the first.
+  const near = walk.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
@@ -102,10 +129,18 @@ export function missing(key: Key, home: Shape, path: readonly Step[], walk: Walk
   });
 }
 
-/** The singleton whose factory resolves right now, if it does so from a scope of this shape. */
-function factoryAt(home: Shape): Key | undefined {
-  const key = trail.shapes[trail.depth - 1] === home ? trail.keys[trail.depth - 1] : undefined;
-  return key !== undefined && home.place(key)?.binding.singleton ? key : undefined;
+function shapesRunning(): Shape[] {
+  const shapes: Shape[] = [];
+  for (let frame = running(); frame; frame = frame.before)
+    shapes.push(frame.shape, ...(frame.rootShape ? [frame.rootShape] : []));
+  return shapes.toReversed();
+}
+
+/** The singleton of this shape that would hold what is missing: the nearest on the path, or the one whose factory resolves right now. */
+function holderAt(home: Shape, path: Step | undefined): Key | undefined {
+  if (path?.holder !== undefined) return path.holder;
+  const frame = running();
+  return frame?.shape === home && place(home, frame.key)?.binding.singleton ? frame.key : undefined;
 }
 
 /** The tags that the predicates asked this shape for in vain; undefined where there are no bindings. */
@@ -118,6 +153,7 @@ export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | 
 /** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */
 function alike(known: Key, key: Key): boolean {
   if (typeof known !== 'string' || typeof key !== 'string' || key.length < 3) return false;
+  if (Math.abs(known.length - key.length) > 1) return false;
   const [one, two] = [known.toLowerCase(), key.toLowerCase()];
   let same = 0;
   while (same < one.length && one[same] === two[same]) same++;

@@ -1,7 +1,8 @@
 import type { Factory, IContainer } from './contract.js';
 import { checkFunction, checkKey, refuse } from './checks.js';
 import { show } from './errors.js';
-import type { AbstractClass, Class, Delivered, Dependency, Fitting, Key, KnownKey, Mismatch, Shown } from './keys.js';
+import type { CheckedList, Deliveries, KeyFor, ListedKeys } from './fitting.js';
+import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed } from './keys.js';
 
 /** What a scope predicate sees of a scope. */
 export interface Tagged {
@@ -29,12 +30,14 @@ interface Hook {
 export interface Recipe<out T = unknown> {
   readonly source: Source;
   readonly needs?: readonly Dependency[] | undefined;
-  readonly singleton?: boolean;
-  readonly when?: ScopePredicate;
-  readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[];
-  readonly onDispose?: readonly Hook[];
-  readonly onStart?: readonly Hook[];
-  readonly override?: symbol;
+  readonly singleton?: boolean | undefined;
+  /** The container does not dispose the instances. */
+  readonly externallyOwned?: true | undefined;
+  readonly when?: ScopePredicate | undefined;
+  readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[] | undefined;
+  readonly onDispose?: readonly Hook[] | undefined;
+  readonly onStart?: readonly Hook[] | undefined;
+  readonly override?: symbol | undefined;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
 }
@@ -44,39 +47,22 @@ export interface Binding extends Recipe {
   readonly key: Key;
 }
 
+/** A binding of its own. All have the same properties, which makes them fast to read, and fast to copy. */
+export const bound = (recipe: Recipe, key: Key): Binding => ({
+  key,
+  source: recipe.source,
+  needs: recipe.needs,
+  singleton: recipe.singleton,
+  externallyOwned: recipe.externallyOwned,
+  when: recipe.when,
+  decorators: recipe.decorators,
+  onDispose: recipe.onDispose,
+  onStart: recipe.onStart,
+  override: recipe.override,
+});
+
 /** Turns one recipe into another; `A` is what it made before, `B` what it makes after. */
 export type Modifier<A, B = A> = (recipe: Recipe<A>) => Recipe<B>;
-
-type At<P extends readonly unknown[], I> = I extends `${infer N extends number}` ? P[N] : P[number];
-
-/** The dependencies of a class, each checked against the parameter at its position. */
-type Checked<D extends readonly Dependency[], P extends readonly unknown[]> = {
-  readonly [I in keyof D]: Fitting<D[I], At<P, I>, `parameter ${I & string}`, D[I]>;
-};
-
-/** The parameters without those that may be left out. */
-type Needed<P extends readonly unknown[]> = P extends readonly [unknown, ...infer Rest]
-  ? [unknown, ...Needed<Rest>]
-  : [];
-
-/** The list itself, or what is wrong with it: a parameter without a key, a key without a parameter, a wrong service at a position. */
-type CheckedList<D extends readonly Dependency[], P extends readonly unknown[]> = D extends readonly [
-  ...Needed<P>,
-  ...unknown[],
-]
-  ? D['length'] extends Partial<P>['length']
-    ? Checked<D, P>
-    : Mismatch<`there is no parameter ${Required<P>['length']}`, D, P>
-  : Mismatch<`parameter ${D['length']} has no key`, D, P>;
-
-/** The key, if what a registration makes fits it. */
-type KeyFor<K, T> = K extends KnownKey | AbstractClass
-  ? [T] extends [Delivered<K>]
-    ? K
-    : Mismatch<`it does not fit ${Shown<K>}`, T, Delivered<K>>
-  : K;
-
-type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };
 
 /**
  * How a service is made and how long it lives. Immutable: every step returns a new one.
@@ -92,6 +78,7 @@ export class Registration<T> {
   private constructor(private readonly recipe: Recipe<T>) {}
 
   /** From a class; its dependencies are named by `@inject`, or by the list, checked position by position. */
+  static fromClass<C extends Class>(target: C): Registration<InstanceType<C>>;
   static fromClass<T>(target: Class<T>): Registration<T>;
   static fromClass<C extends Class, const D extends readonly Dependency[]>(
     target: C,
@@ -99,15 +86,14 @@ export class Registration<T> {
   ): Registration<InstanceType<C>>;
   static fromClass<T>(target: Class<T>, needs?: readonly Dependency[]): Registration<T> {
     // Arrow functions have no prototype.
-    checkFunction(
-      (target as Class | undefined)?.prototype && target,
-      'fromClass',
-      'the class itself, not an instance or a key',
-    );
+    if (!(target as Class | undefined)?.prototype)
+      refuse(`fromClass got ${show(target)}`, 'pass the class itself, not an instance, a key or an arrow function');
     return new Registration<T>({ source: { kind: 'class', target }, needs });
   }
 
-  /** A value that exists already. Whoever made it ends it. */
+  /** A value that exists already. The code that made it disposes it. A literal keeps its type: `'info'` fits where `'info' | 'warn'` is asked for. */
+  static fromValue<T extends string | number | boolean | bigint | symbol>(value: T): Registration<T>;
+  static fromValue<T>(value: T): Registration<T>;
   static fromValue<T>(value: T): Registration<T> {
     return new Registration<T>({ source: { kind: 'value', value } });
   }
@@ -116,7 +102,7 @@ export class Registration<T> {
   static fromFactory<T>(make: Factory<T>): Registration<T>;
   static fromFactory<const D extends readonly Dependency[], T>(
     make: (...needs: Deliveries<D>) => T,
-    needs: D,
+    needs: D & ListedKeys<D>,
   ): Registration<T>;
   static fromFactory<T>(make: (...needs: never[]) => T, needs?: readonly Dependency[]): Registration<T> {
     checkFunction(make, 'fromFactory', 'a function; for a ready value use Registration.fromValue');
@@ -125,7 +111,7 @@ export class Registration<T> {
 
   /** A second name for another key. */
   static alias<const K extends KnownKey | AbstractClass>(key: K): Registration<Delivered<K>>;
-  static alias<T = unknown>(key: string | symbol): Registration<T>;
+  static alias<T = unknown, const K extends string | symbol = string | symbol>(key: Listed<K>): Registration<T>;
   static alias<T>(key: Key): Registration<T> {
     return new Registration<T>({ source: { kind: 'alias' }, needs: [key] });
   }
@@ -135,6 +121,63 @@ export class Registration<T> {
   pipe<A, B>(a: Modifier<T, A>, b: Modifier<A, B>): Registration<B>;
   pipe<A, B, C>(a: Modifier<T, A>, b: Modifier<A, B>, c: Modifier<B, C>): Registration<C>;
   pipe<A, B, C, D>(a: Modifier<T, A>, b: Modifier<A, B>, c: Modifier<B, C>, d: Modifier<C, D>): Registration<D>;
+  pipe<A, B, C, D, E>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+  ): Registration<E>;
+  pipe<A, B, C, D, E, F>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+    f: Modifier<E, F>,
+  ): Registration<F>;
+  pipe<A, B, C, D, E, F, G>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+    f: Modifier<E, F>,
+    g: Modifier<F, G>,
+  ): Registration<G>;
+  pipe<A, B, C, D, E, F, G, H>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+    f: Modifier<E, F>,
+    g: Modifier<F, G>,
+    h: Modifier<G, H>,
+  ): Registration<H>;
+  pipe<A, B, C, D, E, F, G, H, I>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+    f: Modifier<E, F>,
+    g: Modifier<F, G>,
+    h: Modifier<G, H>,
+    i: Modifier<H, I>,
+  ): Registration<I>;
+  pipe<A, B, C, D, E, F, G, H, I, J>(
+    a: Modifier<T, A>,
+    b: Modifier<A, B>,
+    c: Modifier<B, C>,
+    d: Modifier<C, D>,
+    e: Modifier<D, E>,
+    f: Modifier<E, F>,
+    g: Modifier<F, G>,
+    h: Modifier<G, H>,
+    i: Modifier<H, I>,
+    j: Modifier<I, J>,
+  ): Registration<J>;
   pipe(...modifiers: Modifier<T>[]): Registration<T>;
   pipe(...modifiers: Modifier<never>[]): Registration<unknown> {
     return new Registration(modifiers.reduce<Recipe>((recipe, modify) => modify(recipe as Recipe<never>), this.recipe));
@@ -150,6 +193,6 @@ export class Registration<T> {
         `${show(key)} has ${end ? 'onDispose' : 'onStart'}, but the container does not keep what it makes`,
         'use fromClass or fromFactory, with singleton(): only what a scope makes and keeps can it start and end',
       );
-    return Object.freeze({ ...this.recipe, key });
+    return bound(this.recipe, key);
   }
 }

@@ -1,195 +1,192 @@
 import { checkedTags } from './checks.js';
 import type { Lineage } from './errors.js';
-import type { Resolver } from './fast.js';
-import type { Injector } from './inject.js';
-import type { AbstractClass, Class, Dependency, Key } from './keys.js';
-import { Registration, type Binding, type Tagged } from './registration.js';
+import type { Resolver } from './templates.js';
+import type { Dependency, Key } from './keys.js';
+import { Often } from './often.js';
+import { upward } from './places.js';
+import type { Plans } from './plans.js';
+import { bound, type Binding, type Tagged } from './registration.js';
+import { Slots } from './slots.js';
+import { nameOf, same } from './tags.js';
 
-/** The shape of scopes that have registered a key by hand, and the slot of what they registered. */
-interface Learned {
-  readonly key: Key;
-  readonly shape: Shape;
-  readonly slot: number;
-}
-
-/** What a slot is for: the instance of a binding, or the first, second, ... factory that was registered by hand, of whatever key. */
+/** What a slot is for: the instance of a binding, or the first, second, ... factory registered directly on the scope, of whatever key. */
 type Origin = Binding | number;
 
-/** A binding, and the scope that owns what it makes. */
-export interface Place {
-  readonly binding: Binding;
-  readonly owner: Shape;
-}
+// Shared by all shapes without plans, as most deeply nested ones are.
+const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
-// A class needs no binding: it can be made from what it asks for.
-const classes = new WeakMap<AbstractClass, Binding>();
-
-/** The entry for the key, made where it is missing. */
-function entry<K, V>(
-  entries: { get(key: K): V | undefined; set(key: K, value: V): unknown },
-  key: K,
-  make: () => V,
-): V {
-  let value = entries.get(key);
-  if (value === undefined) entries.set(key, (value = make()));
-  return value;
-}
-
-/** Shapes are cached for reuse, not for keeps: tags made from data must not pile up. */
-function recent<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
-  if (cache.size > 255) cache.clear();
-  return entry(cache, key, make);
-}
+const MOST_VARIANTS = 64;
 
 /**
  * What all scopes opened alike have in common: their tags, the shape above, the bindings added there, and what is worked out from these.
- * A shape in use never changes: adding to such a scope moves it, and the live scopes below it, to new shapes.
+ * A shape that scopes share never changes: adding to such a scope gives it, and the scopes below it, other shapes.
  */
 export class Shape implements Tagged {
   readonly bindings = new Map<Key, Binding[]>();
-  readonly compiled = new Map<Binding, Resolver | object>();
-  readonly resolvers = new Map<Key, Resolver>();
-  readonly collections = new Map<Key, Resolver>();
-  private readonly byTags = new Map<string, Shape>();
-  private readonly byLearned = new Map<Key, Learned>();
-  private latestLearned: Learned | undefined = undefined;
-  private readonly anew = new Map<Key, boolean>();
-  private latestTag: string | undefined = undefined;
+  /** What `resolve` and `resolveAll` call. */
+  resolvers: ReadonlyMap<Key, Resolver> = NONE;
+  collections: ReadonlyMap<Key, Resolver> = NONE;
+  /** What makes each binding, as shared functions and as functions of its own. */
+  compiled = new Map<Binding, Resolver | object>();
+  copied: Map<Binding, Resolver | object> | undefined = undefined;
+  often = new Often();
+  /** How often `resolve` was called for what has no functions of its own. */
+  calls = 0;
+  private children: Map<string, Shape> | undefined = undefined;
   private latest: Shape | undefined = undefined;
-  private byHand = 0;
-  private inUse = false;
+  private variants: Map<Key | Shape, Shape> | undefined = undefined;
+  /** The ready values among the bindings, once somebody has asked. */
+  values: Set<unknown> | undefined = undefined;
+  private registered = 0;
 
   constructor(
     readonly parent: Shape | undefined,
     readonly tags: readonly string[],
-    readonly injector: Injector,
-    private readonly slots = new Map<Origin, number>(),
+    readonly plans: Plans,
+    /** It belongs to one scope, and changes with it. */
+    readonly exclusive = false,
+    readonly slots = new Slots<Origin>(),
   ) {}
 
   hasTag(tag: string): boolean {
     return this.tags.includes(tag);
   }
 
-  /** This shape and those above, the nearest first. */
-  get line(): readonly Shape[] {
-    return [this, ...(this.parent?.line ?? [])];
+  get lineage(): Lineage {
+    return Array.from(upward(this), ({ tags }) => tags).toReversed();
   }
 
-  get lineage(): Lineage {
-    return this.line.map(({ tags }) => tags).toReversed();
+  /** How many levels the other is above this one; undefined where it is elsewhere. */
+  levelsTo(other: Shape): number | undefined {
+    let levels = 0;
+    for (const at of upward(this)) {
+      if (at === other) return levels;
+      levels++;
+    }
+    return undefined;
   }
 
   isBelow(other: Shape): boolean {
-    return this.parent?.line.includes(other) ?? false;
+    return this !== other && this.levelsTo(other) !== undefined;
   }
 
   /** The shape of a child scope with these tags. */
   child(tags: readonly string[]): Shape {
     // Most scopes of one parent are of one kind.
-    if (this.latest && tags?.length === 1 && tags[0] === this.latestTag) return this.latest;
-    const child = recent(this.byTags, JSON.stringify(tags), () =>
-      new Shape(this, checkedTags(tags), this.injector).use(),
-    );
-    if (tags.length === 1) [this.latestTag, this.latest] = [tags[0], child];
-    return child;
-  }
-
-  /** The shape with these bindings too: this one as long as nobody uses it, else another. Copies, as one may be added twice. */
-  with(bindings: readonly Binding[]): Shape {
-    const shape = this.inUse ? this.moved(this.parent) : this;
-    for (const binding of bindings) entry(shape.bindings, binding.key, () => []).push({ ...binding });
-    return shape;
-  }
-
-  /** The shape with a key that is registered by hand on each scope; scopes that learn the same keys share it. */
-  learn(key: Key): Learned {
-    if (this.latestLearned?.key === key) return this.latestLearned;
-    const source = this.bindings.get(key)?.at(-1)?.source;
-    if (source?.kind === 'register') return { key, shape: this, slot: this.slotOf(source.at) };
-    this.latestLearned = recent(this.byLearned, key, () => {
-      // One list of slots for both shapes: scopes go from one to the other with what they have made.
-      const shape = this.moved(this.parent, this.slots);
-      return shape
-        .with([{ key, source: { kind: 'register', at: shape.byHand++ } }])
-        .use()
-        .learn(key);
+    if (this.latest && same(this.latest.tags, tags)) return this.latest;
+    const name = nameOf(tags);
+    const children = (this.children ??= new Map<string, Shape>());
+    const known = children.get(name);
+    if (known && same(known.tags, tags)) return (this.latest = known);
+    const child = new Shape(this, checkedTags(tags), this.plans);
+    // Two lists of tags with NUL characters may have one name.
+    if (known) return child;
+    children.set(name, child);
+    this.plans.cache(child, () => {
+      children.delete(name);
+      if (this.latest === child) this.latest = undefined;
+      child.release();
     });
-    return this.latestLearned;
+    return (this.latest = child);
   }
 
-  /** A copy below another parent, or one that may be added to. Slots stay: live scopes have filled them. */
-  moved(parent: Shape | undefined, slots = new Map(this.slots)): Shape {
-    const shape = new Shape(parent, this.tags, this.injector, slots);
-    for (const [key, same] of this.bindings) shape.bindings.set(key, [...same]);
-    shape.byHand = this.byHand;
+  /** Whether something may depend on the key here or below, so that registering it changes what is worked out. */
+  knows(key: Key): boolean {
+    if (this.plans.asked.has(key) || this.bindings.has(key)) return true;
+    for (let at = this.parent; at; at = at.parent) if (at.bindings.has(key)) return true;
+    return false;
+  }
+
+  /** Adds bindings to a shape that belongs to one scope. Copies, as one may be added twice. */
+  add(bindings: readonly Binding[]): void {
+    for (const binding of bindings) {
+      const own = this.bindings.get(binding.key);
+      if (own) own.push(bound(binding, binding.key));
+      else this.bindings.set(binding.key, [bound(binding, binding.key)]);
+      if (binding.source.kind === 'value') this.values?.add(binding.source.value);
+    }
+  }
+
+  /** Adds a key that was registered directly to a shape that belongs to one scope. */
+  addRegistered(key: Key): void {
+    this.add([{ key, source: { kind: 'register', at: this.registered++ } }]);
+  }
+
+  /** The slot of the factory that was registered directly for the key, if that is the last registration of it here. */
+  slotOfRegistered(key: Key): number | undefined {
+    const source = this.bindings.get(key)?.at(-1)?.source;
+    return source?.kind === 'register' ? this.slots.of(source.at) : undefined;
+  }
+
+  /** The shape of scopes like these that have registered the key directly as well. One list of slots for both: scopes go from one to the other. */
+  withRegistered(key: Key): Shape {
+    return this.variant(key, () => {
+      const shape = this.copy(this.parent, false, this.slots);
+      shape.addRegistered(key);
+      return shape;
+    });
+  }
+
+  /** What becomes of the shape when the scope above it has taken another shape. */
+  below(parent: Shape): Shape {
+    if (this.exclusive || parent.exclusive) return this.copy(parent, this.exclusive);
+    return parent.variant(this, () => this.copy(parent, false, this.slots));
+  }
+
+  private variant(key: Key | Shape, make: () => Shape): Shape {
+    const variants = (this.variants ??= new Map<Key | Shape, Shape>());
+    let shape = variants.get(key);
+    if (shape) return shape;
+    variants.set(key, (shape = make()));
+    const [oldest] = variants.keys();
+    if (variants.size > MOST_VARIANTS) variants.delete(oldest as Key | Shape);
     return shape;
   }
 
-  /** How many slots have been given. */
-  get size(): number {
-    return this.slots.size;
+  /** A copy below another parent, or one that belongs to one scope. Slots stay: scopes have filled them. */
+  copy(parent: Shape | undefined, exclusive: boolean, slots = this.slots.copy()): Shape {
+    const shape = new Shape(parent, this.tags, this.plans, exclusive, slots);
+    for (const [key, bindings] of this.bindings) shape.bindings.set(key, [...bindings]);
+    shape.registered = this.registered;
+    return shape;
   }
 
-  /** From here on this shape and those above stay as they are. */
-  use(): this {
-    this.inUse = true;
-    if (this.parent && !this.parent.inUse) this.parent.use();
-    return this;
+  remember(known: 'resolvers' | 'collections', key: Key, resolver: Resolver): void {
+    if (this[known] === NONE) this[known] = new Map<Key, Resolver>();
+    (this[known] as Map<Key, Resolver>).set(key, resolver);
   }
 
-  /** Where scopes of this shape keep it. Given on first use, so that scopes stay small in large graphs. */
-  slotOf(origin: Origin): number {
-    return entry(this.slots, origin, () => this.slots.size);
+  /** Forgets what was worked out, as something here or above has changed. */
+  reset(): void {
+    this.release();
+    this.resolvers = this.collections = NONE;
+    this.often = new Often();
+    this.compiled.clear();
+    this.latest = this.children = this.variants = undefined;
+    this.calls = 0;
+  }
+
+  /** Gives back its functions, and those of the shapes below that are dropped with it. */
+  release(): void {
+    if (this.copied) this.plans.copies -= this.copied.size;
+    this.copied = undefined;
+    this.plans.uncache(this);
+    for (const below of [...(this.children?.values() ?? []), ...(this.variants?.values() ?? [])]) below.release();
   }
 
   /** What the binding asks for, one entry per parameter; there is none for a parameter without a key. */
   dependencies({ source, needs }: Binding): readonly (Dependency | undefined)[] {
-    return needs ?? (source.kind === 'class' ? this.injector.dependencies(source.target) : []);
+    return needs ?? (source.kind === 'class' ? this.plans.injector.dependencies(source.target) : []);
   }
 
-  /** Every key with a binding here or above. */
-  keys(): readonly Key[] {
-    return [...new Set(this.line.flatMap(({ bindings }) => [...bindings.keys()]))];
-  }
-
-  /** Every binding of the key added here or above, whether it applies or not, the last added here first. */
-  reachable(key: Key): Binding[] {
-    return this.line.flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
-  }
-
-  /** Where the bindings of the key belong, as seen from here, the winner first: nearest owner, nearest container, last added. */
-  places(key: Key): Place[] {
-    const places = new Map<Binding, Place>();
-    for (const owner of this.line) {
-      const own = owner.bindings.get(key);
-      for (const binding of owner.reachable(key))
-        if (!places.has(binding) && (binding.when ? binding.when(owner) : own?.includes(binding)))
-          places.set(binding, { binding, owner });
+  /** Whether the object was registered here or above as a ready value. */
+  isValue(object: unknown): boolean {
+    for (const at of upward(this)) {
+      at.values ??= new Set(
+        [...at.bindings.values()].flat().flatMap(({ source }) => (source.kind === 'value' ? [source.value] : [])),
+      );
+      if (at.values.has(object)) return true;
     }
-    const overrides = [...places.values()].filter(({ binding }) => binding.override);
-    return overrides.length > 0 ? overrides : [...places.values()];
-  }
-
-  /** Whether each `resolve` of the key makes an instance that nobody keeps. */
-  makesAnew(key: Key): boolean {
-    const known = this.anew.get(key);
-    if (known !== undefined) return known;
-    // What goes in a circle makes nothing.
-    this.anew.set(key, false);
-    const { source, needs, singleton } = this.place(key)?.binding ?? {};
-    const makes = source?.kind === 'class' || source?.kind === 'factory';
-    const anew = !singleton && (makes || (source?.kind === 'alias' && this.makesAnew(needs?.[0] as Key)));
-    this.anew.set(key, anew);
-    return anew;
-  }
-
-  /** The place that wins. */
-  place(key: Key): Place | undefined {
-    const [first] = this.places(key);
-    if (first || typeof key !== 'function') return first;
-    return {
-      binding: entry(classes, key, () => Registration.fromClass(key as Class).to(key)),
-      owner: this,
-    };
+    return false;
   }
 }

@@ -1,43 +1,70 @@
 import type { Container } from './container.js';
-import type { Resolver } from './fast.js';
+import type { Resolver } from './templates.js';
 import type { Key } from './keys.js';
-import { cycle } from './problems.js';
 import type { Shape } from './shape.js';
-import { handed, trail } from './trail.js';
 
-// Factories on their way for the first time are not in a circle, nor are the first few rounds of a recursion that ends.
-const MOST_ROUNDS = 20;
+/** A factory or decorator that is running. */
+export interface Frame {
+  readonly key: Key;
+  readonly shape: Shape;
+  /** What `resolve` was called for, and by scopes of which shape, if it was since the frame before. */
+  readonly root: Key | undefined;
+  readonly rootShape: Shape | undefined;
+  readonly before: Frame | undefined;
+  readonly depth: number;
+}
 
-const rounds = (key: Key, shape: Shape): number =>
-  trail.keys.filter((one, i) => one === key && i < trail.depth && trail.shapes[i] === shape).length;
+// What is being resolved right now: the factories that are running, and what `resolve` was called for last.
+let current: Frame | undefined;
+let root: Key | undefined;
+let rootShape: Shape | undefined;
 
-/** Calls what may resolve more, so that errors can tell the way. */
-export function traced(scope: Container, key: Key, get: Resolver): unknown {
-  const { depth } = trail;
-  if (depth > MOST_ROUNDS && rounds(key, scope.shape) > MOST_ROUNDS) throw cycle(key, scope.shape, []);
-  trail.keys[depth] = key;
-  trail.shapes[depth] = scope.shape;
-  trail.depth = depth + 1;
+/** How many calls of `resolve` are making something right now. */
+export const progress = { resolving: 0 };
+
+/** The factories that are running, the latest first. */
+export const running = (): Frame | undefined => current;
+
+/** What `resolve` was called for last. */
+export const asked = (): Key | undefined => root;
+
+/** `resolve` was called for the key, and something is made. */
+export function began(key: Key, shape: Shape): void {
+  root = key;
+  rootShape = shape;
+}
+
+/** What `resolve` calls for the key, where nothing can exist already. */
+export const fresh =
+  (shape: Shape, key: Key, get: Resolver): Resolver =>
+  (scope) => {
+    began(key, shape);
+    progress.resolving++;
+    try {
+      return get(scope);
+    } finally {
+      progress.resolving--;
+    }
+  };
+
+/** Runs what may resolve more. */
+export function within(frame: Frame, get: Resolver, scope: Container): unknown {
+  current = frame;
+  root = rootShape = undefined;
   try {
     return get(scope);
   } finally {
-    trail.depth = depth;
+    current = frame.before;
+    root = frame.root;
+    rootShape = frame.rootShape;
   }
 }
 
-/** Calls a factory, and notes whether what it returns was handed to it by an owner: then it has made nothing. */
-export function called(make: (scope: Container) => unknown, scope: Container): unknown {
-  const { things } = handed;
-  let mark = things.length;
-  handed.factories++;
-  try {
-    const made = make(scope);
-    handed.on = things.slice(mark).flat().includes(made);
-    // The factory that asked this one for it was handed it, too.
-    if (handed.on && handed.factories > 1) things[mark++] = made;
-    return made;
-  } finally {
-    handed.factories--;
-    things.length = mark;
-  }
-}
+export const frameFor = (key: Key, shape: Shape): Frame => ({
+  key,
+  shape,
+  root,
+  rootShape,
+  before: current,
+  depth: current ? current.depth + 1 : 0,
+});

@@ -1,11 +1,15 @@
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import { refuseEnded } from './checks.js';
-import { compile } from './compile.js';
+import { compile, Failure, memos } from './compile.js';
+import { shared } from './fast.js';
 import type { Key } from './keys.js';
-import { tagsAsked } from './problems.js';
+import { keysOf, places, type Place } from './places.js';
+import { tagsAsked, type Step, type Walk } from './problems.js';
+import { settleAll } from './registering.js';
 import type { Binding } from './registration.js';
 import type { Shape } from './shape.js';
+import { undisposed } from './undisposed.js';
 
 /** A kind of scope that the application opens, and what it does there. */
 export interface ScopeDeclaration {
@@ -17,17 +21,18 @@ export interface ScopeDeclaration {
 }
 
 /** The shape of the container and of every declared scope, the outermost first. Copies, so that looking changes nothing. */
-export function declaredShapes(shape: Shape, scopes: readonly ScopeDeclaration[]): Shape[] {
-  const root = copied(shape);
+export function declaredShapes(container: Container, scopes: readonly ScopeDeclaration[]): Shape[] {
+  settleAll(container);
+  const root = copied(container.shape);
   const within = (parent: Shape, declared: readonly ScopeDeclaration[]): Shape[] =>
     declared.flatMap(({ tags, registers = [], scopes: inner = [] }) => {
-      const child = registers.reduce((learning, key) => learning.learn(key).shape, parent.child(tags));
+      const child = registers.reduce((shape, key) => shape.withRegistered(key), parent.child(tags));
       return [child, ...within(child, inner)];
     });
   return [root, ...within(root, scopes)];
 }
 
-const copied = (shape: Shape): Shape => shape.moved(shape.parent && copied(shape.parent));
+const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.parent), shape.exclusive);
 
 /**
  * Throws one error with everything that classes and lists of keys ask for and would not get, in the container and in scopes
@@ -42,34 +47,51 @@ const copied = (shape: Shape): Shape => shape.moved(shape.parent && copied(shape
  */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
   refuseEnded(container, 'verify');
-  const shapes = declaredShapes(container.shape, scopes);
-  const problems = new Map<string, ContainerError>();
-  const identity = identities();
-  const note = (found: readonly ContainerError[]) =>
-    found.forEach((problem) => problems.set(identity(problem), problems.get(identity(problem)) ?? problem));
-  const possible = new Set<Binding>();
-  const impossible = new Map<Binding, ContainerError[]>();
-
-  for (const shape of shapes) {
-    for (const key of shape.keys())
-      for (const place of shape.places(key)) {
-        const found: ContainerError[] = [];
-        const report = (problem: ContainerError) => void found.push(problem);
-        compile(shape, place, [], { shapes, dry: true, report });
-        // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
-        if (place.binding.singleton) note(found);
-        else if (found.length === 0) possible.add(place.binding);
-        else impossible.set(place.binding, found);
-      }
-  }
-  for (const [binding, found] of impossible) if (!possible.has(binding)) note(found);
-  note(unreachable(shapes));
+  const shapes = declaredShapes(container, scopes);
+  const problems = problemsOf(shapes);
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
       about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lives(shapes)}`,
       problems: [...problems.values()],
     });
+}
+
+/** Everything that cannot be delivered, each problem once. Every binding is looked at once for each shape. */
+function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
+  const problems = new Map<string, ContainerError>();
+  const identityOf = identities();
+  const seen = new Set<Failure>();
+  const note = (failure: Failure) => {
+    const open = [failure];
+    for (let last = open.pop(); last; last = open.pop()) {
+      if (seen.has(last)) continue;
+      seen.add(last);
+      const id = last.problem && identityOf(last.problem);
+      if (last.problem && id !== undefined && !problems.has(id)) problems.set(id, last.problem);
+      open.push(...last.causes.toReversed());
+    }
+  };
+  const later: [Place, Step][] = [];
+  const report = (problem: ContainerError) => new Failure(problem);
+  const walk: Walk = { shapes, dry: true, templates: shared, made: 0, hinted: 0, memo: memos(), later, report };
+  const possible = new Set<Binding>();
+  const impossible = new Map<Binding, Failure>();
+  const look = (shape: Shape, found: Place, path?: Step) => {
+    const { binding } = found;
+    const made = compile(shape, found, path, walk);
+    if (!(made instanceof Failure)) possible.add(binding);
+    // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
+    else if (binding.singleton || path?.holder !== undefined) note(made);
+    else impossible.set(binding, made);
+  };
+  for (const shape of shapes)
+    for (const key of keysOf(shape)) for (const found of places(shape, key)) look(shape, found);
+  // Grows while it is read: what is asked for later may ask for more.
+  for (const [found, path] of later) look(path.home, found, path);
+  for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
+  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Failure(problem));
+  return problems;
 }
 
 /** Tells two problems apart, but not one problem that was met on different ways. */

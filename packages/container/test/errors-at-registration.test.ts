@@ -25,6 +25,9 @@ describe('what cannot be a registration', () => {
     ['null', null],
     ['a class', Container],
     ['a list', [asking().to('A')]],
+    ['a string', 'A'],
+    ['a number', 7],
+    ['a key alone', { key: 'A' }],
   ])('is refused at once: %s in place of a registration', (_, wrong) => {
     expect(refusal(() => openApplication().addRegistration(wrong as never)).code).toBe('AMBIT_BAD_REGISTRATION');
   });
@@ -48,8 +51,17 @@ describe('what cannot be a registration', () => {
     expect(refusal(register).code).toBe('AMBIT_BAD_REGISTRATION');
   });
 
-  it.each([['request'], [['request', 1]], [{}], [7]])('is refused at once: the tags %j', (tags) => {
-    expect(refusal(() => openApplication().createScope({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
-    expect(refusal(() => new Container({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
+  it('is refused by name: a function as the key of has', () => {
+    const { message, code } = refusal(() => openApplication().has((() => 1) as never));
+    expect(code).toBe('AMBIT_BAD_REGISTRATION');
+    expect(message).not.toContain('undefined');
   });
+
+  it.each([['request'], [['request', 1]], [['request', Symbol('tag')]], [{}], [7]])(
+    'is refused at once: the tags %j',
+    (tags) => {
+      expect(refusal(() => openApplication().createScope({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
+      expect(refusal(() => new Container({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
+    },
+  );
 });

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import {
   Container,
   decorate,
+  externallyOwned,
   onDispose,
   Registration,
   scope as onlyWhere,
@@ -118,35 +119,38 @@ describe('what a factory hands on is ended by its owner alone', () => {
     for (const one of scopes) await one.dispose();
   };
 
-  it('where it comes from a scope that the factory opened', async () => {
+  const OWNERS: [string, (registration: Registration<unknown>) => Registration<unknown>, number][] = [
+    ['once, by its owner, with externallyOwned()', (registration) => registration.pipe(externallyOwned()), 1],
+    ['by both without it', (registration) => registration, 2],
+  ];
+
+  it.each(OWNERS)('where it comes from a scope that the factory opened: %s', async (_, marked, times) => {
     const worker = endable();
     const app = openApplication(
       Registration.fromFactory(() => worker)
         .pipe(singleton(), onlyWhere(hasTag('worker')))
         .to('IWorker'),
-      Registration.fromFactory((from) => from.createScope({ tags: ['worker'] }).resolve('IWorker'))
-        .pipe(singleton())
-        .to('ISame'),
+      marked(
+        Registration.fromFactory((from) => from.createScope({ tags: ['worker'] }).resolve('IWorker')).pipe(singleton()),
+      ).to('ISame'),
     );
     app.resolve('ISame');
     await end(app);
-    expect(worker.dispose).toHaveBeenCalledOnce();
+    expect(worker.dispose).toHaveBeenCalledTimes(times);
   });
 
-  it('where it comes from another container', async () => {
+  it.each(OWNERS)('where it comes from another container: %s', async (_, marked, times) => {
     const pool = endable();
     const made = Registration.fromFactory(() => pool).pipe(singleton());
     const platform = openApplication(made.to('IPool'));
     const tenant = openApplication(
-      Registration.fromFactory(() => platform.resolve('IPool'))
-        .pipe(singleton())
-        .to('IPool'),
+      marked(Registration.fromFactory(() => platform.resolve('IPool')).pipe(singleton())).to('IPool'),
     );
     tenant.resolve('IPool');
     await end(tenant);
-    expect(pool.dispose).not.toHaveBeenCalled();
+    expect(pool.dispose).toHaveBeenCalledTimes(times - 1);
     await end(platform);
-    expect(pool.dispose).toHaveBeenCalledOnce();
+    expect(pool.dispose).toHaveBeenCalledTimes(times);
   });
 
   it('where a decorator fails before the layer that was to be ended', async () => {
@@ -190,20 +194,34 @@ describe('what a factory hands on is ended by its owner alone', () => {
     for (const { dispose } of connections) expect(dispose).not.toHaveBeenCalled();
   });
 
-  it.each(['IPool', 'IReader'])('where a decorator wraps it anew each time: %s', async (key) => {
-    const pool = endable();
+  const wrapped = (pool: ReturnType<typeof endable>, marked: (typeof OWNERS)[number][1], key: string) => {
     const proxied = decorate((inner: typeof pool) => new Proxy(inner, {}));
-    const app = openApplication(
+    return openApplication(
       Registration.fromValue(pool).pipe(proxied).to('IPool'),
       Registration.alias<typeof pool>('IPool').pipe(proxied).to('IReader'),
-      Registration.fromFactory((same) => same, [key])
-        .pipe(singleton(), perRequest)
-        .to('ISame'),
+      marked(Registration.fromFactory((same) => same, [key]).pipe(singleton(), perRequest)).to('ISame'),
     );
+  };
+
+  it.each(['IPool', 'IReader'])(
+    'where a decorator makes a new wrapper for each resolve, with externallyOwned(): %s',
+    async (key) => {
+      const pool = endable();
+      const app = wrapped(pool, OWNERS[0]![1], key);
+      const request = openRequest(app);
+      request.resolve('ISame');
+      await end(request, app);
+      expect(pool.dispose).not.toHaveBeenCalled();
+    },
+  );
+
+  it.each(['IPool', 'IReader'])('but a new wrapper is disposed without externallyOwned(): %s', async (key) => {
+    const pool = endable();
+    const app = wrapped(pool, OWNERS[1]![1], key);
     const request = openRequest(app);
     request.resolve('ISame');
     await end(request, app);
-    expect(pool.dispose).not.toHaveBeenCalled();
+    expect(pool.dispose).toHaveBeenCalledOnce();
   });
 });
 

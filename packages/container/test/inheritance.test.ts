@@ -67,13 +67,13 @@ describe('a subclass', () => {
     expect(openApplication(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
   });
 
-  it('may be told by an empty list to ask for nothing', () => {
+  it('with an empty constructor needs nothing, so that a fake needs no list', () => {
     class Fake extends Base {
       constructor() {
         super('fake', 'fake');
       }
     }
-    const fake = Registration.fromClass(Fake, []).to('IBase');
+    const fake = Registration.fromClass(Fake).to('IBase');
     expect(new Container().addRegistration(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
   });
 

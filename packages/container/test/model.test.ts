@@ -85,7 +85,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
       return kind === 'handing' || kind === 'alias' ? got[0] : new Thing(workshop, definition, ...got);
     },
     endOf(instance) {
-      if (!(instance instanceof Thing) || instance.isGiven || kind === 'alias') return undefined;
+      if (!(instance instanceof Thing) || instance.isGiven) return undefined;
       if (end === 'onDispose' && MAKING.includes(kind)) return () => instance.end('onDispose');
       return instance[Symbol.dispose] ?? instance.dispose;
     },

@@ -10,6 +10,7 @@ import {
   singleton,
   type IContainer,
 } from '../src/index.js';
+import { override } from '../src/tools.js';
 import { started, turn } from './support/ending.js';
 
 describe('start', () => {
@@ -95,9 +96,23 @@ describe('start', () => {
     expect(make).not.toHaveBeenCalled();
   });
 
-  it('does not make what was replaced by a later registration', async () => {
+  it('starts every registration with onStart, also several under one key', async () => {
     const log: string[] = [];
-    const app = new Container().addRegistration(started(log, 'real').to('IMailer'), started(log, 'fake').to('IMailer'));
+    const app = new Container().addRegistration(
+      started(log, 'mails').to('IWorker'),
+      started(log, 'bills').to('IWorker'),
+    );
+    await app.start();
+    expect(log.toSorted()).toEqual(['bills', 'mails']);
+  });
+
+  it('does not make what an override replaces', async () => {
+    const log: string[] = [];
+    const app = new Container().addRegistration(
+      started(log, 'real').to('IMailer'),
+      started(log, 'other').to('IMailer'),
+    );
+    using _ = override(app, started(log, 'fake').to('IMailer'));
     await app.start();
     expect(log).toEqual(['fake']);
   });

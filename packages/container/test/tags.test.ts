@@ -98,3 +98,11 @@ describe('two applications with equal tags', () => {
     expect(refusal(() => ofOther.resolve('IOne')).code).toBe('AMBIT_NOT_REGISTERED');
   });
 });
+
+it('a predicate may take hasTag out of its argument', () => {
+  const ofRequest = audit.pipe(scope(({ hasTag: has }) => has('request'))).to('IAudit');
+  const app = openApplication(ofRequest);
+
+  expect(app.has('IAudit')).toBe(false);
+  expect(openRequest(app).resolve('IAudit')).toBeInstanceOf(Audit);
+});

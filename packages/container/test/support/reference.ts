@@ -24,6 +24,7 @@ export class Reference {
   readonly #line: readonly Reference[];
   readonly #children: Reference[] = [];
   readonly #instances = new Map<Entry, unknown>();
+  readonly #owned = new Set<unknown>();
   readonly #ends: (() => unknown)[] = [];
   #entries: Entry[] = [];
   #failures: unknown[] | undefined;
@@ -99,6 +100,8 @@ export class Reference {
     return () => (how === 'all' ? ways.map((way) => way()) : ways[0]?.());
   }
   #making(entry: Entry, asker: Reference, path: readonly Place[]): () => unknown {
+    // What exists is given, whatever has become of its dependencies.
+    if (entry.single && this.#instances.has(entry)) return () => this.#instances.get(entry);
     if (path.some((step) => step[0] === entry && step[1] === this)) throw refusal('AMBIT_CYCLE');
     const ways = entry.needs.map((need) => this.#way(need, asker, [...path, [entry, this]]));
     return () => {
@@ -113,9 +116,11 @@ export class Reference {
   }
   #keep(entry: Entry, instance: unknown): void {
     const end = entry.endOf?.(instance);
-    const isKept = this.#line.some((scope) => [...scope.#instances.values()].includes(instance));
+    const isOwned = this.#line.some((scope) => scope.#owned.has(instance));
     this.#instances.set(entry, instance);
-    if (end && !isKept) this.#ends.unshift(end);
+    if (!end || isOwned) return;
+    this.#owned.add(instance);
+    this.#ends.unshift(end);
   }
   #missing(key: string, asker: Reference, path: readonly Place[]): Error {
     const isKnown = this.#line.some((scope) => scope.#entries.some((entry) => entry.key === key));

@@ -1,4 +1,4 @@
-import { all, lazy, Registration, type IContainer } from '@ambit/container';
+import { all, lazy, optional, Registration, type IContainer } from '@ambit/container';
 import { CLOCK, ConsoleLogger, exactly, SystemClock, type Clock, type Logger } from './services.js';
 
 class Greeter {
@@ -21,6 +21,10 @@ Registration.fromFactory(
   },
   ['ILogger', CLOCK, lazy('ILogger'), all('IClock'), 'IAnything', SystemClock],
 );
+
+Registration.fromFactory((logger) => exactly<Logger | undefined>()(logger)(true), [optional('ILogger')]);
+// error: is not assignable to type 'Logger'
+Registration.fromFactory((logger: Logger) => logger, [optional('ILogger')]);
 
 exactly<Registration<Greeter>>()(
   Registration.fromFactory((logger, clock) => new Greeter(logger, clock), ['ILogger', 'IClock']),

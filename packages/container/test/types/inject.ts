@@ -1,4 +1,4 @@
-import { all, inject, lazy } from '@ambit/container';
+import { all, inject, lazy, optional } from '@ambit/container';
 import {
   CLOCK,
   ConsoleLogger,
@@ -41,6 +41,15 @@ class Lists {
     @inject(all('IUsers')) readonly users: Repository<User>[],
     @inject(all(CLOCK)) readonly clocks: readonly Clock[],
     @inject(all('ILogger')) readonly iterable: Iterable<Logger>,
+  ) {}
+}
+
+class Optionals {
+  constructor(
+    @inject(optional('ILogger')) readonly logger: Logger | undefined,
+    @inject(optional(CLOCK)) readonly clock?: Clock,
+    @inject(optional(SystemClock)) readonly defaulted: Clock = new SystemClock(),
+    @inject(optional('IAnything')) readonly anything?: Pool,
   ) {}
 }
 
@@ -128,6 +137,17 @@ class WrongLists {
   ) {}
 }
 
+class WrongOptionals {
+  constructor(
+    // error: optional('ILogger') does not fit parameter 0
+    @inject(optional('ILogger')) readonly logger: Logger,
+    // error: optional('ILogger') does not fit parameter 1
+    @inject(optional('ILogger')) readonly clock: Clock | undefined,
+    // error: optional('IAnything') does not fit parameter 2
+    @inject(optional('IAnything')) readonly anything: Pool,
+  ) {}
+}
+
 class WrongGeneric<T extends { readonly id: string }> {
   constructor(
     // error: 'IUsers' does not fit parameter 0
@@ -167,10 +187,12 @@ export {
   Lists,
   Named,
   NotOnMethods,
+  Optionals,
   Unchecked,
   Wrong,
   WrongAbstract,
   WrongDerived,
   WrongGeneric,
   WrongLists,
+  WrongOptionals,
 };

@@ -1,4 +1,4 @@
-import { all, lazy, Registration } from '@ambit/container';
+import { all, lazy, optional, Registration } from '@ambit/container';
 import {
   CLOCK,
   ConsoleLogger,
@@ -64,6 +64,7 @@ Registration.fromClass(Two, ['IAnything', Symbol('anything')]);
 Registration.fromClass(Trailing, ['ILogger']);
 Registration.fromClass(Trailing, ['ILogger', 'IClock']);
 Registration.fromClass(Trailing, ['ILogger', 'IClock', 'IPort']);
+Registration.fromClass(Trailing, ['ILogger', optional('IClock')]);
 Registration.fromClass(Rest, ['ILogger']);
 Registration.fromClass(Rest, ['ILogger', 'IClock', CLOCK, 'IAnything']);
 Registration.fromClass(None, []);
@@ -105,6 +106,8 @@ Registration.fromClass(Two, ['ILogger', ConsoleLogger]);
 Registration.fromClass(Two, [lazy('ILogger'), 'IClock']);
 // error: all('IClock') does not fit parameter 1
 Registration.fromClass(Two, ['ILogger', all('IClock')]);
+// error: optional('IClock') does not fit parameter 1
+Registration.fromClass(Two, ['ILogger', optional('IClock')]);
 // error: 'IUsers' does not fit parameter 0
 Registration.fromClass(Generic<Logger>, ['IUsers', 'ILogger']);
 // error: 'IPool' does not fit parameter 1

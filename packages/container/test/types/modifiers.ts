@@ -1,5 +1,6 @@
 import {
   decorate,
+  externallyOwned,
   hasTag,
   onDispose,
   onStart,
@@ -48,6 +49,7 @@ logger.pipe(onDispose((instance: Clock) => instance.now()));
 
 // Modifiers leave the type as it is.
 exactly<Registration<ConsoleLogger>>()(logger.pipe(singleton(), scope(hasTag('request'))))(true);
+exactly<Registration<ConsoleLogger>>()(logger.pipe(singleton(), externallyOwned()))(true);
 exactly<Registration<ConsoleLogger>>()(logger.pipe(singleton()).pipe(scope((s) => s.hasTag('request'))))(true);
 exactly<Registration<ConsoleLogger>>()(
   logger.pipe(
@@ -91,6 +93,28 @@ logger
     }),
   )
   .to('IClock');
+const long = logger.pipe(
+  singleton(),
+  scope(hasTag('a')),
+  decorate((inner) => new Upper(inner)),
+  onStart((instance) => exactly<Upper>()(instance)(true)),
+  onDispose((instance) => exactly<Upper>()(instance)(true)),
+  decorate(() => new SystemClock()),
+  onStart((instance) => exactly<SystemClock>()(instance)(true)),
+  onDispose((instance) => exactly<SystemClock>()(instance)(true)),
+  scope(hasTag('b')),
+  decorate((inner) => inner.now()),
+);
+exactly<Registration<Date>>()(long)(true);
+const five = logger.pipe(
+  singleton(),
+  singleton(),
+  singleton(),
+  singleton(),
+  decorate(() => new SystemClock()),
+);
+// error: it does not fit 'ILogger'
+five.to('ILogger');
 // error: it does not fit 'ILogger'
 logger.pipe(decorate(() => new SystemClock())).to('ILogger');
 const decorated = logger.pipe(

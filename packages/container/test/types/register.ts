@@ -24,8 +24,13 @@ scope.register('IConnection', 'not a factory');
 
 // Only what has a key can be added.
 scope.addRegistration(Registration.fromValue(1).to('IAnything'), Registration.fromClass(Pool).to(Pool));
-// error: missing the following properties from type 'Binding': key
+scope.addRegistration(...[Registration.fromValue(1).to('IAnything')]);
+// error: a registration has no key: end it with .to(key)
 scope.addRegistration(Registration.fromValue(1));
+// error: a registration has no key: end it with .to(key)
+scope.addRegistration(Registration.fromValue(1).to('IAnything'), Registration.fromClass(Pool));
+// error: Type 'string' is not assignable to type 'Binding'
+scope.addRegistration('IAnything');
 
 // error: is not assignable to type 'readonly string[]'
 new Container().createScope({ tags: 'request' });

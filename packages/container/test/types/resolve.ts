@@ -1,4 +1,4 @@
-import { Container } from '@ambit/container';
+import { Container, Registration, type Delivered, type IContainer } from '@ambit/container';
 import { CLOCK, exactly, Pool, Store, type Clock, type Logger, type Repository, type User } from './services.js';
 
 const scope = new Container().createScope({ tags: ['request'] });
@@ -26,6 +26,23 @@ exactly<unknown[]>()(scope.resolveAll('IStart'))(true);
 exactly<Pool>()(scope.resolve(Pool))(true);
 exactly<Store>()(scope.resolve(Store))(true);
 exactly<Pool[]>()(scope.resolveAll(Pool))(true);
+
+// Of a generic class nothing is known of its parameter.
+class Page<T> {
+  constructor(readonly items: T[]) {}
+}
+abstract class Bounded<T extends Logger> {
+  constructor(readonly logger: T) {}
+}
+exactly<Page<unknown>>()(scope.resolve(Page))(true);
+exactly<Page<unknown>[]>()(scope.resolveAll(Page))(true);
+exactly<Page<Date>>()(scope.resolve<Page<Date>>(Page))(true);
+exactly<Page<Date>>()(scope.resolve(Page<Date>))(true);
+exactly<Bounded<Logger>>()(scope.resolve(Bounded))(true);
+exactly<Page<unknown>>()((scope as IContainer).resolve(Page))(true);
+exactly<Page<unknown>>()(null as unknown as Delivered<typeof Page>)(true);
+exactly<Registration<Page<unknown>>>()(Registration.fromClass(Page))(true);
+Registration.fromFactory((page) => exactly<Page<unknown>>()(page)(true), [Page]);
 
 // Nothing else is a key.
 // error: No overload matches this call

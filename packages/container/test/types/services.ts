@@ -46,6 +46,7 @@ declare module '@ambit/container' {
     IPool: Pool;
     IUsers: Repository<User>;
     IPort: string | number;
+    ILevel: 'info' | 'warn';
     ICache: Map<string, User> | undefined;
     [CLOCK]: Clock;
   }

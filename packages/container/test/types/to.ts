@@ -1,5 +1,16 @@
 import { Registration } from '@ambit/container';
-import { CLOCK, ConsoleLogger, LookAlike, Pool, Store, SystemClock, type Clock, type Logger } from './services.js';
+import { singleton } from '@ambit/container';
+import {
+  CLOCK,
+  ConsoleLogger,
+  exactly,
+  LookAlike,
+  Pool,
+  Store,
+  SystemClock,
+  type Clock,
+  type Logger,
+} from './services.js';
 
 class MemoryStore extends Store {
   load(id: string): unknown {
@@ -18,6 +29,18 @@ Registration.fromFactory((): Logger => new ConsoleLogger()).to('ILogger');
 Registration.fromFactory((): never => {
   throw new Error('no logger here');
 }).to('ILogger');
+
+// A literal keeps its type, an object does not become constant.
+Registration.fromValue('info').to('ILevel');
+Registration.fromValue('info').pipe(singleton()).to('ILevel');
+exactly<Registration<'info'>>()(Registration.fromValue('info'))(true);
+exactly<Registration<{ level: string; sizes: number[] }>>()(Registration.fromValue({ level: 'info', sizes: [1] }))(
+  true,
+);
+exactly<Registration<string | undefined>>()(Registration.fromValue(undefined as string | undefined))(true);
+exactly<Registration<string>[]>()(['a', 'b'].map((value) => Registration.fromValue(value)))(true);
+// error: it does not fit 'ILevel'
+Registration.fromValue('debug').to('ILevel');
 
 // A key outside the map takes anything.
 Registration.fromClass(ConsoleLogger).to('IAnything');

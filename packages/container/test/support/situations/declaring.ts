@@ -14,6 +14,10 @@ import { verify } from '../../../src/tools.js';
 import { asking, request } from '../asking.js';
 import { openApplication, perRequest } from '../scopes.js';
 
+class Session {
+  dispose() {}
+}
+
 const single = singleton();
 const nothing = undefined as unknown as Key;
 const doNothing = () => undefined;
@@ -49,6 +53,10 @@ export const declaring = {
           .pipe(scope(() => false))
           .to('IUserRepository'),
       ),
+  },
+  AMBIT_UNDISPOSED: {
+    'a class with a disposer, with a predicate and without singleton()': () =>
+      verifyOne(Registration.fromClass(Session).pipe(perRequest).to('ISession')),
   },
   AMBIT_INVALID: {
     'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),

@@ -1,0 +1,178 @@
+import { setTimeout } from 'node:timers';
+import type { Container } from './container.js';
+import { ContainerError, DisposeError, type Failure } from './errors.js';
+import { instanceDisposed, scopeClosed } from './events.js';
+import { findDisposer, isPromise, type Kept } from './keeping.js';
+import type { Starting } from './start.js';
+import { isMaking } from './slots.js';
+import { progress } from './tracing.js';
+import { descendants } from './tree.js';
+
+/** How the disposal of a scope goes that waits for others, or that others wait for. */
+export interface Disposal {
+  promise: Promise<void> | undefined;
+  /** Settles the promise that was given away before there was one. */
+  settle: ((failures: readonly Failure[]) => void) | undefined;
+  done: boolean;
+  /** How many scopes below are not done. */
+  pending: number;
+  /** What failed here; what failed below is in `below`. */
+  failures: readonly Failure[];
+  below: Disposal[];
+}
+
+/** Of every scope that has nothing to dispose. */
+export const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
+
+function disposalOf(scope: Container): Disposal {
+  if (scope.disposal && !(scope.disposal instanceof Promise)) return scope.disposal;
+  const promise = scope.disposal;
+  return (scope.disposal = { promise, settle: undefined, done: false, pending: 0, failures: [], below: [] });
+}
+
+// So long a disposal waits for an `onStart` callback that is running.
+const START_LIMIT_MS = 5000;
+
+/** Takes a disposed scope out of its parent. */
+export function leave(scope: Container): void {
+  scope.closed = 2;
+  const { parent, older, newer } = scope;
+  if (newer) newer.older = older;
+  else if (parent) parent.newest = older;
+  if (older) older.newer = newer;
+  scope.older = scope.newer = undefined;
+  if (scopeClosed.hasSubscribers) scopeClosed.publish({ scope });
+}
+
+/** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
+export function dispose(scope: Container): Promise<void> {
+  scope.closed = 1;
+  if (!scope.newest) {
+    const own = disposeOwn(scope, true);
+    // A disposer may have asked for the promise before there was one.
+    scope.disposal ??= own;
+    return promiseOf(scope);
+  }
+  const promise = promiseOf(scope);
+  const all = descendants(scope);
+  const starting = [scope, ...all.filter(({ closed }) => !closed)];
+  // No scope at or below this one serves any more.
+  for (const one of all) one.closed ||= 1;
+  for (const one of starting) {
+    const disposal = disposalOf(one);
+    for (let child = one.newest; child; child = child.older) disposal.below.push(disposalOf(child));
+    disposal.pending = disposal.below.length;
+  }
+  for (const one of starting) if (disposalOf(one).pending === 0 && !disposalOf(one).done) disposeUpward(one);
+  return promise;
+}
+
+/** The promise of a disposal in progress or done; an instance may ask for it while it is disposed. */
+export function promiseOf(scope: Container): Promise<void> {
+  if (scope.disposal instanceof Promise) return scope.disposal;
+  const disposal = disposalOf(scope);
+  return (disposal.promise ??= new Promise((resolve, reject) => {
+    disposal.settle = (failures) => (failures[0] ? reject(new DisposeError(failures)) : resolve());
+    if (disposal.done) disposal.settle(allFailures(disposal));
+  }));
+}
+
+/** Disposes what the scope made, and the scopes around it for which it was the last to wait for. A loop, as scopes may nest deeper than calls. */
+function disposeUpward(first: Container | undefined): void {
+  for (let scope = first; scope; scope = nextAbove(scope)) {
+    const disposing = scope;
+    const own = disposeOwn(disposing);
+    if (!disposalOf(disposing).done) {
+      void own.then(() => disposeUpward(nextAbove(disposing)));
+      return;
+    }
+  }
+}
+
+function nextAbove({ parent }: Container): Container | undefined {
+  return parent?.closed && --disposalOf(parent).pending === 0 ? parent : undefined;
+}
+
+/** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
+async function disposeOwn(scope: Container, isAlone = false): Promise<void> {
+  let failures: Failure[] | undefined;
+  // A constructor that disposes its own scope gets its instance disposed as well.
+  if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
+  if (scope.rare?.starting) failures = await startedOrLate(scope, scope.rare.starting);
+  for (let kept = scope.kept; kept; kept = scope.kept) {
+    scope.kept = kept.before;
+    const { key, onDispose } = kept.binding;
+    let failure: Failure | undefined;
+    for (let i = 0; i < (onDispose?.length ?? Number(kept.owned)); i++)
+      try {
+        const hook = onDispose?.[i];
+        const disposing = hook
+          ? (hook.act as (layer: unknown) => unknown)(layerOf(kept, hook.layer))
+          : disposeObject(kept);
+        if (isPromise(disposing)) await disposing;
+      } catch (error) {
+        failure = failureOf(scope, key, error);
+        (failures ??= []).push(failure);
+      }
+    if (instanceDisposed.hasSubscribers)
+      instanceDisposed.publish({ scope, key, ...(failure && { error: failure.error }) });
+  }
+  leave(scope);
+  const { disposal } = scope;
+  if (disposal && !(disposal instanceof Promise)) {
+    disposal.done = true;
+    disposal.failures = failures ?? [];
+    disposal.settle?.(allFailures(disposal));
+    if (isAlone) disposeUpward(nextAbove(scope));
+    if (!isAlone || disposal.settle) return;
+  }
+  if (failures) throw new DisposeError(failures);
+}
+
+function failureOf({ shape }: Container, key: Failure['key'], error: unknown): Failure {
+  return {
+    key,
+    error,
+    // Worked out when somebody looks: thousands of nested scopes may fail together.
+    get tags() {
+      return shape.lineage;
+    },
+  };
+}
+
+/** What failed here and below, in the order in which it was disposed. */
+function allFailures(disposal: Disposal): Failure[] {
+  const failures: Failure[] = [];
+  const open: (Disposal | readonly Failure[])[] = [disposal];
+  for (let last = open.pop(); last; last = open.pop())
+    if ('below' in last) {
+      open.push(last.failures);
+      for (let i = last.below.length - 1; i >= 0; i--) open.push(last.below[i] as Disposal);
+    } else for (const failure of last) failures.push(failure);
+  return failures;
+}
+
+/** Waits for the `onStart` callback that is running, but not without a limit: one that hangs must not keep the process alive. */
+async function startedOrLate(scope: Container, { promise, key }: Starting): Promise<Failure[] | undefined> {
+  let timer;
+  const late = new Promise<true>((resolve) => (timer = setTimeout(resolve, START_LIMIT_MS, true)));
+  const settled = promise.then(
+    () => false,
+    () => false,
+  );
+  const isLate = await Promise.race([settled, late]);
+  clearTimeout(timer);
+  const hint = `its onStart was still running after ${START_LIMIT_MS} ms`;
+  return isLate ? [failureOf(scope, key, new ContainerError('AMBIT_START_FAILED', { key, hint }))] : undefined;
+}
+
+const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
+
+/** The object's own way, where nothing was piped: it is up to a wrapper to dispose what it wraps. */
+function disposeObject({ instance }: Kept): unknown {
+  if (!isPromise(instance)) return findDisposer(instance)?.call(instance);
+  return instance.then(
+    (made) => findDisposer(made)?.call(made),
+    () => undefined,
+  );
+}

@@ -1,0 +1,105 @@
+import { compile, compiling, compilingAround, copying, deliver, memos } from './compile.js';
+import type { Container } from './container.js';
+import { own, shared, type Templates } from './fast.js';
+import type { Resolver } from './templates.js';
+import { all, type Key } from './keys.js';
+import { place, type Place } from './places.js';
+import { MOST_COPIES } from './plans.js';
+import type { Walk } from './problems.js';
+import { askFor, directly } from './registering.js';
+import type { Shape } from './shape.js';
+import { fresh } from './tracing.js';
+
+// Called so often, and for one call in so many of its shape, a key gets functions of its own, if it takes few.
+const OFTEN = 2000;
+const ONE_IN = 64;
+const FEW = 64;
+// Called so often it gets them in any case: V8 takes its time to compile each, which pays by then.
+const VERY_OFTEN = 16_000;
+
+/** What `resolve` calls for the key, worked out for the shape of the scope and remembered there. */
+export function resolverFor(scope: Container, key: Key): Resolver {
+  const [direct] = directly(scope, key);
+  if (direct) return fresh(scope.shape, key, direct);
+  return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, shared));
+}
+
+/** What `resolveAll` calls for the key. */
+export function collectionFor(scope: Container, key: Key): Resolver {
+  const direct = directly(scope, key).toReversed();
+  if (direct[0]) return fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
+  return workedOut(scope, key, 'collections', (shape, _, walk) =>
+    fresh(shape, key, deliver(all(key), shape, undefined, walk) as Resolver),
+  );
+}
+
+type WorkOut = (shape: Shape, found: Place | undefined, walk: Walk) => Resolver;
+
+function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
+  for (;;) {
+    const { shape } = scope;
+    const found = place(shape, key);
+    const ask = (asked: Key) => askFor(scope, asked);
+    let resolver: Resolver;
+    try {
+      resolver = workOut(shape, found, compiling(shape, { ask }));
+    } catch (error) {
+      // It asked for what had been registered directly, and the scope has taken another shape.
+      if (scope.shape !== shape) continue;
+      return aroundChanges(scope, error, found, workOut);
+    }
+    if (scope.shape !== shape) continue;
+    // Of a key that nobody knows there is nothing to remember.
+    if (!found) return resolver;
+    if (typeof key === 'function') ask(key);
+    const lasting = known === 'resolvers' && found.binding.source.kind !== 'value';
+    shape.remember(known, key, lasting ? counting(shape, key, resolver) : resolver);
+    return resolver;
+  }
+}
+
+/** What exists is given, whatever its dependencies have become since. */
+function aroundChanges(scope: Container, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
+  try {
+    return workOut(scope.shape, found, compilingAround(scope));
+  } catch {
+    throw error;
+  }
+}
+
+function entry(shape: Shape, key: Key, found: Place | undefined, walk: Walk, templates: Templates): Resolver {
+  const get = (found ? compile(shape, found, undefined, walk) : deliver(key, shape, undefined, walk)) as Resolver;
+  const { binding, owner } = found as Place;
+  if (binding.singleton)
+    return templates.existing(shape.levelsTo(owner) as number, owner.slots.of(binding), key, shape, get);
+  return binding.source.kind === 'value' ? get : fresh(shape, key, get);
+}
+
+/** Counts until the key turns out to be called often, and has it compiled again then. */
+function counting(shape: Shape, key: Key, resolver: Resolver): Resolver {
+  let calls = 0;
+  let next = OFTEN;
+  const count: Resolver = (scope) => {
+    shape.calls++;
+    if (++calls === next) {
+      next *= 2;
+      const isTime = calls >= VERY_OFTEN || calls * ONE_IN >= shape.calls;
+      if (isTime && shape.resolvers.get(key) === count) hasten(shape, key, calls < VERY_OFTEN ? FEW : Infinity);
+    }
+    return resolver(scope);
+  };
+  return count;
+}
+
+function hasten(shape: Shape, key: Key, most: number): void {
+  const found = place(shape, key);
+  const trial = compiling(shape, { memo: memos() });
+  entry(shape, key, found, trial, shared);
+  if (trial.made > most || shape.plans.copies + trial.made > MOST_COPIES) return;
+  const walk = copying(shape);
+  const resolver = entry(shape, key, found, walk, own);
+  // What other keys need as well has been copied for them.
+  shape.plans.copies += walk.made;
+  shape.remember('resolvers', key, resolver);
+  shape.often.add(key, resolver);
+}

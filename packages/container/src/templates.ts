@@ -1,0 +1,166 @@
+/*
+ * What runs for each instance. These functions are used as they are, or copied from their text for a binding that is resolved often (fast.ts).
+ * So they may use nothing but their parameters and globals.
+ */
+import type { Container } from './container.js';
+import { instanceCreated } from './events.js';
+import { announce, keep, keepLayers, keepUnfinished, reentered } from './keeping.js';
+import type { Key } from './keys.js';
+import type { Binding } from './registration.js';
+import type { Shape } from './shape.js';
+import { BUSY, page, UNDEFINED } from './slots.js';
+import { began, progress } from './tracing.js';
+
+/** Delivers a service to scopes of the shape it was compiled for. */
+export type Resolver = (scope: Container) => unknown;
+
+export type Constructor = new (...needs: unknown[]) => unknown;
+export type Function_ = (...needs: unknown[]) => unknown;
+export type Apply<T> = (target: T, ...needs: Resolver[]) => Resolver;
+type Disposable_ = Partial<Record<symbol | 'dispose' | 'then', unknown>>;
+
+export const constructors = [
+  (C: Constructor) => () => new C(),
+  (C: Constructor, a: Resolver) => (scope: Container) => new C(a(scope)),
+  (C: Constructor, a: Resolver, b: Resolver) => (scope: Container) => new C(a(scope), b(scope)),
+  (C: Constructor, a: Resolver, b: Resolver, c: Resolver) => (scope: Container) => new C(a(scope), b(scope), c(scope)),
+] as Apply<Constructor>[];
+
+export const anyConstructor: Apply<Constructor> =
+  (C, ...needs) =>
+  (scope) =>
+    new C(...needs.map((need) => need(scope)));
+
+export const calls = [
+  (call: Function_) => () => call(),
+  (call: Function_, a: Resolver) => (scope: Container) => call(a(scope)),
+  (call: Function_, a: Resolver, b: Resolver) => (scope: Container) => call(a(scope), b(scope)),
+] as Apply<Function_>[];
+
+export const anyCall: Apply<Function_> =
+  (call, ...needs) =>
+  (scope) =>
+    call(...needs.map((need) => need(scope)));
+
+export const constants = {
+  busy: BUSY,
+  nothing: UNDEFINED,
+  created: instanceCreated as { readonly hasSubscribers: boolean },
+  asyncDispose: Symbol.asyncDispose,
+  dispose: Symbol.dispose,
+  announce,
+  keep,
+  keepLayers,
+  keepUnfinished,
+  reentered,
+  page,
+  began,
+  progress,
+};
+type Constants = typeof constants;
+
+export const above = (levels: number, get: Resolver) => (scope: Container) => {
+  let owner = scope.parent as Container;
+  for (let i = 1; i < levels; i++) owner = owner.parent as Container;
+  return get(owner);
+};
+
+export const one = (slot: number, at: number, near: boolean, make: Resolver, binding: Binding, known: Constants) => {
+  // Read once: a copy finds variables of its own faster than properties.
+  const {
+    busy,
+    nothing,
+    created,
+    asyncDispose,
+    dispose,
+    announce: tell,
+    keep: note,
+    reentered: refuse,
+    page: far,
+  } = known;
+  const { source, decorators, onDispose, onStart } = binding;
+  const always = (onDispose ?? onStart) !== undefined && !decorators;
+  // A value has its owner, and what decorators made is kept where it was made.
+  const looks = source.kind !== 'value' && !decorators;
+  const mayBePromise = looks && source.kind !== 'class';
+  return (scope: Container) => {
+    const cells = near ? scope.slots : far(scope, slot);
+    const held = cells[at];
+    if (held !== undefined) {
+      if (held === busy) refuse(scope, binding);
+      return held === nothing ? undefined : held;
+    }
+    cells[at] = busy;
+    const since = created.hasSubscribers ? performance.now() : undefined;
+    let made;
+    let notes = always;
+    try {
+      made = make(scope) as Disposable_ | null | undefined;
+      if (looks && !notes) notes = (made?.[asyncDispose] ?? made?.[dispose] ?? made?.dispose) !== undefined;
+      if (mayBePromise && !notes) notes = made?.then !== undefined;
+    } catch (error) {
+      // A proxy that refuses to be looked at has nothing to call.
+      if (made === undefined) {
+        cells[at] = undefined;
+        throw error;
+      }
+    }
+    cells[at] = made === undefined ? nothing : made;
+    if (notes || scope.closed > 0) note(scope, binding, made);
+    if (since !== undefined) tell(scope, binding, since);
+    return made;
+  };
+};
+
+export const wrapped = (inner: Resolver, wraps: readonly Function_[], binding: Binding, known: Constants) => {
+  const { asyncDispose, dispose, keepLayers: note, keepUnfinished: noteUnfinished } = known;
+  const { singleton, onDispose, onStart } = binding;
+  const always = (onDispose ?? onStart) !== undefined;
+  return (scope: Container) => {
+    let made = inner(scope);
+    const layers = [made];
+    let notes = always || scope.closed > 0;
+    try {
+      for (const wrap of wraps) layers.push((made = wrap(made, scope)));
+    } catch (error) {
+      if (singleton) noteUnfinished(scope, binding, layers);
+      throw error;
+    }
+    if (!singleton) return made;
+    try {
+      for (const layer of layers as (Disposable_ | null | undefined)[])
+        notes ||= (layer?.[asyncDispose] ?? layer?.[dispose] ?? layer?.dispose ?? layer?.then) !== undefined;
+    } catch {
+      // A proxy that refuses to be looked at has nothing to call.
+    }
+    if (notes) note(scope, binding, layers);
+    return made;
+  };
+};
+
+/** What `resolve` was called for: what exists is given without further ado. */
+export const kept = (
+  levels: number,
+  slot: number,
+  at: number,
+  near: boolean,
+  key: Key,
+  shape: Shape,
+  get: Resolver,
+  known: Constants,
+) => {
+  const { busy, nothing, page: far, began: begin, progress: count } = known;
+  return (scope: Container) => {
+    let owner = scope;
+    for (let i = 0; i < levels; i++) owner = owner.parent as Container;
+    const held = (near ? owner.slots : far(owner, slot))[at];
+    if (held !== undefined && held !== busy && held !== nothing) return held;
+    begin(key, shape);
+    count.resolving++;
+    try {
+      return get(scope);
+    } finally {
+      count.resolving--;
+    }
+  };
+};

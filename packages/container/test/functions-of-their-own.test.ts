@@ -1,0 +1,84 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Registration, singleton, type Container } from '../src/index.js';
+import { override } from '../src/tools.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
+
+class Service {
+  readonly needed: readonly unknown[];
+  constructor(...needed: readonly unknown[]) {
+    this.needed = needed;
+  }
+}
+
+const OFTEN = 2100;
+
+/** What only the package itself sees. */
+interface Inside {
+  readonly shape: { readonly bindings: Map<unknown, unknown>; readonly plans: { readonly copies: number } };
+}
+
+const inside = (app: Container) => (app as unknown as Inside).shape;
+
+/** How many bindings of the application have functions of their own. */
+const copiesIn = (app: Container) => inside(app).plans.copies;
+
+function resolveOften(app: Container, ...keys: string[]): void {
+  for (const key of keys) for (let i = 0; i < OFTEN; i++) openRequest(app).resolve(key);
+}
+
+const chain = (length: number) =>
+  Array.from({ length }, (_, i) =>
+    Registration.fromClass(Service, i > 0 ? [`link ${i - 1}`] : [])
+      .pipe(singleton(), perRequest)
+      .to(`link ${i}`),
+  );
+
+describe('a service that is resolved often gets functions of its own', () => {
+  it('once, however many others need it', () => {
+    const handlers = ['A', 'B', 'C', 'D'].map((key) =>
+      Registration.fromClass(Service, ['link 9']).pipe(singleton(), perRequest).to(key),
+    );
+    const app = openApplication(...chain(10), ...handlers);
+    resolveOften(app, 'A', 'B', 'C', 'D');
+
+    expect(copiesIn(app)).toBe(14);
+  });
+
+  it('and gives them back when registrations change what is worked out', () => {
+    const app = openApplication(...chain(10));
+    for (let i = 0; i < 5; i++) {
+      resolveOften(app, 'link 9');
+      expect(copiesIn(app)).toBe(10);
+      override(app, Registration.fromValue('fake').to('link 0'))[Symbol.dispose]();
+      expect(copiesIn(app)).toBe(0);
+    }
+  });
+
+  it('and gives them back when its kind of scope is forgotten', () => {
+    const app = openApplication(...chain(3));
+    resolveOften(app, 'link 2');
+    for (let i = 0; i < 1001; i++) app.createScope({ tags: [`tenant ${i}`] });
+
+    expect(copiesIn(app)).toBe(0);
+    expect(openRequest(app).resolve('link 2')).toBeInstanceOf(Service);
+  });
+});
+
+it('a registration added later does not make the application look through all values again', () => {
+  const disposable = Registration.fromFactory(() => ({ dispose() {} })).pipe(singleton());
+  const app = openApplication(Registration.fromValue({}).to('IValue'), disposable.to('IFirst'));
+  app.resolve('IFirst');
+  const looked = vi.spyOn(inside(app).bindings, 'values');
+  const given = { dispose: vi.fn<() => void>() };
+  app.addRegistration(Registration.fromValue(given).to('IGiven'), disposable.to('ISecond'));
+  app.addRegistration(
+    Registration.fromFactory((same) => same, ['IGiven'])
+      .pipe(singleton())
+      .to('ISame'),
+  );
+
+  expect([app.resolve('ISecond'), app.resolve('ISame')]).toHaveLength(2);
+  expect(looked).not.toHaveBeenCalled();
+  void app.dispose();
+  expect(given.dispose).not.toHaveBeenCalled();
+});

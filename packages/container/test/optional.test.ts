@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { inject, optional, Registration, singleton, type Container } from '../src/index.js';
+import { explain, graph, toMermaid, verify } from '../src/tools.js';
+import { request } from './support/asking.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+
+class Users {
+  constructor(@inject(optional('ICache')) readonly cache?: unknown) {}
+}
+const users = Registration.fromClass(Users);
+const cache = Registration.fromValue('a cache');
+const cacheOf = (scope: Container) => scope.resolve<Users>('IUsers').cache;
+
+describe('optional(key)', () => {
+  it('gives the service, or undefined where nothing is registered', () => {
+    expect(cacheOf(openApplication(users.to('IUsers')))).toBe(undefined);
+    expect(cacheOf(openApplication(users.to('IUsers'), cache.to('ICache')))).toBe('a cache');
+  });
+
+  it('works in the lists of classes and factories', () => {
+    const list = [optional('IMissing'), optional('ICache')] as const;
+    const app = openApplication(
+      cache.to('ICache'),
+      Registration.fromFactory((...got) => got, list).to('IFactory'),
+      Registration.fromClass(
+        class {
+          got: unknown[];
+          constructor(...got: unknown[]) {
+            this.got = got;
+          }
+        },
+        list,
+      ).to('IClass'),
+    );
+    expect(app.resolve('IFactory')).toEqual([undefined, 'a cache']);
+    expect(app.resolve('IClass')).toEqual({ got: [undefined, 'a cache'] });
+  });
+
+  it('leaves a default of the parameter in place', () => {
+    class WithDefault {
+      constructor(@inject(optional('ICache')) readonly one: unknown = 'none') {}
+    }
+    expect(openApplication().resolve(WithDefault).one).toBe('none');
+  });
+
+  it('is answered by the scope that asks, or by the owner of a singleton', () => {
+    const app = openApplication(
+      users.to('IUsers'),
+      users.pipe(singleton()).to('IShared'),
+      users.pipe(singleton(), perRequest).to('IOfRequest'),
+      cache.pipe(perRequest).to('ICache'),
+    );
+    const transaction = openTransaction(openRequest(app));
+
+    expect(cacheOf(app)).toBe(undefined);
+    expect(cacheOf(transaction)).toBe('a cache');
+    expect(transaction.resolve<Users>('IOfRequest').cache).toBe('a cache');
+    expect(transaction.resolve<Users>('IShared').cache).toBe(undefined);
+  });
+
+  it('finds what is registered later, and what is registered directly on the scope', () => {
+    const app = openApplication(users.to('IUsers'));
+    expect(cacheOf(app)).toBe(undefined);
+
+    const child = openRequest(app).register('ICache', () => 'direct');
+    expect(cacheOf(child)).toBe('direct');
+    expect(cacheOf(app.addRegistration(cache.to('ICache')))).toBe('a cache');
+  });
+
+  it('makes no instance of a class that nobody registered', () => {
+    class Cache {}
+    const app = openApplication(Registration.fromFactory((got) => ({ got }), [optional(Cache)]).to('IHolder'));
+
+    expect(app.resolve('IHolder')).toEqual({ got: undefined });
+    app.addRegistration(Registration.fromClass(Cache).to(Cache));
+    expect(app.resolve<{ got: unknown }>('IHolder').got).toBeInstanceOf(Cache);
+  });
+
+  it('does not hide what the service itself lacks', () => {
+    const broken = Registration.fromFactory((missing) => missing, ['IMissing']).to('ICache');
+    const app = openApplication(users.to('IUsers'), broken);
+
+    expect(refusal(() => app.resolve('IUsers'))).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', key: 'IMissing' });
+    expect(refusal(() => verify(app)).problems).toMatchObject([{ key: 'IMissing' }]);
+  });
+
+  it('closes a circular dependency like any other', () => {
+    const app = openApplication(users.to('IUsers'), Registration.fromFactory((user) => user, ['IUsers']).to('ICache'));
+
+    expect(refusal(() => app.resolve('IUsers')).code).toBe('AMBIT_CYCLE');
+  });
+});
+
+describe('tools on optional(key)', () => {
+  it('verify accepts one that is missing, and one that some scopes have', () => {
+    const [one, ofRequest] = [users.to('IUsers'), cache.pipe(perRequest).to('ICache')];
+    const fine = [
+      [one, users.pipe(singleton()).to('IShared')],
+      [one, ofRequest],
+      [users.pipe(singleton(), perRequest).to('IUsers'), ofRequest],
+    ];
+    for (const registrations of fine) expect(() => verify(openApplication(...registrations), request)).not.toThrow();
+  });
+
+  it('verify reports a singleton whose optional dependency only shorter-lived scopes have: it would never get it', () => {
+    const app = openApplication(users.pipe(singleton()).to('IUsers'), cache.pipe(perRequest).to('ICache'));
+
+    expect(refusal(() => verify(app, request)).problems).toMatchObject([
+      { code: 'AMBIT_SHORTER_LIFE', key: 'ICache', path: ['IUsers', 'ICache'] },
+    ]);
+  });
+
+  it('graph draws it where it exists, and nothing where it does not', () => {
+    const app = openApplication(users.to('IUsers'));
+    expect(graph(app)).toMatchObject({ nodes: [{ key: 'IUsers' }], edges: [] });
+
+    app.addRegistration(cache.to('ICache'));
+    expect(graph(app).edges).toMatchObject([{ kind: 'optional' }]);
+    expect(toMermaid(graph(app))).toContain('n0 --o n1');
+    expect(String(explain(app, 'ICache'))).toContain('wins');
+  });
+});
