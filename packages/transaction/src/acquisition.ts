@@ -17,6 +17,7 @@ export class Acquisition implements AcquireOptions {
   readonly #outer: AbortSignal | undefined;
   #controller: AbortController | undefined = undefined;
   #listener: ((why: GivenUp) => void) | undefined = undefined;
+  #whenGivenUp: ((why: GivenUp) => void) | undefined = undefined;
   #givenUp: GivenUp | undefined = undefined;
   #unfollow: (() => void) | undefined = undefined;
 
@@ -45,6 +46,7 @@ export class Acquisition implements AcquireOptions {
     this.#givenUp ??= { reason };
     this.#controller?.abort(reason);
     this.#listener?.(this.#givenUp);
+    this.#whenGivenUp?.(this.#givenUp);
   }
 
   /** One listener at a time, which is all that a pool needs. */
@@ -53,8 +55,16 @@ export class Acquisition implements AcquireOptions {
     if (listener) this.#follow();
   }
 
+  /** Calls `fn` too when it is given up, whether the pool listens or not. */
+  whenGivenUp(fn: (why: GivenUp) => void): void {
+    this.#whenGivenUp = fn;
+    this.#follow();
+    if (this.givenUp) fn(this.givenUp);
+  }
+
   /** The pool has answered. */
   over(): void {
+    this.#whenGivenUp = undefined;
     this.#unfollow?.();
   }
 

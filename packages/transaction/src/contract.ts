@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** A row as it comes when the caller names no type of its own. */
 export type Row = Record<string, unknown>;
 
@@ -37,9 +39,9 @@ export interface IConnection {
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
 }
 
-/** A connection on loan from a pool. Whoever got it gives it back once. */
+/** A connection checked out of a pool. Its user releases it once. */
 export interface IPooledConnection extends IConnection {
-  /** Gives the connection back; with `true` or an error it is closed instead, because its state is in doubt. */
+  /** Returns the connection to the pool; with `true` or an error it is closed instead, because it may be broken. */
   release(destroy?: boolean | Error): void;
   /** Asks the database to stop the statement under way. The connection must be destroyed afterwards. */
   cancel?(): void;
@@ -65,11 +67,28 @@ export interface PoolSize {
 
 /** The service registers one of these on the application as `IDatabasePool`. */
 export interface IDatabasePool {
-  /** `isolation` and `readOnly` are a hint: a pool may keep other connections for readers. */
+  /**
+   * `isolation` and `readOnly` are a hint: a pool may keep other connections for readers, and hand out one of a server that
+   * takes no writes.
+   */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
   /** One statement on any connection, outside every transaction. */
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
-  /** Refuses new borrowers, waits for the connections on loan, then closes them all. */
+  /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
   readonly size?: PoolSize;
+}
+
+declare global {
+  /** Node's own, or the DOM's. Declared for a project that has the types of neither, which may then still use this package. */
+  interface AbortSignal {}
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    /** In a transaction scope: the connection that holds its open transaction. */
+    IConnection: IConnection;
+    /** On the application: where transactions get their connections. */
+    IDatabasePool: IDatabasePool;
+  }
 }

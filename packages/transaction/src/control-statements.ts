@@ -5,7 +5,7 @@ const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare t
 const SAVEPOINT = /^(?:savepoint|release)\b/;
 const ROLLBACK_TO = /^rollback (?:(?:work|transaction) )?to\b/;
 /** So many words tell all of these from each other. */
-const WORDS_THAT_TELL = 3;
+const WORDS_THAT_TELL = 4;
 
 const WORD = /\w+/y;
 const SPACE = /\s*/y;
@@ -20,6 +20,10 @@ export function isTransactionControl(sql: string): boolean {
 }
 
 export function refuseTransactionControl(sql: string): void {
+  if (typeof sql !== 'string') {
+    const what = `query() takes the statement as a string, not a value of type ${sql === null ? 'null' : typeof sql}`;
+    throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '42601' });
+  }
   if (!isTransactionControl(sql)) return;
   throw new TransactionError(
     'AMBIT_TX_CONTROL_STATEMENT',
@@ -45,16 +49,23 @@ interface Dialect {
   readonly endOfLine: RegExp;
 }
 
-const POSTGRES: Dialect = { endOfComment: endOfNestedComment, endOfLine: /[\n\r]/g };
-const SQLITE: Dialect = { endOfComment: endOfFlatComment, endOfLine: /\n/g };
+const DIALECTS = {
+  postgres: { endOfComment: endOfNestedComment, endOfLine: /[\n\r]/g },
+  sqlite: { endOfComment: endOfFlatComment, endOfLine: /\n/g },
+} satisfies Record<string, Dialect>;
 
 /** How the statement begins as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */
 function readings(sql: string): string[] {
-  return [firstWords(sql, POSTGRES), firstWords(sql, SQLITE)];
+  return [wordsAtStart(sql, DIALECTS.postgres), wordsAtStart(sql, DIALECTS.sqlite)];
+}
+
+/** How a statement begins, in lower case and without comments, as that database reads it; nothing for SELECT, INSERT and the like. */
+export function firstWords(sql: string, dialect: keyof typeof DIALECTS): string {
+  return PLAIN.test(sql) ? '' : wordsAtStart(sql, DIALECTS[dialect]);
 }
 
 /** Without the comments that either database passes over, and the semicolons of empty statements before. */
-function firstWords(sql: string, dialect: Dialect): string {
+function wordsAtStart(sql: string, dialect: Dialect): string {
   const words: string[] = [];
   let start = passOver(SPACE_AND_EMPTY_STATEMENTS, sql, 0, dialect);
   while (words.length < WORDS_THAT_TELL) {

@@ -1,11 +1,12 @@
 import { startTimer, within } from './clock.js';
 import type { BeginOptions, IPooledConnection } from './contract.js';
-import { because, TransactionError } from './errors.js';
+import { because, isTransactionError, TransactionError } from './errors.js';
 import { stopwatch, transactionEnded } from './events.js';
 import { saysNothingStored } from './faults.js';
 import { failed } from './handle.js';
 import type { Lane } from './lane.js';
 import { report, type Settings } from './options.js';
+import { callSafely } from './release.js';
 
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
@@ -96,7 +97,7 @@ export class Ending {
   rollback(reason: unknown): Promise<void> {
     if (!this.#rollback && !this.#commitSent) {
       this.#rollback = { reason };
-      this.#error ??= reason instanceof TransactionError ? reason : this.ended();
+      this.#error ??= isTransactionError(reason) ? reason : this.ended();
       this.#lane.drop(() => this.ended());
       if (this.#lane.busy) this.#hurry();
     }
@@ -152,10 +153,16 @@ export class Ending {
       } catch (error) {
         const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: error });
         this.#doubt = failure;
-        report(this.#settings, failure);
+        if (!this.#connectionWasLost) report(this.#settings, failure);
       }
     }
     this.#state = 'rolled back';
+  }
+
+  /** The statement that failed has said so: that nothing can be sent on that connection is no second failure. */
+  get #connectionWasLost(): boolean {
+    const error = this.#failure()?.error;
+    return isTransactionError(error) && error.code === 'AMBIT_TX_CONNECTION_LOST';
   }
 
   /** A rollback does not wait long for the statement under way: it cancels it, and at last leaves it to its fate. */
@@ -171,7 +178,10 @@ export class Ending {
   #cancel(): void {
     // The request may reach the database late and hit the next borrower's statement, hence no next borrower.
     this.#doubt ??= new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement under way at the end was cancelled');
-    this.#connection.cancel?.();
+    callSafely(
+      () => this.#connection.cancel?.(),
+      (cause) => report(this.#settings, new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', { cause })),
+    );
   }
 
   #abandon(): void {

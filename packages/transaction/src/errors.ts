@@ -7,7 +7,8 @@ const ADVICE = {
   AMBIT_TX_ACQUIRE_TIMEOUT:
     'Where every connection is on loan, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database answers.',
   AMBIT_TX_ALREADY_OPEN:
-    'The connection in a transaction scope already holds its transaction; for a part that may fail alone, nest runInTransaction().',
+    'A transaction scope has one transaction. For a part that may fail alone, call runInTransaction() in it, which is a savepoint; for a transaction of its own, begin in a scope outside of this one.',
+  AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; try the whole transaction again.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
@@ -18,6 +19,8 @@ const ADVICE = {
     'Do the work before the transaction ends, and await every query; a repository kept from an ended scope is useless.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
+  AMBIT_TX_FILE:
+    'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
   AMBIT_TX_NESTED:
     'Await a nested runInTransaction() before doing anything beside it, and give options to the outermost.',
   AMBIT_TX_OPTION: 'Correct the option.',
@@ -25,9 +28,14 @@ const ADVICE = {
     'It may be stored or not: find out with an idempotency key or a marker row, and do not simply run it again.',
   AMBIT_TX_PARAMETER: 'Both databases take text without NUL, numbers, bigints, booleans, dates, bytes and null.',
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
+  AMBIT_TX_POOL_FULL: 'Try again in a moment; if it lasts, send less, add connections (max), or raise maxWaiting.',
+  AMBIT_TX_READ_ONLY:
+    'Try again in a moment: during a failover the address may lead to a standby. If it lasts, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
   AMBIT_TX_RELEASED: 'A connection is given back once, and not used after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
   AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; look at what ended with its scope.',
+  AMBIT_TX_STALE_STATEMENT:
+    'A table was changed after the statement was prepared. Run the whole transaction again: it is prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'The cause is what the database said.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
 } as const;
@@ -45,7 +53,16 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_CONNECTION_LOST',
   'AMBIT_TX_OUTCOME_UNKNOWN',
   'AMBIT_TX_POOL_CLOSED',
+  'AMBIT_TX_POOL_FULL',
+  'AMBIT_TX_READ_ONLY',
+  'AMBIT_TX_STALE_STATEMENT',
   'AMBIT_TX_TIMEOUT',
+]);
+
+/** After these the whole transaction may be run again, whatever their cause says. */
+const RETRYABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
+  'AMBIT_TX_BUSY',
+  'AMBIT_TX_STALE_STATEMENT',
 ]);
 
 /** After these the same work may be done twice, or cannot succeed, whatever their cause says. */
@@ -87,15 +104,24 @@ export class TransactionError extends Error {
     this.code = code;
     this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
     const known = { sqlState: this.sqlState, cause: options.cause };
-    this.retryable = !FINAL.has(code) && (code === 'AMBIT_TX_BUSY' || isRetryable(known));
+    this.retryable = !FINAL.has(code) && (RETRYABLE.has(code) || isRetryable(known));
     this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
     this.status = this.statusCode = this.unavailable || this.retryable ? 503 : 500;
   }
 }
 
+/** Also of a proxy that throws when it is looked at. */
+export function isTransactionError(error: unknown): error is TransactionError {
+  try {
+    return error instanceof TransactionError;
+  } catch {
+    return false;
+  }
+}
+
 /** For the end of a sentence: the code of an error of ours, and nothing of any other. */
 export function because(error: unknown): string {
-  return error instanceof TransactionError ? ` because of ${error.code}` : '';
+  return isTransactionError(error) ? ` because of ${error.code}` : '';
 }
 
 /** The coded error for a signal that has fired, or for what else gives its reason. */
@@ -109,6 +135,6 @@ export function asCoded(
   code: 'AMBIT_TX_ACQUIRE_FAILED' | 'AMBIT_TX_BEGIN_FAILED',
   what: string,
 ): TransactionError {
-  const ours = error instanceof TransactionError && error.code !== 'AMBIT_TX_STATEMENT_FAILED';
+  const ours = isTransactionError(error) && error.code !== 'AMBIT_TX_STATEMENT_FAILED';
   return ours ? error : new TransactionError(code, what, { cause: error });
 }

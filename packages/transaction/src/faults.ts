@@ -7,30 +7,40 @@ const NOT_NOW = /^(?:08(?!P01)|53|57|55P03)/;
 /** The connection, the server or the disk went, so this is no last word on a COMMIT; 08003 is: it was never sent. */
 const NO_LAST_WORD = /^(?:08(?!P01|003)|57P|58|XX|40003)/;
 
-interface Fault {
-  readonly code?: unknown;
-  readonly sqlState?: unknown;
-  readonly retryable?: unknown;
-  readonly unavailable?: unknown;
-  readonly cause?: unknown;
+type Field = 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
+
+/** A field of somebody else's error, whose getter or proxy may throw: what cannot be read counts as missing. */
+export function fieldOf(error: unknown, name: Field): unknown {
+  if (typeof error !== 'object' || error === null) return undefined;
+  try {
+    return (error as Partial<Record<Field, unknown>>)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The `code` of an error, or nothing. */
+export function codeOf(error: unknown): string {
+  const code = fieldOf(error, 'code');
+  return typeof code === 'string' ? code : '';
 }
 
 /** The error and its causes, nearest first; wrapping an error hides nothing. */
-function* chain(error: unknown): Generator<Fault> {
+function* chain(error: unknown): Generator<object> {
   let fault = error;
   for (let depth = 0; depth < 10 && typeof fault === 'object' && fault !== null; depth += 1) {
     yield fault;
-    fault = (fault as Fault).cause;
+    fault = fieldOf(fault, 'cause');
   }
 }
 
 /** Errors of other libraries use the same words for other things. By its code also one of another copy of ours is known. */
-function isOurs({ code }: Fault): boolean {
-  return typeof code === 'string' && code.startsWith('AMBIT_TX_');
+function isOurs(fault: object): boolean {
+  return codeOf(fault).startsWith('AMBIT_TX_');
 }
 
-function ownSqlState({ sqlState, code }: Fault): string | undefined {
-  const state = sqlState ?? code;
+function ownSqlState(fault: object): string | undefined {
+  const state = fieldOf(fault, 'sqlState') ?? fieldOf(fault, 'code');
   return typeof state === 'string' && SQLSTATE.test(state) ? state : undefined;
 }
 
@@ -47,7 +57,8 @@ export function sqlStateOf(error: unknown): string | undefined {
 export function isRetryable(error: unknown): boolean {
   for (const fault of chain(error)) {
     // The nearest of ours has the word: an unknown outcome is final although its cause looks retryable.
-    if (isOurs(fault) && typeof fault.retryable === 'boolean') return fault.retryable;
+    const retryable = fieldOf(fault, 'retryable');
+    if (isOurs(fault) && typeof retryable === 'boolean') return retryable;
     const state = ownSqlState(fault);
     if (state !== undefined) return CONFLICT.has(state);
   }
@@ -57,11 +68,51 @@ export function isRetryable(error: unknown): boolean {
 /** Whether it is a matter of now rather than of this request, so that a host answers 503. */
 export function isUnavailable(error: unknown): boolean {
   for (const fault of chain(error)) {
-    if (isOurs(fault) && typeof fault.unavailable === 'boolean') return fault.unavailable;
+    const unavailable = fieldOf(fault, 'unavailable');
+    if (isOurs(fault) && typeof unavailable === 'boolean') return unavailable;
     const state = ownSqlState(fault);
     if (state !== undefined) return NOT_NOW.test(state) || CONFLICT.has(state);
   }
   return false;
+}
+
+/** Somebody has to correct something: the credentials, the database, a privilege, a file that is no database. */
+const NEEDS_CORRECTION = /^(?:28|3D|0A|42|XX001|XX002)/;
+
+/** Node's codes for an address or an option that is wrong, and for certificates. */
+const NEVER = /^(?:ERR_(?:INVALID|SOCKET_BAD|TLS_CERT)|CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_)/;
+
+/** @internal Whether waiting cannot help. */
+export function isPermanent(error: unknown): boolean {
+  for (const fault of chain(error)) if (NEVER.test(codeOf(fault))) return true;
+  return NEEDS_CORRECTION.test(sqlStateOf(error) ?? '');
+}
+
+/**
+ * Whether it may help to wait, for a program that starts: a database that is not there yet, is starting, or takes no writes
+ * during a failover. False where somebody has to correct something first, such as the name of the database or the password.
+ * Unlike `isUnavailable()` it looks into a connection that was not made.
+ *
+ * @example
+ * ```ts
+ * import { setTimeout as pause } from 'node:timers/promises';
+ * import { type IDatabasePool, isTemporary } from '@ambit/transaction';
+ *
+ * async function whenReachable(pool: IDatabasePool, deadline: number): Promise<void> {
+ *   for (;;) {
+ *     try {
+ *       await pool.query('SELECT 1');
+ *       return;
+ *     } catch (error) {
+ *       if (!isTemporary(error) || Date.now() > deadline) throw error;
+ *       await pause(250);
+ *     }
+ *   }
+ * }
+ * ```
+ */
+export function isTemporary(error: unknown): boolean {
+  return isUnavailable(error) && !isPermanent(error);
 }
 
 /** Whether a failed COMMIT certainly stored nothing: the database itself said so. */

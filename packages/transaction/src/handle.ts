@@ -4,6 +4,7 @@ import { TransactionError } from './errors.js';
 import { stopwatch, transactionStatement } from './events.js';
 import type { Lane } from './lane.js';
 import { refuseOutsider } from './nested-runs.js';
+import { TRANSACTION } from './transaction-of.js';
 import type { Transaction } from './transaction.js';
 
 /**
@@ -25,9 +26,9 @@ export class Handle implements IConnection {
     this.#lane = lane;
   }
 
-  /** The transaction that a connection belongs to, if it is one of ours. */
-  static transactionOf(connection: unknown): Transaction | undefined {
-    return connection instanceof Handle ? connection.#transaction : undefined;
+  /** For `transactionOf()`, in whichever copy of this package. */
+  get [TRANSACTION](): Transaction {
+    return this.#transaction;
   }
 
   get failure(): { readonly error: unknown } | undefined {

@@ -11,10 +11,10 @@ export type {
   Row,
 } from './contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './errors.js';
-export { isRetryable, isUnavailable, sqlStateOf } from './faults.js';
+export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './faults.js';
 export type { TransactionOptions } from './options.js';
-export { transactionOf } from './nested.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run.js';
 export { splitStatements } from './split-statements.js';
 export { TransactionStart } from './start.js';
+export { transactionOf } from './transaction-of.js';
 export type { Transaction, TransactionOutcome, TransactionState } from './transaction.js';

@@ -1,32 +1,7 @@
-import type { IContainer } from '@ambit/container';
 import { TransactionError } from './errors.js';
-import { Handle } from './handle.js';
 import { asNestedRun } from './nested-runs.js';
 import type { TransactionOptions } from './options.js';
 import type { Transaction } from './transaction.js';
-
-/**
- * The open or ended transaction that `scope` is in: its own, or that of an ancestor, whose `IConnection` it then sees.
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { transactionOf } from '@ambit/transaction';
- *
- * function isOpen(scope: IContainer): boolean {
- *   return transactionOf(scope)?.state === 'open';
- * }
- * ```
- */
-export function transactionOf(scope: IContainer): Transaction | undefined {
-  // To ask is cheaper than to be told why not, but a container need not know how to answer.
-  if (scope.has?.('IConnection') === false) return undefined;
-  try {
-    return Handle.transactionOf(scope.resolve('IConnection'));
-  } catch {
-    return undefined;
-  }
-}
 
 /** Runs `work` so that it can fail alone: what it did is undone, and the transaction around it goes on. */
 export async function runInSavepoint<T>(

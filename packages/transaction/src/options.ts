@@ -6,7 +6,7 @@ import { TransactionError } from './errors.js';
 export interface TransactionOptions extends BeginOptions {
   /** Aborts when nobody waits for the result any more: until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a connection. Default: what the pool says. */
+  /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
   readonly acquireTimeoutMs?: number;
   /**
    * How long the transaction may be open before it is rolled back; in `runInTransaction()`, how long all attempts may take
@@ -18,7 +18,7 @@ export interface TransactionOptions extends BeginOptions {
   /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. On SQLite for BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
-   * Told of failures that change no outcome: a rollback that failed, a scope that did not end well. Default: a process
+   * Told of failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
    * warning, which there is as well where it fails itself, async or not.
    */
   readonly onError?: (error: TransactionError) => void;
@@ -46,6 +46,9 @@ export function readOptions(options: TransactionOptions): Settings {
   checkTime('timeoutMs', timeoutMs);
   checkTime('endTimeoutMs', endTimeoutMs);
   checkTime('cancelAfterMs', cancelAfterMs);
+  checkSignal(signal);
+  checkFunction('onError', options.onError);
+  checkClock(options.clock);
   const { onError = warn, clock = systemClock } = options;
   const terms = readTerms(options);
   return { terms, signal, acquireTimeoutMs, timeoutMs, endTimeoutMs, cancelAfterMs, onError, clock };
@@ -56,6 +59,7 @@ const NO_TERMS: BeginOptions = {};
 /** Absent rather than undefined where nothing was asked. */
 function readTerms({ isolation, readOnly }: BeginOptions): BeginOptions {
   checkIsolation(isolation);
+  checkBoolean('readOnly', readOnly);
   if (isolation === undefined) return readOnly === undefined ? NO_TERMS : { readOnly };
   return readOnly === undefined ? { isolation } : { isolation, readOnly };
 }
@@ -68,7 +72,16 @@ export function report({ onError }: Settings, error: TransactionError): void {
 
 function warn(error: TransactionError): void {
   // Of a warning Node prints the message and the detail, but not the cause, and only the cause says what went wrong.
-  process.emitWarning(Object.assign(error, { detail: inspect(error.cause) }));
+  process.emitWarning(Object.assign(error, { detail: described(error.cause) }));
+}
+
+/** A cause may refuse to be looked at. */
+function described(cause: unknown): string {
+  try {
+    return inspect(cause);
+  } catch {
+    return 'The cause cannot be read';
+  }
 }
 
 /** Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all. */
@@ -88,6 +101,28 @@ export function checkCount(name: string, value: unknown, least: number): void {
     'AMBIT_TX_OPTION',
     `${name} must be a whole number from ${least} on, not ${inspect(value)}`,
   );
+}
+
+export function checkBoolean(name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${inspect(value)}`);
+}
+
+export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
+  if (typeof value === 'function' || (value === undefined && !required)) return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${inspect(value)}`);
+}
+
+export function checkClock(clock: Partial<Clock> | undefined): void {
+  if (clock === undefined) return;
+  for (const name of ['now', 'setTimer', 'random'] as const)
+    checkFunction(`clock.${name}`, clock[name], { required: true });
+}
+
+function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
+  if (signal === undefined || signal === null) return;
+  if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
+  throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
 }
 
 export function checkIsolation(isolation: unknown): void {

@@ -1,12 +1,12 @@
+import { acquire } from './acquire.js';
 import { Acquisition } from './acquisition.js';
-import { acquire } from './begin.js';
 import { type Clock, startTimer } from './clock.js';
 import type { IContainer } from '@ambit/container';
 import { aborted } from './errors.js';
 import { isRetryable } from './faults.js';
-import { runInSavepoint, transactionOf } from './nested.js';
 import { checkCount, checkTime, readOptions, type Settings, type TransactionOptions } from './options.js';
 import { TimeLimit } from './time-limit.js';
+import { transactionOf } from './transaction-of.js';
 import type { Transaction } from './transaction.js';
 
 export interface RunOptions extends TransactionOptions {
@@ -52,7 +52,7 @@ const LONGEST_PAUSE_MS = 1000;
  */
 export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
   const around = transactionOf(scope);
-  if (around) return runInSavepoint(around, () => work(scope, new RunAttempt(1, around)), options);
+  if (around) return around.runNested(() => work(scope, new RunAttempt(1, around)), options);
 
   const { retries = 3, backoffMs = 10 } = options;
   checkCount('retries', retries, 0);
@@ -102,8 +102,6 @@ async function acquireWithin(limit: TimeLimit, parent: IContainer, settings: Set
     return await acquire(parent, { ...settings, timeoutMs: Infinity }, acquisition);
   } catch (error) {
     throw limit.passed ?? error;
-  } finally {
-    acquisition.over();
   }
 }
 

@@ -1,7 +1,8 @@
 import { endOfFlatComment, endOfNestedComment } from './comments.js';
 import { QUOTED_IN_POSTGRES, QUOTED_IN_SQLITE, WORD } from './sql-text.js';
 
-const MARK = String.raw`(?<mark>/\*|[()[\];]|${WORD})`;
+/** A quote that nothing closes goes on to the end; it comes after those that are closed. */
+const markOr = (quote: string): string => String.raw`(?<mark>/\*|[()[\];]|${WORD}|(?:${quote})[^]*)`;
 
 /** What has no mark is quoted or a comment, and passed over whole. */
 const PARTS = new RegExp(
@@ -10,11 +11,11 @@ const PARTS = new RegExp(
     ...QUOTED_IN_POSTGRES,
     // PostgreSQL's subscripts, where SQLite would have whitespace before a name.
     String.raw`(?<subscript>(?=\[)(?<=[\w$\u0080-\uffff\])"]|\b(?:array|ARRAY)\s+)\[)`,
-    MARK,
+    markOr(String.raw`['"]|\$(?:[A-Za-z_]\w*)?\$`),
   ].join('|'),
   'g',
 );
-const PARTS_IN_SQLITE = new RegExp([...QUOTED_IN_SQLITE, MARK].join('|'), 'g');
+const PARTS_IN_SQLITE = new RegExp([...QUOTED_IN_SQLITE, markOr(`['"]`)].join('|'), 'g');
 
 interface Mark {
   readonly text: string;
@@ -73,7 +74,7 @@ function split(script: string, parts: RegExp): string[] {
   }
 }
 
-/** Words, brackets, semicolons, and the start of a comment that does not end. */
+/** Words, brackets, semicolons, the start of a comment that does not end, and a quote that does not. */
 function* marksOf(script: string, pattern: RegExp): Generator<Mark> {
   const parts = new RegExp(pattern);
   let subscripts = 0;

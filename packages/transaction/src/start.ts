@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
+import { acquire } from './acquire.js';
 import { Acquisition } from './acquisition.js';
-import { acquire } from './begin.js';
 import { aborted } from './errors.js';
 import { readOptions, type TransactionOptions } from './options.js';
 import type { Transaction } from './transaction.js';
@@ -49,12 +49,8 @@ export class TransactionStart {
   }
 
   async #begin(acquiring: Promise<Transaction>): Promise<Transaction> {
-    try {
-      this.#acquired = await acquiring;
-    } finally {
-      this.#acquisition.over();
-    }
-    const transaction = this.#acquired;
+    const transaction = await acquiring;
+    this.#acquired = transaction;
     const { givenUp } = this.#acquisition;
     if (givenUp) void transaction.rollback(aborted(givenUp));
     await transaction.begin();

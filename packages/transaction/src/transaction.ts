@@ -6,9 +6,12 @@ import { asCoded, TransactionError } from './errors.js';
 import { stopwatch, tellBegun, tellEnded, transactionBegun } from './events.js';
 import { Handle } from './handle.js';
 import { Lane } from './lane.js';
+import { runInSavepoint } from './nested.js';
 import type { NestedRun } from './nested-runs.js';
-import { report, type Settings } from './options.js';
-import { onScopeEnd } from './scope-end.js';
+import { report, type Settings, type TransactionOptions } from './options.js';
+import { release } from './release.js';
+import { ScopeEnd } from './scope-end.js';
+import { type OfTransaction, TRANSACTION } from './transaction-of.js';
 import { watch } from './watch.js';
 
 export type { TransactionOutcome, TransactionState } from './ending.js';
@@ -45,6 +48,7 @@ export class Transaction {
   readonly settings: Settings;
   /** @internal The nested runs at work, outermost first. */
   readonly nestedRuns: NestedRun[] = [];
+  readonly #scopeEnd: ScopeEnd;
   readonly #connection: IPooledConnection;
   readonly #lane = new Lane();
   readonly #handle: Handle;
@@ -53,12 +57,11 @@ export class Transaction {
   #abort: AbortController | undefined = undefined;
   #onLost: ((error: TransactionError) => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
-  /** Somebody disposes the scope, so waiting for its end from within would wait for ourselves. */
-  #scopeEnds = false;
 
   /** Takes over an acquired connection; `beginTransaction()` is the way in. */
-  constructor(scope: IContainer, connection: IPooledConnection, settings: Settings) {
+  constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
     this.scope = scope;
+    this.#scopeEnd = new ScopeEnd(parent, scope, (reason) => this.rollback(reason));
     this.settings = settings;
     this.#connection = connection;
     this.#handle = new Handle(this, connection, this.#lane);
@@ -91,7 +94,10 @@ export class Transaction {
     return this.#abort.signal;
   }
 
-  /** @internal Tells when the signal aborts, for less than the signal costs. */
+  /**
+   * Calls one listener with the error when the signal aborts, or at once if it has, for much less than the signal costs.
+   * A second listener replaces the first.
+   */
   onLost(tell: (error: TransactionError) => void): void {
     this.#onLost = tell;
     if (this.error) tell(this.error);
@@ -101,7 +107,8 @@ export class Transaction {
   async begin(): Promise<void> {
     const ending = this.#ending;
     try {
-      onScopeEnd(this.scope, () => this.#endWithScope());
+      (this.scope as OfTransaction)[TRANSACTION] = this;
+      this.#scopeEnd.watch();
       this.scope.register('IConnection', () => this.#handle);
       this.#stopWatching = watch(this.settings, (why) => void this.rollback(why));
       const milliseconds = stopwatch(transactionBegun);
@@ -125,6 +132,11 @@ export class Transaction {
   async rollback(reason?: unknown): Promise<void> {
     this.#startRollback(reason);
     await this.#close();
+  }
+
+  /** @internal A nested run in a savepoint. Other copies of this package call it, so what is nested is known to one copy. */
+  runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
+    return runInSavepoint(this, work, options);
   }
 
   /** @internal Its caller may be the scope's own disposal: it waits for the database only, not for the scope. */
@@ -164,12 +176,6 @@ export class Transaction {
     this.#onLost?.(this.error);
   }
 
-  #endWithScope(): Promise<void> | undefined {
-    if (this.#scopeEnds) return undefined;
-    this.#scopeEnds = true;
-    return this.rollback(new Error('The scope of the transaction was disposed'));
-  }
-
   #throwUnlessCommitted(): void {
     if (this.state !== 'committed') throw this.#ending.error ?? this.#ending.ended();
   }
@@ -186,22 +192,13 @@ export class Transaction {
     this.#tellIfLost();
     const { clock, endTimeoutMs } = this.settings;
     try {
-      const disposed = this.#disposeScope();
+      const disposed = this.#scopeEnd.dispose();
       if (disposed) await within(clock, endTimeoutMs, disposed, () => new Error('it took too long'));
     } catch (error) {
       this.#report('dispose() of the transaction scope', error);
     }
-    try {
-      this.#connection.release(this.#ending.doubt);
-    } catch (error) {
-      this.#report('release() of the connection', error);
-    }
-  }
-
-  #disposeScope(): Promise<void> | void {
-    if (this.#scopeEnds) return undefined;
-    this.#scopeEnds = true;
-    return this.scope.dispose();
+    release(this.#connection, this.#ending.doubt, this.settings);
+    this.#scopeEnd.forget();
   }
 
   #report(what: string, error: unknown): void {

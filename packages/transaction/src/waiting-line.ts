@@ -12,18 +12,26 @@ interface Ticket extends Linked<Ticket> {
   readonly refuse: (error: Error) => void;
 }
 
+export interface WaitingLineOptions {
+  readonly clock: Clock;
+  /** How many may wait at the same time. */
+  readonly maxWaiting: number;
+}
+
 /** A fixed number of places, first come first served; nobody blocks the event loop while waiting. */
 export class WaitingLine {
   readonly #places: number;
   readonly #clock: Clock;
+  readonly #maxWaiting: number;
   readonly #waiting = new LinkedList<Ticket>();
   #taken = 0;
   #closed = false;
   #whenEmpty: (() => void)[] = [];
 
-  constructor(places: number, clock: Clock) {
+  constructor(places: number, { clock, maxWaiting }: WaitingLineOptions) {
     this.#places = places;
     this.#clock = clock;
+    this.#maxWaiting = maxWaiting;
   }
 
   get waiting(): number {
@@ -65,6 +73,7 @@ export class WaitingLine {
   }
 
   #wait(options: AcquireOptions, timeoutMs: number): Promise<Leave> {
+    if (this.#waiting.size >= this.#maxWaiting) throw full(this.#maxWaiting);
     return new Promise<Leave>((resolve, reject) => {
       const stop = (): void => {
         this.#waiting.remove(ticket);
@@ -96,6 +105,10 @@ export class WaitingLine {
 
 function closed(): TransactionError {
   return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed');
+}
+
+function full(maxWaiting: number): TransactionError {
+  return new TransactionError('AMBIT_TX_POOL_FULL', `${maxWaiting} callers wait for a connection already`);
 }
 
 function timedOut(timeoutMs: number, places: number): TransactionError {

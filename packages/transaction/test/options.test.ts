@@ -5,7 +5,7 @@ import type { PostgresPoolOptions } from '../src/postgres/index.js';
 import { readPostgresOptions } from '../src/postgres/options.js';
 import type { SqlitePoolOptions } from '../src/sqlite/index.js';
 import { readSqliteOptions } from '../src/sqlite/options.js';
-import { type FakeFault, FakePool, type FaultPoint } from '../src/testing/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import { requestScope } from './support/requests.js';
 
 // The types see to it that no option is forgotten here.
@@ -31,6 +31,11 @@ const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
   ssl: undefined,
   applicationName: undefined,
   max: undefined,
+  maxWaiting: undefined,
+  targetSessionAttrs: undefined,
+  checkAfterMs: undefined,
+  silentAfterMs: undefined,
+  keepAliveDelayMs: undefined,
   acquireTimeoutMs: undefined,
   connectTimeoutMs: undefined,
   idleTimeoutMs: undefined,
@@ -45,9 +50,51 @@ const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
 const ofSqlite: Record<keyof Omit<SqlitePoolOptions, 'path'>, undefined> = {
   acquireTimeoutMs: undefined,
   maxReaders: undefined,
+  maxWaiting: undefined,
   closeTimeoutMs: undefined,
   clock: undefined,
 };
+
+describe('an invalid option is refused with its name', () => {
+  test.each<[string, unknown]>([
+    ['readOnly', 'yes'],
+    ['onError', 5],
+    ['signal', {}],
+    ['signal', 'gone'],
+    ['clock', {}],
+    ['clock', { now: () => 0 }],
+    ['timeoutMs', -1],
+  ])('of a transaction: %s %j', async (name, value) => {
+    const message = expect.stringContaining(name);
+    const ran = runInTransaction(requestScope(new FakePool()), async () => 'done', { [name]: value });
+    await expect(ran).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION', message });
+  });
+
+  test.each<[string, unknown]>([
+    ['onError', 'log'],
+    ['clock', {}],
+    ['prepare', 'no'],
+    ['queryTimeoutMs', 0],
+  ])('of a PostgreSQL pool: %s %j', (name, value) => {
+    const message = expect.stringContaining(name);
+    expect(() => readPostgresOptions({ [name]: value })).toThrow(
+      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message }),
+    );
+  });
+
+  test('of a SQLite pool: clock', () => {
+    const wrong = { path: ':memory:', clock: {} } as unknown as SqlitePoolOptions;
+    expect(() => readSqliteOptions(wrong)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+  });
+
+  test('accepts whatever has the methods of a clock and of a signal', () => {
+    const clock = new SimulatedClock();
+    const { signal } = new AbortController();
+    const settings = readOptions({ clock, signal, readOnly: false });
+    expect(settings.clock).toBe(clock);
+    expect(settings.signal).toBe(signal);
+  });
+});
 
 const undefinedIs = (name: string): object => ({ [name]: undefined });
 

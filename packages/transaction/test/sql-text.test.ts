@@ -116,6 +116,9 @@ describe('splitStatements()', () => {
     // For SQLite, where they do not nest.
     ['/* src/*.ts */ SELECT 1; /* test/*.ts */ SELECT 2', ['/* src/*.ts */ SELECT 1', '/* test/*.ts */ SELECT 2']],
     ['SELECT 1; /* SELECT 2; SELECT 3', ['SELECT 1', '/* SELECT 2; SELECT 3']],
+    ["SELECT 1; SELECT 'a; SELECT 3", ['SELECT 1', "SELECT 'a; SELECT 3"]],
+    ['SELECT 1; "a; SELECT 3', ['SELECT 1', '"a; SELECT 3']],
+    ['SELECT 1; DO $a$ b; SELECT 3', ['SELECT 1', 'DO $a$ b; SELECT 3']],
     ["SELECT ARRAY['x]', 'y;z']; SELECT 2", ["SELECT ARRAY['x]', 'y;z']", 'SELECT 2']],
     [
       "SELECT ARRAY [['a'], ['x]', 'y;z']], a['x]'], (b)['y;z']; SELECT 2",

@@ -190,16 +190,6 @@ describe('transactions on SQLite', () => {
     await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState });
   });
 
-  test('says at once that a file cannot be opened', () => {
-    const open = (): unknown => createSqlitePool({ path: '/no/such/folder/test.db' });
-    expect(open).toThrow(
-      expect.objectContaining({
-        code: 'AMBIT_TX_ACQUIRE_FAILED',
-        cause: expect.objectContaining({ message: 'Could not open /no/such/folder/test.db' }),
-      }),
-    );
-  });
-
   test.each([{ path: '' }, { path: ':memory:', maxReaders: 0 }, { path: ':memory:', acquireTimeoutMs: -1 }])(
     'refuses the options %j',
     (options) => {

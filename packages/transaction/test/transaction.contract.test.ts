@@ -4,6 +4,10 @@ import type { TinyContainer } from './support/container.js';
 import { databases, type TestDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
+const refuse = (): never => {
+  throw new TypeError('cannot be read');
+};
+
 describe.each(databases)('a transaction scope over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its promises', () => {
     let database: TestDatabase;
@@ -38,6 +42,68 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       await transaction.commit();
       expect(await stored()).toEqual([1]);
     });
+
+    const unreadable = {
+      'whose code throws': () => Object.defineProperty(new Error('x'), 'code', { get: refuse }),
+      'whose cause throws': () => Object.defineProperty(new Error('x'), 'cause', { get: refuse }),
+      'that is a revoked proxy': () => {
+        const { proxy, revoke } = Proxy.revocable({}, {});
+        revoke();
+        return proxy;
+      },
+      'that is a proxy which throws': () => new Proxy({}, { get: refuse, has: refuse, getPrototypeOf: refuse }),
+    };
+    const cases = Object.entries(unreadable);
+
+    test.each(cases)('rolled back by an error %s', async (_what, make) => {
+      const error: unknown = make();
+      const ran = runInTransaction(request, async (scope) => {
+        await insert(scope.resolve<IConnection>('IConnection'), 1);
+        throw error;
+      });
+      expect(
+        await ran.then(
+          () => false,
+          (found: unknown) => found === error,
+        ),
+      ).toBe(true);
+      expect(await stored()).toEqual([]);
+    });
+
+    test.each(cases)('aborted with an error %s', async (_what, make) => {
+      const client = new AbortController();
+      const transaction = await beginTransaction(request, { signal: client.signal });
+      await insert(transaction.connection, 1);
+      client.abort(make());
+      await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      expect(await stored()).toEqual([]);
+    });
+
+    test.each(['query', 'commit', 'rollback', 'nested run'])(
+      'rolled back because the pool was closed before its %s, with no further failure to report',
+      async (late) => {
+        const reports: string[] = [];
+        const wanted = new Error('wanted');
+        const ran = runInTransaction(
+          request,
+          async (scope) => {
+            const connection = scope.resolve<IConnection>('IConnection');
+            await insert(connection, 1);
+            await pool.close();
+            if (late === 'query') await insert(connection, 2);
+            if (late === 'rollback') throw wanted;
+            if (late === 'nested run') await runInTransaction(scope, () => insert(connection, 2));
+          },
+          { onError: ({ code }) => reports.push(code) },
+        );
+        const closed = { code: 'AMBIT_TX_POOL_CLOSED', status: 503 };
+        const failed = { code: 'AMBIT_TX_COMMIT_FAILED', status: 503, cause: closed };
+        const error = late === 'rollback' ? wanted : late === 'commit' ? failed : closed;
+        await expect(ran).rejects.toMatchObject(error);
+        expect(reports).toEqual([]);
+        expect(openTransactionScopes(request)).toBe(0);
+      },
+    );
 
     test('rolled back', async () => {
       const transaction = await beginTransaction(request);

@@ -1,24 +1,21 @@
-import { Client, type ClientConfig } from 'pg';
-import { startTimer, within } from '../clock.js';
-import { TransactionError } from '../errors.js';
-import { given } from '../options.js';
+import { startTimer } from '../clock.js';
+import { Connector } from './connector.js';
+import { hasNoRoom, poolClosed } from './errors.js';
 import type { PostgresSettings } from './options.js';
+import { fits } from './servers.js';
+import type { Session } from './session.js';
 
-/** What the driver knows but does not declare. */
-type DriverClient = Client & {
-  readonly processID: number;
-  readonly secretKey: number;
-  readonly connection: { readonly stream: { destroy(): void } };
-};
+/** How long a server may take to close a connection; one that is gone never will. */
+const CLOSE_MS = 1000;
+/** How long a connection that nobody has used for a while may take to show that it works. */
+const CHECK_MS = 1000;
+/** How often another connection is tried, for all who wait, while the server has no room for it. */
+const FULL_MS = 250;
 
-/** How long a server may take to say goodbye; one that is gone never will. */
-const GOODBYE_MS = 1000;
-
-/** One connection to the server, and whether it still is one. */
-export interface Session {
-  readonly client: DriverClient;
-  died: boolean;
-  callOffIdling: () => void;
+interface Waiting {
+  readonly resolve: (session: Session) => void;
+  readonly reject: (error: unknown) => void;
+  readonly order: number;
 }
 
 const nothing = (): void => undefined;
@@ -26,17 +23,26 @@ const nothing = (): void => undefined;
 /** The connections of a pool that nobody uses, and how new ones are made. How many there may be is not known here. */
 export class Clients {
   readonly #settings: PostgresSettings;
-  readonly #config: ClientConfig;
-  /** The one used last is used next, so that a quiet time closes the others. */
+  readonly #connector: Connector;
+  /** The one used last is used next, so that the others are closed when there is little to do. */
   readonly #idle: Session[] = [];
-  readonly #connecting = new Set<Session>();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #checking = new Set<Session>();
+  readonly #closing = new Set<Promise<void>>();
+  /** Those for whom the server had no room, first come first served: each gets a connection that is returned. */
+  readonly #waiting: Waiting[] = [];
+  #asked = 0;
   #open = 0;
+  /** Why the server made no further connection, until another one is tried. */
+  #full: unknown = undefined;
+  #stopRetry: () => void = nothing;
   #ended = false;
 
   constructor(settings: PostgresSettings) {
     this.#settings = settings;
-    this.#config = driverConfig(settings);
+    this.#connector = new Connector(settings, {
+      onDeath: (session, error) => this.#died(session, error),
+      onUnwanted: (session) => void this.#disconnect(session),
+    });
   }
 
   /** Those being made included. */
@@ -48,50 +54,121 @@ export class Clients {
     return this.#idle.length;
   }
 
-  take(): Session | undefined {
-    const session = this.#idle.pop();
-    session?.callOffIdling();
-    return session;
+  /** Why no new connection can be acquired, while there are others to wait for. */
+  get full(): unknown {
+    return this.#full;
   }
 
-  async connect(): Promise<Session> {
-    const client = new Client(this.#config) as DriverClient;
-    const session: Session = { client, died: false, callOffIdling: nothing };
-    // A client without an 'error' listener takes the process down when its backend dies, so each has one for life.
-    client.on('error', (error) => this.#died(session, error));
-    client.on('end', () => this.#died(session));
-    this.#open += 1;
-    this.#connecting.add(session);
+  /** The connection used last, unless that is so long ago that it has to be checked first. */
+  take(now: number): Session | undefined {
+    const session = this.#idle.at(-1);
+    if (session === undefined || now - session.checkedOutAt > this.#settings.checkAfterMs) return undefined;
+    return this.#takeIdle();
+  }
+
+  /** A connection that was idle for long and still works, a new one, or where the server has no room the next that is returned. */
+  async connect(forReading: boolean): Promise<Session> {
+    const order = (this.#asked += 1);
+    const checked = await this.#check(forReading);
+    if (checked) return checked;
+    if (this.#full !== undefined && this.#open > 0) return this.#nextReturned(order);
     try {
-      await client.connect();
-      if (this.#ended) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
-      return session;
+      return await this.#connect(forReading);
     } catch (error) {
-      this.#close(session);
-      throw error;
-    } finally {
-      this.#connecting.delete(session);
+      this.#onFailure(error);
+      if (this.#ended || !hasNoRoom(error) || this.#open === 0) throw error;
+      return this.#takeIdle() ?? this.#nextReturned(order);
     }
   }
 
-  /** For the next borrower, unless something is in doubt. */
-  giveBack(session: Session, { inDoubt = false } = {}): void {
-    if (inDoubt || session.died || this.#ended) return this.#close(session);
-    const { clock, idleTimeoutMs } = this.#settings;
-    session.callOffIdling = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
+  /** For the next user, unless something may be broken. */
+  release(session: Session, { possiblyBroken = false } = {}): void {
+    const { target, clock, idleTimeoutMs } = this.#settings;
+    const isKept = !possiblyBroken && !session.died && !this.#ended && fits(session.role, target, false);
+    if (!isKept) return this.#close(session);
+    const waiting = this.#waiting.shift();
+    if (waiting) return waiting.resolve(session);
+    session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
     this.#idle.push(session);
   }
 
-  /** Resolves when all have left the server, or it no longer answers. */
+  /** Resolves when all are closed, or the server no longer answers. */
   async end(): Promise<void> {
     this.#ended = true;
-    for (const session of this.#connecting) cut(session);
-    for (let session = this.take(); session; session = this.take()) this.#close(session);
-    while (this.#leaving.size > 0) await Promise.all(this.#leaving);
+    for (const { reject } of this.#waiting.splice(0)) reject(poolClosed());
+    this.#connector.end();
+    this.#stopRetry();
+    for (const session of this.#checking) session.cut();
+    this.#closeIdle();
+    while (this.#closing.size > 0) await Promise.all(this.#closing);
+  }
+
+  /** In the order asked: who asked first may have heard later that there is no room. */
+  #nextReturned(order: number): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const before = this.#waiting.findLastIndex((waiting) => waiting.order < order);
+      this.#waiting.splice(before + 1, 0, { resolve, reject, order });
+    });
+  }
+
+  /** Connections for those who wait, one at a time, as long as there is room. Until then nobody else tries. */
+  async #tryForWaiting(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) this.release(await this.#connect(false));
+      this.#full = undefined;
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+
+  #onFailure(error: unknown): void {
+    if (this.#open > 0) {
+      if (hasNoRoom(error) || this.#waiting.length > 0) this.#retryLater(error);
+      return;
+    }
+    // None is left that could be returned.
+    this.#full = undefined;
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+  }
+
+  #retryLater(error: unknown): void {
+    this.#full = error;
+    this.#stopRetry();
+    this.#stopRetry = startTimer(this.#settings.clock, () => void this.#tryForWaiting(), FULL_MS);
+  }
+
+  #takeIdle(): Session | undefined {
+    const session = this.#idle.pop();
+    session?.stopIdleTimer();
+    return session;
+  }
+
+  /** Where one is silent the others, which have been idle for longer, are not trusted either. */
+  async #check(forReading: boolean): Promise<Session | undefined> {
+    const session = this.#takeIdle();
+    if (!session) return undefined;
+    const { clock, target } = this.#settings;
+    this.#checking.add(session);
+    const works = await session.answers(clock, CHECK_MS);
+    this.#checking.delete(session);
+    if (works && !this.#ended && fits(session.role, target, forReading)) return session;
+    if (!works) session.cut();
+    this.#close(session);
+    this.#closeIdle();
+    return undefined;
+  }
+
+  async #connect(forReading: boolean): Promise<Session> {
+    this.#open += 1;
+    try {
+      return await this.#connector.connect(forReading);
+    } catch (error) {
+      this.#open -= 1;
+      throw error;
+    }
   }
 
   #died(session: Session, error?: Error): void {
-    session.died = true;
     if (!this.#forget(session) || !error) return;
     // Whatever it throws or rejects with would end the process, and is about a connection that nobody misses.
     (async () => this.#settings.onError(error))().catch(nothing);
@@ -102,55 +179,24 @@ export class Clients {
     const place = this.#idle.indexOf(session);
     if (place === -1) return false;
     this.#idle.splice(place, 1);
-    session.callOffIdling();
+    session.stopIdleTimer();
     this.#close(session);
     return true;
   }
 
+  #closeIdle(): void {
+    for (let session = this.#takeIdle(); session; session = this.#takeIdle()) this.#close(session);
+  }
+
   #close(session: Session): void {
     this.#open -= 1;
-    const leaving = this.#sayGoodbye(session).then(() => void this.#leaving.delete(leaving));
-    this.#leaving.add(leaving);
+    // Now there may be room for another one.
+    void this.#disconnect(session).then(() => this.#tryForWaiting());
   }
 
-  /** Never rejects: whoever gives a connection back must not hear that it was gone already. */
-  async #sayGoodbye(session: Session): Promise<void> {
-    try {
-      await within(this.#settings.clock, GOODBYE_MS, session.client.end(), () => new Error('overdue'));
-    } catch {
-      cut(session);
-    }
+  #disconnect(session: Session): Promise<void> {
+    const closing = session.end(this.#settings.clock, CLOSE_MS).then(() => void this.#closing.delete(closing));
+    this.#closing.add(closing);
+    return closing;
   }
-}
-
-/** The driver then fails what is under way. It would wait for ever where it does not know that something is. */
-export function cut(session: Session): void {
-  session.died = true;
-  session.client.connection.stream.destroy();
-}
-
-function driverConfig(settings: PostgresSettings): ClientConfig {
-  const { connectionString, host, port, user, password, database, ssl, applicationName, statementTimeoutMs } = settings;
-  const asked = {
-    connectionString,
-    host,
-    port,
-    user,
-    password,
-    database,
-    ssl,
-    application_name: applicationName,
-    statement_timeout: statementTimeoutMs === undefined ? undefined : orNever(statementTimeoutMs),
-  };
-  return {
-    // An option given as undefined would hide what the connection string or the environment says.
-    ...given(asked),
-    connectionTimeoutMillis: orNever(settings.connectTimeoutMs),
-    keepAlive: true,
-  };
-}
-
-/** The driver says "never" with 0. */
-function orNever(ms: number): number {
-  return ms >= 2 ** 31 ? 0 : ms;
 }

@@ -1,4 +1,5 @@
-import { TransactionError } from '../errors.js';
+import { isTransactionError, TransactionError } from '../errors.js';
+import { codeOf, fieldOf, sqlStateOf } from '../faults.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
@@ -6,21 +7,17 @@ const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
 const PROTOCOL_VIOLATION = '08P01';
 /** As the last word of a server that hangs up they are true all the same: it stopped, waited in vain, or its standby was in the way. */
 const TRUE_AT_THE_END = /^(?:57P|25P03|40001)/;
-/** The connection's prepared statements no longer fit the server's: cached plan, unknown or doubled name. */
-const STALE_STATEMENT = new Set(['0A000', '26000', '42P05']);
-
-interface DriverError {
-  readonly code?: unknown;
-  readonly severity?: unknown;
-}
-
-function codeOf(error: unknown): string {
-  const { code } = (error ?? {}) as DriverError;
-  return typeof code === 'string' ? code : '';
-}
+/** What the server had prepared no longer fits its tables, or it does not know it: a pooler led us to another server session. */
+const STALE = new Set(['0A000', '26000']);
+/** The server has prepared something under this name that we know nothing of. */
+const NAME_TAKEN = '42P05';
+/** A column, a type, an operator or a table is not what it was when the statement was prepared. */
+const SCHEMA_CHANGED = new Set(['42703', '42804', '42883', '42P01']);
+/** The same, where the server still expects a parameter of the old type; most often the value is wrong. */
+const PARAMETER_REFUSED = new Set(['22003', '22P02']);
 
 function isFatal(error: unknown): boolean {
-  const { severity } = (error ?? {}) as DriverError;
+  const severity = fieldOf(error, 'severity');
   return severity === 'FATAL' || severity === 'PANIC';
 }
 
@@ -28,13 +25,89 @@ export function hangsUp(error: unknown): boolean {
   return HANGS_UP.test(codeOf(error)) || isFatal(error);
 }
 
-export function isStaleStatement(error: unknown): boolean {
-  return STALE_STATEMENT.has(codeOf(error));
+interface Prepared {
+  readonly name: string | undefined;
+  /** It was run as the server had parsed it before. */
+  readonly reused: boolean;
 }
+
+/** For certain: parsed again, the statement works. */
+export function isStale(error: unknown, { name, reused }: Prepared): boolean {
+  const code = codeOf(error);
+  return name !== undefined && ((reused && STALE.has(code)) || code === NAME_TAKEN);
+}
+
+/** It parsed once, and does not any more. */
+export function schemaChanged(error: unknown, { reused }: Prepared): boolean {
+  return reused && SCHEMA_CHANGED.has(codeOf(error));
+}
+
+/** To parse the statement again is worth a try. */
+export function mayBeStale(error: unknown, statement: Prepared): boolean {
+  const refused = statement.reused && PARAMETER_REFUSED.has(codeOf(error));
+  return refused || isStale(error, statement) || schemaChanged(error, statement);
+}
+
+export function staleStatement(cause: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_STALE_STATEMENT', 'A prepared statement no longer fits its tables', { cause });
+}
+
+export function isReadOnlyRefusal(error: unknown): boolean {
+  return codeOf(error) === '25006';
+}
+
+export function readOnlyRefusal(cause?: unknown): TransactionError {
+  const options = { sqlState: '25006', ...(cause === undefined ? {} : { cause }) };
+  return new TransactionError('AMBIT_TX_READ_ONLY', 'PostgreSQL takes no writes', options);
+}
+
+/** PostgreSQL reports a commit as a success, too, when it was cancelled while it waited for a standby. */
+export function unconfirmed(): TransactionError {
+  return new TransactionError(
+    'AMBIT_TX_OUTCOME_UNKNOWN',
+    'The commit was cancelled, and may not have reached a standby',
+  );
+}
+
+export function released(options?: { sqlState: string }): TransactionError {
+  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
+}
+
+/** The server rolls back what was open, so this is a last word on a COMMIT too. */
+export function poolClosed(): TransactionError {
+  return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile', { sqlState: '08003' });
+}
+
+/** The server allows no further connection, or has no memory for one. */
+export function hasNoRoom(error: unknown): boolean {
+  return sqlStateOf(error)?.startsWith('53') ?? false;
+}
+
+/** Why none of the hosts gave a connection: the most telling of the reasons decides, and all are kept. */
+export function noServer(errors: readonly unknown[]): unknown {
+  if (errors.length === 1) return errors[0];
+  const takesNoWrites = errors.find((error) => isTransactionError(error) && error.code === 'AMBIT_TX_READ_ONLY');
+  const cause = errors.find(hasNoRoom) ?? takesNoWrites ?? errors.at(-1);
+  const all = new AggregateError(errors, 'None of the hosts gave a connection', { cause });
+  return cause === takesNoWrites ? readOnlyRefusal(all) : all;
+}
+
+/** Why there was no connection, in words of ours where the server says what has to be corrected. */
+export function noConnection(cause: unknown): TransactionError {
+  const why = REFUSALS[sqlStateOf(cause) ?? ''] ?? 'PostgreSQL gave no connection';
+  return new TransactionError('AMBIT_TX_ACQUIRE_FAILED', why, { cause });
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  '28000': 'PostgreSQL does not let this user in',
+  '28P01': 'PostgreSQL refused the password',
+  '3D000': 'PostgreSQL has no database of this name',
+  '53300': 'PostgreSQL has no room for another connection',
+};
 
 /** What the driver threw, with a code of ours, the SQLSTATE, and the driver's error as the cause. */
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
-  if (error instanceof TransactionError) return error;
+  if (isTransactionError(error)) return error;
   if (!connectionDied && !hangsUp(error)) {
     return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
   }

@@ -1,10 +1,16 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, systemClock } from '../clock.js';
-import { checkCount, checkTime, given } from '../options.js';
+import { TransactionError } from '../errors.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
+import { readServers, type Servers, type TargetSessionAttrs } from './servers.js';
 
 export interface PostgresPoolOptions {
-  /** `postgres://user:password@host:port/database`; or give the parts. */
+  /**
+   * `postgres://user:password@host:port/database`; or give the parts. Several hosts are tried in order, as libpq does:
+   * `postgres://h1:5432,h2:5432/shop?target_session_attrs=primary`.
+   */
   readonly connectionString?: string;
+  /** One, or several with commas in between. */
   readonly host?: string;
   readonly port?: number;
   readonly user?: string;
@@ -12,15 +18,34 @@ export interface PostgresPoolOptions {
   readonly database?: string;
   readonly ssl?: boolean | ConnectionOptions;
   readonly applicationName?: string;
+  /**
+   * What a server must be, in libpq's words; a connection string says it with `target_session_attrs`. Default: it must take
+   * writes, but for those who acquire a connection with `readOnly: true`. `any` for a pool that only reads, on a standby too.
+   */
+  readonly targetSessionAttrs?: TargetSessionAttrs;
   /** How many connections at most. Default 10. */
   readonly max?: number;
+  /** How many callers may wait for a connection; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  readonly maxWaiting?: number;
   /** How long a caller waits for a connection. Default 5 s. */
   readonly acquireTimeoutMs?: number;
-  /** How long a new connection may take. Default 5 s. */
+  /** How long a new connection may take, divided among the hosts. Default 5 s. */
   readonly connectTimeoutMs?: number;
   /** After how long an unused connection is closed. Default 30 s. */
   readonly idleTimeoutMs?: number;
-  /** After how long a statement is cancelled from here. Default 30 s; `Infinity` for never. */
+  /**
+   * A connection that was last handed out so long ago has to answer, at the cost of one round trip, before it is again.
+   * Default 1 s; `Infinity` for never.
+   */
+  readonly checkAfterMs?: number;
+  /**
+   * While a statement runs for longer than this, the server is asked on another socket whether it is there; where it does not
+   * react for as long again, the connection is cut. Default 5 s; `Infinity` for never.
+   */
+  readonly silentAfterMs?: number;
+  /** After how long without traffic TCP asks whether the other side is still there. Default 10 s. */
+  readonly keepAliveDelayMs?: number;
+  /** After how long a statement is cancelled from here. Default 30 s; `Infinity` for never, and 0 is refused. */
   readonly queryTimeoutMs?: number;
   /** How long a cancelled statement has to end before its connection is cut. Default 1 s. */
   readonly cancelGraceMs?: number;
@@ -29,13 +54,14 @@ export interface PostgresPoolOptions {
    * `Infinity` means too.
    */
   readonly statementTimeoutMs?: number;
-  /** How long close() waits for connections on loan before it cuts them. Default 10 s. */
+  /** How long close() waits for connections in use before it cuts them. Default 10 s. */
   readonly closeTimeoutMs?: number;
   /** Named prepared statements; `false` behind a pooler that does not track them. Default true. */
   readonly prepare?: boolean;
   /**
-   * Told of connections that died while nobody used them; what it fails with, async or not, is dropped. Default: nothing,
-   * the pool replaces them.
+   * Called with the error of a connection that broke while nobody used it; what it fails with, async or not, is dropped.
+   * A connection that breaks in use is reported by the statement that finds it, and only there. Default: nothing, the pool
+   * replaces them.
    */
   readonly onError?: (error: Error) => void;
   readonly clock?: Clock;
@@ -43,9 +69,13 @@ export interface PostgresPoolOptions {
 
 const DEFAULTS = {
   max: 10,
+  maxWaiting: 1000,
   acquireTimeoutMs: 5000,
   connectTimeoutMs: 5000,
   idleTimeoutMs: 30_000,
+  checkAfterMs: 1000,
+  silentAfterMs: 5000,
+  keepAliveDelayMs: 10_000,
   queryTimeoutMs: 30_000,
   cancelGraceMs: 1000,
   closeTimeoutMs: 10_000,
@@ -54,12 +84,17 @@ const DEFAULTS = {
   clock: systemClock,
 } satisfies PostgresPoolOptions;
 
-export type PostgresSettings = PostgresPoolOptions & Required<Pick<PostgresPoolOptions, keyof typeof DEFAULTS>>;
+export type PostgresSettings = PostgresPoolOptions &
+  Required<Pick<PostgresPoolOptions, keyof typeof DEFAULTS>> &
+  Servers;
 
 const TIMES = [
   'acquireTimeoutMs',
   'connectTimeoutMs',
   'idleTimeoutMs',
+  'checkAfterMs',
+  'silentAfterMs',
+  'keepAliveDelayMs',
   'queryTimeoutMs',
   'cancelGraceMs',
   'statementTimeoutMs',
@@ -68,6 +103,15 @@ const TIMES = [
 
 export function readPostgresOptions(options: PostgresPoolOptions): PostgresSettings {
   for (const name of TIMES) checkTime(name, options[name]);
+  if (options.queryTimeoutMs === 0) {
+    const what =
+      'queryTimeoutMs must be more than 0, since it would cancel every statement at once; Infinity is no limit';
+    throw new TransactionError('AMBIT_TX_OPTION', what);
+  }
   checkCount('max', options.max, 1);
-  return { ...DEFAULTS, ...given(options) };
+  checkCount('maxWaiting', options.maxWaiting, 0);
+  checkBoolean('prepare', options.prepare);
+  checkFunction('onError', options.onError);
+  checkClock(options.clock);
+  return { ...DEFAULTS, ...given(options), ...readServers(options) };
 }

@@ -1,28 +1,40 @@
 import { onGivenUp } from '../acquisition.js';
 import { within } from '../clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import { aborted, TransactionError } from '../errors.js';
+import { aborted, isTransactionError, TransactionError } from '../errors.js';
 import { LinkedList } from '../linked-list.js';
 import { type Leave, WaitingLine } from '../waiting-line.js';
-import { Clients, type Session } from './clients.js';
+import { Clients } from './clients.js';
 import { PostgresConnection } from './connection.js';
+import { noConnection } from './errors.js';
 import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
+import type { TargetSessionAttrs } from './servers.js';
+import type { Session } from './session.js';
 import { StatementNames } from './statement-names.js';
 
-/** A pool that hands out as many connections as it may, in the order asked, and none whose state is in doubt. */
+const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
+  'standby',
+  'read-only',
+  'prefer-standby',
+] as const);
+
+/** A pool that hands out as many connections as it may, in the order asked, and none that may be broken. */
 export class PostgresPool implements IDatabasePool {
   readonly #settings: PostgresSettings;
   readonly #clients: Clients;
   readonly #line: WaitingLine;
   readonly #names: StatementNames | undefined;
-  readonly #onLoan = new LinkedList<PostgresConnection>();
+  /** A write is then a mistake, and not a matter of where a balancer has led us. */
+  readonly #onlyReads: boolean;
+  readonly #inUse = new LinkedList<PostgresConnection>();
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresPoolOptions) {
     const settings = readPostgresOptions(options);
     this.#settings = settings;
-    this.#line = new WaitingLine(settings.max, settings.clock);
+    this.#line = new WaitingLine(settings.max, settings);
     this.#names = settings.prepare ? new StatementNames() : undefined;
+    this.#onlyReads = ONLY_READ.has(settings.target);
     this.#clients = new Clients(settings);
   }
 
@@ -31,16 +43,15 @@ export class PostgresPool implements IDatabasePool {
   }
 
   getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
-    return this.#borrow(options);
+    return this.#checkOut(options);
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    const connection = await this.#borrow();
+    const connection = await this.#checkOut();
     try {
       return await connection.query<R>(sql, params);
     } finally {
-      // close() may have taken it away, and then that is what the query says.
-      if (!connection.released) connection.release();
+      connection.release();
     }
   }
 
@@ -53,24 +64,26 @@ export class PostgresPool implements IDatabasePool {
     return this.close();
   }
 
-  async #borrow(options: AcquireOptions = {}): Promise<PostgresConnection> {
+  async #checkOut(options: AcquireOptions = {}): Promise<PostgresConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
     const { timeoutMs = acquireTimeoutMs } = options;
-    const deadline = clock.now() + timeoutMs;
+    const now = clock.now();
     const place = this.#line.enter(options, timeoutMs);
     const leave = place instanceof Promise ? await place : place;
-    const session = this.#clients.take() ?? (await this.#connect(leave, deadline, options));
+    const session = this.#clients.take(now) ?? (await this.#connect(leave, now + timeoutMs, options));
+    session.checkedOutAt = now;
     const connection: PostgresConnection = new PostgresConnection({
       session,
       settings: this.#settings,
       names: this.#names,
-      onReturn: (inDoubt) => {
-        this.#onLoan.remove(connection);
-        this.#clients.giveBack(session, { inDoubt });
+      forReading: options.readOnly === true || this.#onlyReads,
+      onRelease: (possiblyBroken) => {
+        this.#inUse.remove(connection);
+        this.#clients.release(session, { possiblyBroken });
         leave();
       },
     });
-    this.#onLoan.add(connection);
+    this.#inUse.add(connection);
     return connection;
   }
 
@@ -79,7 +92,7 @@ export class PostgresPool implements IDatabasePool {
     this.#line.close();
     const overdue = (): Error => new Error('overdue');
     await within(clock, closeTimeoutMs, this.#line.empty(), overdue).catch(() => {
-      for (let lent = this.#onLoan.first; lent; lent = this.#onLoan.first) lent.release(true);
+      for (let used = this.#inUse.first; used; used = this.#inUse.first) used.takeAway();
     });
     await this.#clients.end();
   }
@@ -87,21 +100,25 @@ export class PostgresPool implements IDatabasePool {
   /** The line admits no more than there may be, so one that is to come has its place. */
   async #connect(leave: Leave, deadline: number, options: AcquireOptions): Promise<Session> {
     const { clock } = this.#settings;
-    const connecting = this.#clients.connect();
-    const late = (): Error =>
-      new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
+    const connecting = this.#clients.connect(options.readOnly === true);
+    const late = (): Error => {
+      const { full: cause } = this.#clients;
+      if (!cause)
+        return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
+      const what = 'PostgreSQL has no room for another connection, and none of those in use was returned in time';
+      return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what, { cause });
+    };
     try {
       return await within(clock, Math.max(0, deadline - clock.now()), orGivenUp(connecting, options), late);
     } catch (error) {
       // It may still arrive; the place stays taken until it has.
       connecting
         .then(
-          (session) => this.#clients.giveBack(session),
+          (session) => this.#clients.release(session),
           () => undefined,
         )
         .finally(leave);
-      if (error instanceof TransactionError) throw error;
-      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', 'PostgreSQL gave no connection', { cause: error });
+      throw isTransactionError(error) ? error : noConnection(error);
     }
   }
 }

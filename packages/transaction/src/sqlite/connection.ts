@@ -5,6 +5,7 @@ import { TransactionError } from '../errors.js';
 import { checkIsolation } from '../options.js';
 import type { SqliteDatabase } from './database.js';
 import { translated } from './errors.js';
+import { allowsWriting } from './session-state.js';
 import { whenFree } from './patience.js';
 
 export interface SqliteLoan {
@@ -54,9 +55,8 @@ export class SqliteConnection implements IPooledConnection {
     const { database } = this.#usable();
     this.#locked = false;
     try {
-      database.exec('COMMIT');
+      database.commit();
     } catch (error) {
-      database.rollbackIfOpen();
       throw translated(error);
     }
   }
@@ -72,7 +72,12 @@ export class SqliteConnection implements IPooledConnection {
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     refuseTransactionControl(sql);
-    const { database } = this.#usable();
+    const { database, reader } = this.#usable();
+    if ((reader || this.#heldBack) && allowsWriting(sql)) {
+      throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A read-only connection cannot change query_only', {
+        sqlState: '25006',
+      });
+    }
     try {
       return database.run<R>(sql, params, { locked: this.#locked });
     } catch (error) {
@@ -93,6 +98,7 @@ export class SqliteConnection implements IPooledConnection {
     try {
       database.rollbackIfOpen();
       if (this.#heldBack) this.#holdBack(false);
+      database.endUse();
     } catch {
       database.discard();
     } finally {

@@ -1,6 +1,7 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../errors.js';
-import { isUnderWay, translated } from './errors.js';
+import { isBusy, isUnderWay } from './errors.js';
+import { cannotOpen, checkFile } from './file.js';
 import { PreparedStatement } from './statement.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
@@ -16,6 +17,8 @@ export class SqliteDatabase {
   #libsql: InstanceType<typeof Libsql>;
   /** The statement that found the file busy. Until it is run again or its connection is closed, no COMMIT succeeds. */
   #underWay: string | undefined;
+  /** A statement has left something that must not reach the next user of the connection. */
+  #sessionChanged = false;
   #closed = false;
 
   constructor(path: string, { readOnly = false } = {}) {
@@ -36,7 +39,9 @@ export class SqliteDatabase {
   run<R extends object>(sql: string, params: readonly unknown[] = [], { locked = false } = {}): R[] {
     this.#endOthers(sql);
     try {
-      const rows = this.#prepare(sql).run(params, locked) as R[];
+      const statement = this.#prepare(sql);
+      if (statement.changesSession) this.#sessionChanged = true;
+      const rows = statement.run(params, locked) as R[];
       this.#underWay = undefined;
       return rows;
     } catch (error) {
@@ -51,8 +56,27 @@ export class SqliteDatabase {
     this.#usable().exec(sql);
   }
 
+  /** Where it fails, the transaction is rolled back. */
+  commit(): void {
+    try {
+      this.exec('COMMIT');
+    } catch (error) {
+      this.rollbackIfOpen();
+      // A statement of this connection is still in progress, and would make every later COMMIT fail, too.
+      if (isBusy(error)) this.#sessionChanged = true;
+      throw error;
+    }
+  }
+
   rollbackIfOpen(): void {
     if (this.inTransaction) this.exec('ROLLBACK');
+  }
+
+  /** Before the next user: what a session holds ends with its connection, but in memory that is the database itself. */
+  endUse(): void {
+    if (!this.#sessionChanged || this.#path === ':memory:') return;
+    this.#sessionChanged = false;
+    this.discard();
   }
 
   /** For a connection that cannot even roll back; the next use opens another. libsql keeps file handles: keep it rare. */
@@ -67,6 +91,15 @@ export class SqliteDatabase {
     this.discard();
   }
 
+  /** Moves what is committed from the `-wal` file into the database, as far as other processes let us. */
+  checkpoint(): void {
+    try {
+      if (this.#libsql.open) this.#libsql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // It is as durable in the one as in the other.
+    }
+  }
+
   #endOthers(sql: string): void {
     if (this.#underWay !== undefined && this.#underWay !== sql && !this.inTransaction) this.discard();
   }
@@ -79,16 +112,18 @@ export class SqliteDatabase {
   }
 
   #open(): InstanceType<typeof Libsql> {
+    checkFile(this.#path);
     try {
       const libsql = new Libsql(this.#path, { timeout: OPENING_BUSY_MS });
       libsql.exec(
         'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 0',
       );
+      // Reads the schema, so that a damaged file is found now.
+      libsql.exec('SELECT 1 FROM sqlite_schema LIMIT 1');
       if (this.#readOnly) libsql.exec('PRAGMA query_only = ON');
       return libsql;
     } catch (error) {
-      const cause = new Error(`Could not open ${this.#path}`, { cause: translated(error) });
-      throw new TransactionError('AMBIT_TX_ACQUIRE_FAILED', 'SQLite could not open the file', { cause });
+      throw cannotOpen(this.#path, error);
     }
   }
 

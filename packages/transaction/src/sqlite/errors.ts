@@ -1,4 +1,5 @@
-import { TransactionError } from '../errors.js';
+import { isTransactionError, TransactionError } from '../errors.js';
+import { codeOf } from '../faults.js';
 
 /** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
 const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [
@@ -22,11 +23,6 @@ const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [
   ['SQLITE_AUTH', '42501'],
 ];
 
-function codeOf(error: unknown): string {
-  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
-  return typeof code === 'string' ? code : '';
-}
-
 /** Another connection, of this process or another, is in the way for the moment. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
@@ -41,17 +37,22 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_READONLY');
 }
 
+/** Undefined for what SQLite has no name for. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = codeOf(error);
+  return SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1];
+}
+
 /** What libsql threw, with a code of ours, an SQLSTATE, and libsql's error as the cause. */
 export function translated(error: unknown): TransactionError {
-  if (error instanceof TransactionError) return error;
-  const code = codeOf(error);
+  if (isTransactionError(error)) return error;
   if (isBusy(error)) {
     return new TransactionError('AMBIT_TX_BUSY', 'SQLite gave up waiting', {
       cause: error,
       sqlState: '55P03',
     });
   }
-  const sqlState = SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1] ?? '42000';
+  const sqlState = sqlStateOf(error) ?? '42000';
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'SQLite refused a statement', {
     cause: error,
     sqlState,

@@ -2,6 +2,7 @@ import type { IDatabasePool } from '../contract.js';
 import type { SqlitePoolOptions } from './options.js';
 import { SqlitePool } from './pool.js';
 
+export { backupSqlite, type SqliteBackupOptions } from './backup.js';
 export type { SqlitePoolOptions } from './options.js';
 
 /**

@@ -1,12 +1,14 @@
 import { type Clock, systemClock } from '../clock.js';
 import { TransactionError } from '../errors.js';
-import { checkCount, checkTime, given } from '../options.js';
+import { checkClock, checkCount, checkTime, given } from '../options.js';
 
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that lives as long as the pool. */
   readonly path: string;
   /** How long a caller waits for its turn to write, and for another process that writes. Default 5 s. */
   readonly acquireTimeoutMs?: number;
+  /** How many callers may wait for their turn; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  readonly maxWaiting?: number;
   /** How many read-only transactions may be open side by side. Default 4. */
   readonly maxReaders?: number;
   /** How long close() waits for connections on loan. Default 10 s. */
@@ -16,6 +18,7 @@ export interface SqlitePoolOptions {
 
 const DEFAULTS = {
   acquireTimeoutMs: 5000,
+  maxWaiting: 1000,
   maxReaders: 4,
   closeTimeoutMs: 10_000,
   clock: systemClock,
@@ -25,7 +28,9 @@ export type SqliteSettings = Required<SqlitePoolOptions>;
 
 export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
   for (const name of ['acquireTimeoutMs', 'closeTimeoutMs'] as const) checkTime(name, options[name]);
+  checkCount('maxWaiting', options.maxWaiting, 0);
   checkCount('maxReaders', options.maxReaders, 1);
+  checkClock(options.clock);
   const { path } = options;
   if (typeof path !== 'string' || path === '') {
     throw new TransactionError('AMBIT_TX_OPTION', 'path must name a file, or be ":memory:"');

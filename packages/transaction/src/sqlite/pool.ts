@@ -31,11 +31,11 @@ export class SqlitePool implements IDatabasePool {
 
   constructor(options: SqlitePoolOptions) {
     this.#settings = readSqliteOptions(options);
-    const { path, maxReaders, clock } = this.#settings;
+    const { path, maxReaders } = this.#settings;
     this.#writer = new SqliteDatabase(path);
     this.#reader = path === ':memory:' ? undefined : new SqliteDatabase(path, { readOnly: true });
-    this.#writers = new WaitingLine(1, clock);
-    this.#readers = new WaitingLine(maxReaders, clock);
+    this.#writers = new WaitingLine(1, this.#settings);
+    this.#readers = new WaitingLine(maxReaders, this.#settings);
   }
 
   get size(): PoolSize {
@@ -68,6 +68,8 @@ export class SqlitePool implements IDatabasePool {
       return await whenFree(() => reader.run<R>(sql, params), { clock, timeoutMs });
     } catch (error) {
       if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
+    } finally {
+      reader.endUse();
     }
     // SQLite itself tells a read from a write: the reading connection refuses to write, before anything happened.
     if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
@@ -90,6 +92,7 @@ export class SqlitePool implements IDatabasePool {
     try {
       return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
     } finally {
+      this.#writer.endUse();
       leave();
     }
   }
@@ -113,9 +116,11 @@ export class SqlitePool implements IDatabasePool {
     this.#readers.close();
     const home = Promise.all([this.#writers.empty(), this.#readers.empty()]);
     await within(clock, closeTimeoutMs, home, () => new Error('overdue')).catch(() => undefined);
-    this.#writer.rollbackIfOpen();
+    for (const database of [this.#writer, ...this.#snapshots]) database.rollbackIfOpen();
     for (const database of this.#snapshots) database.close();
     this.#reader?.close();
+    // libsql does not do it: it keeps a connection that has had statements.
+    this.#writer.checkpoint();
     this.#writer.close();
   }
 }

@@ -3,6 +3,7 @@ import { TransactionError } from '../errors.js';
 import { isScriptInSqlite } from '../split-statements.js';
 import { numberedParameters } from '../sql-text.js';
 import { sqliteValues } from './parameters.js';
+import { changesSession, isExplain } from './session-state.js';
 
 type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
 type Row = Record<string, unknown>;
@@ -12,8 +13,10 @@ type Ask = (values: readonly unknown[]) => Row[];
 const GIVES_ONE_ROW = /^\s*(?:select|with)\b(?!.*(?:--|\/\*)).*\blimit[ \t\n\f\r]+1$/is;
 /** What the driver adds to a row that is asked for alone. */
 const METADATA = '_metadata';
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 export class PreparedStatement {
+  readonly changesSession: boolean;
   readonly #ways: Ways;
   readonly #count: number;
 
@@ -21,8 +24,9 @@ export class PreparedStatement {
     // libsql would run the first and forget the rest.
     if (isScriptInSqlite(sql)) throw severalStatements();
     const { text, count } = numberedParameters(sql);
-    this.#ways = waysToAsk(() => libsql.prepare(text), sql);
+    this.#ways = waysToAsk(() => libsql.prepare(text).safeIntegers(), sql);
     this.#count = count;
+    this.changesSession = changesSession(sql);
   }
 
   run(params: readonly unknown[], locked: boolean): Row[] {
@@ -41,6 +45,10 @@ interface Ways {
 function waysToAsk(prepare: () => DriverStatement, sql: string): Ways {
   const statement = prepare();
   if (!statement.reader) return { locked: askingForOne(prepare), unlocked: askingForNone(statement) };
+  if (isExplain(sql)) {
+    const ask = askingForPlan(statement);
+    return { locked: ask, unlocked: ask };
+  }
   const ask = givesOneRow(statement, sql) ? askingForOne(prepare, statement) : askingForAll(statement);
   return { locked: ask, unlocked: ask };
 }
@@ -54,7 +62,17 @@ function askingForNone(statement: DriverStatement): Ask {
 }
 
 function askingForAll(statement: DriverStatement): Ask {
-  return (values) => (statement.all(values) as Row[]).map(withBuffers);
+  return (values) => (statement.all(values) as Row[]).map(withOurValues);
+}
+
+/** An EXPLAIN is in progress for SQLite until it is reset, and no COMMIT succeeds until then; only get() resets it. */
+function askingForPlan(statement: DriverStatement): Ask {
+  const ask = askingForAll(statement);
+  return (values) => {
+    const rows = ask(values);
+    statement.get(values);
+    return rows;
+  };
 }
 
 function askingForOne(prepare: () => DriverStatement, first?: DriverStatement): Ask {
@@ -65,7 +83,7 @@ function askingForOne(prepare: () => DriverStatement, first?: DriverStatement): 
     statement = undefined;
     const row = asked.get(values) as Row | undefined;
     statement = asked;
-    return row ? [withBuffers(withoutMetadata(row))] : [];
+    return row ? [withOurValues(withoutMetadata(row))] : [];
   };
 }
 
@@ -80,11 +98,15 @@ function withoutMetadata(row: Row): Row {
   return cells;
 }
 
-/** libsql gives an ArrayBuffer where every other driver gives a Buffer. */
-function withBuffers(row: Row): Row {
+/**
+ * libsql gives an ArrayBuffer where every other driver gives a Buffer. Integers are asked for as bigints, since as numbers
+ * they would be rounded: those beyond the safe range become text, which is what PostgreSQL gives for any bigint.
+ */
+function withOurValues(row: Row): Row {
   for (const name in row) {
     const value = row[name];
-    if (value instanceof ArrayBuffer) row[name] = Buffer.from(value);
+    if (typeof value === 'bigint') row[name] = value > MAX_SAFE || value < -MAX_SAFE ? String(value) : Number(value);
+    else if (value instanceof ArrayBuffer) row[name] = Buffer.from(value);
   }
   return row;
 }

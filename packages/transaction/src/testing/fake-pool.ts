@@ -54,7 +54,7 @@ export class FakePool implements IDatabasePool {
     this.#clock = clock;
     this.#synchronous = synchronous;
     this.#faultAt = faultAt;
-    this.#line = new WaitingLine(max, clock);
+    this.#line = new WaitingLine(max, { clock, maxWaiting: Infinity });
   }
 
   /** Connections on loan. */
@@ -69,6 +69,10 @@ export class FakePool implements IDatabasePool {
   async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
     const leave = await this.#line.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
     const { ms, kind } = this.#faultAt('acquire');
+    if (kind === 'never') {
+      leave();
+      return new Promise(() => undefined);
+    }
     await new Promise<void>((resolve) => void this.#clock.setTimer(resolve, ms));
     if (kind !== 'none') {
       leave();

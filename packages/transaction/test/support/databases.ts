@@ -9,7 +9,7 @@ import { createSqlitePool } from '../../src/sqlite/index.js';
 /** A database of a test's own: empty, and gone after `drop()`. */
 export interface TestDatabase {
   /** A pool of at most `max` writers. */
-  pool(options?: { max?: number; acquireTimeoutMs?: number }): IDatabasePool;
+  pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): IDatabasePool;
   drop(): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
   const pools: IDatabasePool[] = [];
   return {
     path,
-    pool: ({ acquireTimeoutMs = 5000 } = {}) =>
-      keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs: 100 })),
+    pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
+      keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs: 100, ...maxWaitingOf(options) })),
     drop: async () => {
       await closeAll(pools);
       rmSync(folder, { recursive: true });
@@ -42,8 +42,11 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 async function openMemory(): Promise<TestDatabase> {
   const pools: IDatabasePool[] = [];
   return {
-    pool: ({ acquireTimeoutMs = 5000 } = {}) =>
-      keep(pools, createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs: 100 })),
+    pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
+      keep(
+        pools,
+        createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs: 100, ...maxWaitingOf(options) }),
+      ),
     drop: () => closeAll(pools),
   };
 }
@@ -79,6 +82,11 @@ export async function openPostgres(): Promise<PostgresDatabase> {
       await admin.end();
     },
   };
+}
+
+/** There is one writer only, whatever `max` says. */
+function maxWaitingOf({ maxWaiting }: { maxWaiting?: number }): { maxWaiting?: number } {
+  return maxWaiting === undefined ? {} : { maxWaiting };
 }
 
 function keep(pools: IDatabasePool[], pool: IDatabasePool): IDatabasePool {

@@ -16,16 +16,21 @@ export interface FaultyProxy {
   readonly port: number;
   /** Decides on each message that a client sends. */
   faultAt: (message: string) => Fault;
+  /** From now on nothing gets through on the connections that are open; new ones work. */
+  silenceOpen(): void;
   close(): Promise<void>;
 }
 
 /** Stands between a pool and PostgreSQL, and breaks the line where a test says so. */
 export async function openProxy(target: { host: string; port: number }): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
+  const silences = new Set<() => void>();
   // A client that hangs up is not answered by the proxy, only by the server.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect(target.port, target.host);
     let mute = false;
+    let dead = false;
+    silences.add(() => (dead = true));
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
@@ -36,6 +41,7 @@ export async function openProxy(target: { host: string; port: number }): Promise
       });
     }
     client.on('data', (chunk) => {
+      if (dead) return;
       const fault = proxy.faultAt(chunk.toString('latin1'));
       if (fault === 'swallowed') return;
       if (fault === 'before') {
@@ -47,13 +53,16 @@ export async function openProxy(target: { host: string; port: number }): Promise
       upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
-      if (!mute) client.write(chunk);
+      if (!mute && !dead) client.write(chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxy: FaultyProxy = {
     port: (server.address() as AddressInfo).port,
     faultAt: () => 'none',
+    silenceOpen: () => {
+      for (const silence of silences) silence();
+    },
     close: async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

@@ -8,7 +8,7 @@ import {
   transactionOf,
   TransactionStart,
 } from '../../src/index.js';
-import { type FakeFault, FakePool, type FaultPoint, seededRandom, SimulatedClock } from '../../src/testing/index.js';
+import { type FakeFault, FakePool, seededRandom, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
 
 /** How an end was reported to whoever asked for the work. */
@@ -49,7 +49,7 @@ class Simulation {
       acquireTimeoutMs: 500,
       clock: this.#clock,
       synchronous: this.#chance(0.25),
-      faultAt: (point) => this.#faultAt(point),
+      faultAt: () => this.#faultAt(),
     });
     this.#app = new TinyContainer({ defers: this.#chance(0.7) });
     this.#app.register('IDatabasePool', () => this.#pool);
@@ -232,12 +232,11 @@ class Simulation {
     if (!holds) this.#broken.push(otherwise);
   }
 
-  #faultAt(point: FaultPoint): FakeFault {
+  #faultAt(): FakeFault {
     const ms = this.#chance(0.8) ? this.#below(20) : this.#below(600);
     if (!this.#chance(this.#faultRate)) return { ms, kind: 'none' };
     const kinds = ['refused', 'conflict', 'lost', 'lost after', 'never'] as const;
-    const kind = kinds[this.#below(kinds.length)] ?? 'none';
-    return { ms, kind: point === 'acquire' && kind === 'never' ? 'lost' : kind };
+    return { ms, kind: kinds[this.#below(kinds.length)] ?? 'none' };
   }
 
   async #neverRejects(rollback: Promise<void>): Promise<void> {

@@ -1,0 +1,97 @@
+import type { ClientConfig } from 'pg';
+import { TransactionError } from '../errors.js';
+import { isPermanent } from '../faults.js';
+import { driverConfigs } from './driver-config.js';
+import { noServer, readOnlyRefusal } from './errors.js';
+import type { PostgresSettings } from './options.js';
+import { fits, type TargetSessionAttrs } from './servers.js';
+import { Session } from './session.js';
+
+/** For how long a host that failed is tried last. */
+const AVOID_MS = 5000;
+
+interface Listener {
+  /** The connection broke, whether it is in use or not. */
+  readonly onDeath: (session: Session, error?: Error) => void;
+  /** The connection was made, and is not wanted. */
+  readonly onUnwanted: (session: Session) => void;
+}
+
+/** Makes connections: to the first host whose server is what the caller needs. */
+export class Connector {
+  readonly #settings: PostgresSettings;
+  readonly #listener: Listener;
+  /** One for each host. */
+  readonly #configs: readonly ClientConfig[];
+  readonly #avoidUntil = new Map<ClientConfig, number>();
+  readonly #connecting = new Set<Session>();
+  #ended = false;
+
+  constructor(settings: PostgresSettings, listener: Listener) {
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#configs = driverConfigs(settings);
+  }
+
+  /** For prefer-standby any host will do where no standby was found. A host that lacks the database or the user ends the search. */
+  async connect(forReading: boolean): Promise<Session> {
+    const { target, clock } = this.#settings;
+    const rounds = target === 'prefer-standby' ? (['standby', 'any'] as const) : [target];
+    const errors: unknown[] = [];
+    for (const wanted of rounds) {
+      for (const config of this.#inOrder()) {
+        try {
+          return await this.#connectTo(config, wanted, forReading);
+        } catch (error) {
+          if (this.#ended || isPermanent(error)) throw error;
+          this.#avoidUntil.set(config, clock.now() + AVOID_MS);
+          errors.push(error);
+        }
+      }
+    }
+    throw noServer(errors);
+  }
+
+  /** Makes no more, and gives up those that are being made. */
+  end(): void {
+    this.#ended = true;
+    for (const session of this.#connecting) session.cut();
+  }
+
+  #inOrder(): readonly ClientConfig[] {
+    if (this.#configs.length === 1) return this.#configs;
+    const now = this.#settings.clock.now();
+    const failed = (config: ClientConfig): number => ((this.#avoidUntil.get(config) ?? 0) > now ? 1 : 0);
+    return this.#configs.toSorted((one, other) => failed(one) - failed(other));
+  }
+
+  async #connectTo(
+    config: ClientConfig,
+    target: TargetSessionAttrs | undefined,
+    forReading: boolean,
+  ): Promise<Session> {
+    const { clock, connectTimeoutMs } = this.#settings;
+    const session = new Session(config, this.#listener.onDeath);
+    this.#connecting.add(session);
+    try {
+      await session.client.connect();
+      if (!fits(session.role, target, forReading)) await session.askRole(clock, connectTimeoutMs);
+      if (this.#ended) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
+      if (!fits(session.role, target, forReading)) throw unfit(target);
+      return session;
+    } catch (error) {
+      this.#listener.onUnwanted(session);
+      throw error;
+    } finally {
+      this.#connecting.delete(session);
+    }
+  }
+}
+
+function unfit(target: TargetSessionAttrs | undefined): TransactionError {
+  if (target === undefined || target === 'read-write') return readOnlyRefusal();
+  return new TransactionError(
+    'AMBIT_TX_ACQUIRE_FAILED',
+    `PostgreSQL is not what target_session_attrs asks for, ${target}`,
+  );
+}

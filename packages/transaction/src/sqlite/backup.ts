@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { link, lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import Libsql from 'libsql/promise';
+import { TransactionError } from '../errors.js';
+import { codeOf } from '../faults.js';
+import { translated } from './errors.js';
+
+/** For a database that another process has to itself; this wait does not block the event loop. */
+const BUSY_MS = 5000;
+/** What file systems without hard links say of one. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+export interface SqliteBackupOptions {
+  /** The database file. Pools of this and other processes may read and write it meanwhile. */
+  readonly filename: string;
+  /** The file to write, in a folder that exists. A file that is there already is never overwritten. */
+  readonly to: string;
+}
+
+/**
+ * Copies a SQLite database while it is in use: everything that was committed when the copy began, as one file with no
+ * `-wal` beside it. The copy is checked with `PRAGMA integrity_check` and flushed to the disk before it gets its name,
+ * so a file called `to` is always a whole backup. It runs on a thread of its own and does not block the event loop.
+ *
+ * @example
+ * ```ts
+ * import { backupSqlite } from '@ambit/transaction/sqlite';
+ *
+ * async function backUp(): Promise<void> {
+ *   await backupSqlite({ filename: 'data/shop.db', to: `backups/shop-${Date.now()}.db` });
+ * }
+ * ```
+ */
+export async function backupSqlite(options: SqliteBackupOptions): Promise<void> {
+  const filename = absolute('filename', options.filename);
+  const to = absolute('to', options.to);
+  const partial = join(dirname(to), `.${basename(to)}.${randomUUID()}.partial`);
+  try {
+    if (await exists(to)) throw alreadyThere(to);
+    // A backup is no more readable than the database. It also says when there is no database, which SQLite would create.
+    await create(partial, await modeOf(filename));
+    await copy(filename, partial);
+    await check(partial);
+    await flush(partial);
+    await giveName(partial, to);
+    await flush(dirname(to)).catch(() => undefined); // Windows cannot flush a folder.
+  } catch (error) {
+    throw backupFailed(error);
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
+
+function absolute(name: string, path: unknown): string {
+  if (typeof path === 'string' && path !== '' && path !== ':memory:' && !path.includes('\0')) return resolve(path);
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must name a file`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function modeOf(path: string): Promise<number> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new Error(`${path} is not a file`);
+  return found.mode & 0o777;
+}
+
+async function create(path: string, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  await file.close();
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  const source = new Libsql(from, { timeout: BUSY_MS });
+  try {
+    await source.exec(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
+  } finally {
+    source.close();
+  }
+}
+
+async function check(path: string): Promise<void> {
+  const copied = new Libsql(path, {});
+  try {
+    const statement = (await copied.prepare('PRAGMA integrity_check')) as { all(): Promise<unknown> };
+    const found = JSON.stringify(await statement.all());
+    if (found !== '[{"integrity_check":"ok"}]') throw new Error(`PRAGMA integrity_check of the copy found ${found}`);
+  } finally {
+    copied.close();
+  }
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Unlike a rename, a link fails where another process has created the file meanwhile. */
+async function giveName(partial: string, to: string): Promise<void> {
+  try {
+    await link(partial, to);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') throw alreadyThere(to);
+    if (code === undefined || !NO_LINKS.has(code)) throw error;
+    await rename(partial, to);
+  }
+}
+
+function alreadyThere(to: string): Error {
+  return Object.assign(new Error(`${to} exists already`), { code: 'EEXIST' });
+}
+
+function backupFailed(error: unknown): TransactionError {
+  const cause = codeOf(error).startsWith('SQLITE_') ? translated(error) : error;
+  return new TransactionError('AMBIT_TX_BACKUP_FAILED', 'The database could not be backed up', { cause });
+}

@@ -1,0 +1,68 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { beginTransaction, type Transaction, type TransactionError } from '../src/index.js';
+import { FakePool, SimulatedClock } from '../src/testing/index.js';
+import { StrictContainer } from './support/strict-container.js';
+
+describe('a container whose scopes dispose their children by themselves, and may be disposed once', () => {
+  let clock: SimulatedClock;
+  let pool: FakePool;
+  let request: StrictContainer;
+  let reported: TransactionError[];
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    pool = new FakePool({ clock, faultAt: () => ({ ms: 5, kind: 'none' }) });
+    const app = new StrictContainer();
+    app.register('IDatabasePool', () => pool);
+    request = app.createScope();
+    reported = [];
+  });
+
+  async function play<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    await clock.run();
+    return promise;
+  }
+  const opened = async (): Promise<Transaction> => {
+    const onError = (error: TransactionError): void => void reported.push(error);
+    const transaction = await play(beginTransaction(request, { clock, timeoutMs: Infinity, onError }));
+    await play(transaction.connection.query('INSERT order'));
+    return transaction;
+  };
+
+  test('waits for the rollback when a scope around the transaction is disposed, and nothing is reported', async () => {
+    const transactions = [await opened(), await opened()];
+    const disposed = Promise.resolve(request.dispose());
+    expect(request.disposed).toBe(false);
+    await play(disposed);
+    expect(transactions.map(({ state }) => state)).toEqual(['rolled back', 'rolled back']);
+    expect(request.disposed).toBe(true);
+    expect(reported).toEqual([]);
+    expect([pool.out, pool.violations]).toEqual([0, []]);
+  });
+
+  test('is not disposed twice when a client leaves, which ends the transaction and the request', async () => {
+    const transaction = await opened();
+    const rolledBack = transaction.rollback(new Error('the client is gone'));
+    await play(Promise.all([rolledBack, Promise.resolve(request.dispose())]));
+    expect(reported).toEqual([]);
+    expect((transaction.scope as StrictContainer).disposed).toBe(true);
+    expect(pool.out).toBe(0);
+  });
+
+  test('lets a commit that was sent stand when the request is disposed meanwhile', async () => {
+    const transaction = await opened();
+    clock.setTimer(() => request.dispose(), 2);
+    await play(transaction.commit());
+    expect(transaction.state).toBe('committed');
+    expect(reported).toEqual([]);
+  });
+
+  test('is disposed as ever when its transactions are over', async () => {
+    const transaction = await opened();
+    await play(transaction.commit());
+    expect(request.dispose()).toBeUndefined();
+    expect(() => request.dispose()).toThrow('already disposed');
+    expect(reported).toEqual([]);
+  });
+});

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type AcquireOptions,
+  beginTransaction,
+  type IDatabasePool,
+  type IPooledConnection,
+  runInTransaction,
+  type TransactionError,
+  type TransactionOptions,
+  TransactionStart,
+} from '../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+const failure = new Error('the pool is broken');
+const fails: readonly [how: string, fail: () => unknown][] = [
+  [
+    'throws',
+    () => {
+      throw failure;
+    },
+  ],
+  ['rejects', () => Promise.reject(failure)],
+];
+
+describe('a pool that is not ours', () => {
+  let clock: SimulatedClock;
+  let faults: Partial<Record<FaultPoint, FakeFault>>;
+  let pool: FakePool;
+  let request: TinyContainer;
+  let reported: TransactionError[];
+  let unhandled: unknown[];
+  let asked: AcquireOptions[];
+  /** Gives everybody who waits a connection at last. */
+  let answer: () => Promise<void>;
+  const note = (error: unknown): void => void unhandled.push(error);
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    faults = {};
+    pool = new FakePool({ clock, faultAt: (point) => faults[point] ?? { ms: 0, kind: 'none' } });
+    request = requestScope(pool);
+    reported = [];
+    unhandled = [];
+    asked = [];
+    process.on('unhandledRejection', note).on('uncaughtException', note);
+  });
+  afterEach(() => {
+    process.off('unhandledRejection', note).off('uncaughtException', note);
+    expectNothingLeft();
+  });
+  function expectNothingLeft(): void {
+    expect(unhandled).toEqual([]);
+    expect(pool.out).toBe(0);
+    expect(pool.violations).toEqual([]);
+    expect(openTransactionScopes(request)).toBe(0);
+  }
+
+  async function play<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    await clock.run();
+    return promise;
+  }
+  const options = (more: TransactionOptions = {}): TransactionOptions => ({
+    clock,
+    timeoutMs: Infinity,
+    cancelAfterMs: 100,
+    onError: (error) => void reported.push(error),
+    ...more,
+  });
+  const usePool = (getConnection: IDatabasePool['getConnection']): void => {
+    const foreign: IDatabasePool = { query: pool.query.bind(pool), close: pool.close.bind(pool), getConnection };
+    request.register('IDatabasePool', () => foreign);
+  };
+  /** What the fake one does, and then what `after` does. */
+  async function connection(name: 'cancel' | 'release', after: () => unknown): Promise<IPooledConnection> {
+    const fake = await pool.getConnection();
+    return {
+      beginTransaction: fake.beginTransaction.bind(fake),
+      commit: fake.commit.bind(fake),
+      rollback: fake.rollback.bind(fake),
+      query: fake.query.bind(fake),
+      release: (destroy) => {
+        fake.release(destroy);
+        if (name === 'release') return after() as void;
+      },
+      cancel: () => {
+        if (name === 'cancel') return after() as void;
+      },
+    };
+  }
+
+  describe('and whose getConnection() does not settle', () => {
+    beforeEach(() => {
+      const waiting: (() => void)[] = [];
+      usePool((acquire = {}) => {
+        asked.push(acquire);
+        return new Promise<IPooledConnection>((resolve) => {
+          waiting.push(() => resolve(pool.getConnection()));
+        });
+      });
+      answer = async () => {
+        for (const admit of waiting.splice(0)) admit();
+        await clock.run();
+      };
+    });
+    afterEach(() => answer());
+
+    test.each([
+      ['beginTransaction', (more: TransactionOptions) => beginTransaction(request, options(more))],
+      ['TransactionStart', (more: TransactionOptions) => new TransactionStart(request, options(more)).begun],
+      ['runInTransaction', (more: TransactionOptions) => runInTransaction(request, async () => {}, options(more))],
+    ])(
+      'does not outlast the time limits of %s',
+      async (name, begin: (more: TransactionOptions) => Promise<unknown>) => {
+        await expect(play(begin({ acquireTimeoutMs: 400 }))).rejects.toMatchObject({
+          code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+          status: 503,
+        });
+        expect(clock.now()).toBe(500);
+        await expect(play(begin({ timeoutMs: 2000 }))).rejects.toMatchObject({
+          code: name === 'runInTransaction' ? 'AMBIT_TX_TIMEOUT' : 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        });
+        expect(clock.now()).toBe(2600);
+        expect(asked.map(({ signal }) => signal?.aborted)).toEqual([true, true]);
+      },
+    );
+
+    test('does not outlast the client, or the wish to begin', async () => {
+      const client = new AbortController();
+      const aborted = beginTransaction(request, options({ signal: client.signal }));
+      clock.setTimer(() => client.abort(), 50);
+      await expect(play(aborted)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      expect(clock.now()).toBe(150);
+
+      const start = new TransactionStart(request, options());
+      await play(start.rollback(failure));
+      await expect(start.begun).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED', cause: failure });
+      expect(clock.now()).toBe(250);
+    });
+
+    test('and gives a connection too late gets it back at once, even if it cannot take it', async () => {
+      await expect(play(beginTransaction(request, options({ acquireTimeoutMs: 10 })))).rejects.toThrow();
+      expect(pool.out).toBe(0);
+      await answer();
+      expect(pool.out).toBe(0);
+
+      usePool(() => clock.sleep(1000).then(() => connection('release', () => Promise.reject(failure))));
+      await expect(play(beginTransaction(request, options({ acquireTimeoutMs: 10 })))).rejects.toThrow();
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
+    });
+  });
+
+  test.each(fails)('and whose release() %s is reported, and the commit stands', async (_how, fail) => {
+    usePool(() => connection('release', fail));
+    const transaction = await play(beginTransaction(request, options()));
+    await play(transaction.commit());
+    expect(transaction.state).toBe('committed');
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
+  });
+
+  test.each(fails)('and whose cancel() %s is reported, and the transaction is rolled back', async (_how, fail) => {
+    faults.query = { ms: 1000, kind: 'none' };
+    usePool(() => connection('cancel', fail));
+    const transaction = await play(beginTransaction(request, options({ endTimeoutMs: 5000 })));
+    const slow = transaction.connection.query('SELECT slow');
+    await play(transaction.rollback());
+    await slow;
+    expect(transaction.state).toBe('rolled back');
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED', cause: failure }]);
+  });
+
+  test.each(fails)('and whose getConnection() %s fails the start', async (_how, fail) => {
+    usePool(() => fail() as never);
+    await expect(play(beginTransaction(request, options()))).rejects.toMatchObject({
+      code: 'AMBIT_TX_ACQUIRE_FAILED',
+      cause: failure,
+    });
+  });
+
+  test.each(fails)('and whose release() %s when there is no scope for the connection', async (_how, fail) => {
+    usePool(() => connection('release', fail));
+    const begun = beginTransaction(request, options());
+    await request.dispose();
+    await expect(play(begun)).rejects.toThrow('the scope has ended');
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
+  });
+});

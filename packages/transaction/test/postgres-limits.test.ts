@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beginTransaction, type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
+import { createPostgresPool } from '../src/postgres/index.js';
+import { hasPostgres, openPostgres, type PostgresDatabase, postgresUrl } from './support/databases.js';
+import { openProxy } from './support/proxy.js';
+import { requestScope } from './support/requests.js';
+
+describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than the pool', () => {
+  const role = `ambit_few_${process.pid}`;
+  let database: PostgresDatabase;
+
+  beforeEach(async () => {
+    database = await openPostgres();
+    await database.admin.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
+  });
+  afterEach(async () => {
+    await database.admin.query(`DROP ROLE ${role}`);
+    await database.drop();
+  });
+  const poolOf = (options: { acquireTimeoutMs?: number } = {}, port?: number): IDatabasePool => {
+    const url = new URL(database.url(port));
+    url.username = role;
+    return database.pool({ connectionString: url.href, max: 20, ...options });
+  };
+
+  test('waits for one of those it has, and serves all, without trying again for each', async () => {
+    const { hostname, port } = new URL(postgresUrl);
+    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    let tries = 0;
+    proxy.faultAt = (message) => {
+      if (message.includes(`user\0${role}`)) tries += 1;
+      return 'none';
+    };
+    const pool = poolOf({}, proxy.port);
+    const all = Array.from({ length: 60 }, (_, n) => pool.query('SELECT $1::int AS n, pg_sleep(0.002)', [n]));
+    const served = await Promise.allSettled(all);
+    expect(served.filter(({ status }) => status === 'rejected')).toEqual([]);
+    expect(pool.size).toMatchObject({ open: 2, idle: 2, waiting: 0 });
+    expect(tries).toBeLessThanOrEqual(25);
+    await pool.close();
+    await proxy.close();
+  });
+
+  test('waits until its own limit, and says what it waited for', async () => {
+    const pool = poolOf({ acquireTimeoutMs: 100 });
+    const held = [await pool.getConnection(), await pool.getConnection()];
+    await expect(pool.getConnection()).rejects.toMatchObject({
+      code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+      sqlState: '53300',
+      status: 503,
+    });
+    held.forEach((connection) => connection.release());
+    await expect(pool.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    await pool.close();
+  });
+
+  test('goes on when one of those it has is closed instead of returned', async () => {
+    const pool = poolOf();
+    const [first, second] = [await pool.getConnection(), await pool.getConnection()];
+    const third = pool.getConnection();
+    const fourth = pool.getConnection();
+    await expect(Promise.race([third, new Promise((resolve) => setTimeout(resolve, 50, 'waits'))])).resolves.toBe(
+      'waits',
+    );
+    first.release(true);
+    (await third).release();
+    second.release(true);
+    (await fourth).release();
+    await pool.close();
+  });
+
+  test('serves or refuses everyone while connections are killed, and keeps no place', async () => {
+    const pool = poolOf();
+    const storm = { running: 400 };
+    const served = Array.from({ length: 400 }, async (_, n) => {
+      try {
+        await pool.query('SELECT $1::int AS n, pg_sleep(0.001)', [n]);
+        return 'served';
+      } catch (error) {
+        return (error as TransactionError).unavailable ? 'refused' : error;
+      } finally {
+        storm.running -= 1;
+      }
+    });
+    const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}' ORDER BY random() LIMIT 1`;
+    while (storm.running > 0) await database.admin.query(kill);
+    const outcomes = new Set(await Promise.all(served));
+    expect(outcomes).toContain('served');
+    expect([...outcomes].filter((outcome) => outcome !== 'served' && outcome !== 'refused')).toEqual([]);
+    await expect(pool.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    // What is still being tried for nobody fails soon.
+    await vi.waitFor(() => expect(pool.size?.open).toBeLessThanOrEqual(2));
+    expect(pool.size).toMatchObject({ waiting: 0 });
+    await pool.close();
+  });
+
+  test('fails at once where it has none', async () => {
+    const [one, other] = [poolOf(), poolOf()];
+    const held = [await one.getConnection(), await one.getConnection()];
+    const refused = await other.query('SELECT 1').catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', sqlState: '53300', status: 503 });
+    expect(isTemporary(refused)).toBe(true);
+    held.forEach((connection) => connection.release());
+    await Promise.all([one.close(), other.close()]);
+  });
+});
+
+describe.skipIf(!hasPostgres)('a failure to connect that waiting does not fix', () => {
+  test.each([
+    ['a database that does not exist', (url: URL) => void (url.pathname = '/no_such_database'), '3D000'],
+    ['a role that does not exist', (url: URL) => void (url.username = 'no_such_role'), '28000'],
+  ])('is not temporary: %s', async (_what, change, sqlState) => {
+    const url = new URL(postgresUrl);
+    change(url);
+    const pool = createPostgresPool({ connectionString: url.href });
+    const error = await pool.query('SELECT 1').catch((failure: unknown) => failure);
+    expect(error).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', sqlState });
+    expect(isTemporary(error)).toBe(false);
+    await pool.close();
+  });
+
+  test('is temporary where nobody listens', async () => {
+    const pool = createPostgresPool({ host: '127.0.0.1', port: 1 });
+    expect(isTemporary(await pool.query('SELECT 1').catch((error: unknown) => error))).toBe(true);
+    await pool.close();
+  });
+
+  test('is not temporary where the address is none', async () => {
+    const pool = createPostgresPool({ host: '127.0.0.1', port: 70_000 });
+    expect(isTemporary(await pool.query('SELECT 1').catch((error: unknown) => error))).toBe(false);
+    await pool.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
+  let database: PostgresDatabase;
+  beforeEach(async () => {
+    database = await openPostgres();
+  });
+  afterEach(() => database.drop());
+
+  test('is found out before it is handed out, when nobody has used it for a while', async () => {
+    const { hostname, port } = new URL(postgresUrl);
+    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    const pool = database.pool({ connectionString: database.url(proxy.port), max: 4, checkAfterMs: 20 });
+    const held = await Promise.all(Array.from({ length: 4 }, () => pool.getConnection()));
+    await Promise.all(held.map((connection) => connection.query('SELECT 1')));
+    held.forEach((connection) => connection.release());
+    // As after a failover that leaves old connections open: nothing comes back on them, and new ones work.
+    proxy.silenceOpen();
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    const start = performance.now();
+    await expect(pool.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    expect(performance.now() - start).toBeLessThan(3000);
+    expect(pool.size).toMatchObject({ open: 1, idle: 1 });
+    await pool.close();
+    await proxy.close();
+  });
+
+  test('costs nothing to look for while connections are in use', async () => {
+    const { hostname, port } = new URL(postgresUrl);
+    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    const seen: string[] = [];
+    const pool = database.pool({ connectionString: database.url(proxy.port), max: 1 });
+    await pool.query('SELECT 1 AS one');
+    proxy.faultAt = (message) => {
+      seen.push(message);
+      return 'none';
+    };
+    for (let turn = 0; turn < 3; turn += 1) await pool.query('SELECT 1 AS one');
+    expect(seen).toHaveLength(3);
+    await pool.close();
+    await proxy.close();
+  });
+
+  test.skipIf(process.platform !== 'linux')('is probed by TCP from the tenth second on', async () => {
+    const pool = database.pool({ max: 1 });
+    const [row] = await pool.query<{ port: number }>('SELECT inet_client_port() AS port');
+    const hex = (port: unknown): string => `:${Number(port).toString(16).toUpperCase().padStart(4, '0')}`;
+    const { port } = new URL(postgresUrl);
+    const line = readFileSync('/proc/net/tcp', 'latin1')
+      .split('\n')
+      .map((text) => text.trim().split(/\s+/))
+      .find(([, from, to]) => from?.endsWith(hex(row?.port)) && to?.endsWith(hex(port === '' ? 5432 : port)));
+    const [kind, hundredths] = (line?.[5] ?? '').split(':');
+    expect(kind).toBe('02');
+    expect(Number.parseInt(hundredths ?? '', 16)).toBeLessThanOrEqual(1000);
+  });
+
+  test('is reported once, by the statement that finds it', async () => {
+    const pool = database.pool({ max: 1 });
+    const told: unknown[] = [];
+    const transaction = await beginTransaction(requestScope(pool), { onError: (error) => void told.push(error) });
+    const [row] = await transaction.connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [row?.pid]);
+    await expect(transaction.connection.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+    await transaction.rollback();
+    expect(told).toEqual([]);
+    expect(pool.size).toMatchObject({ open: 0 });
+  });
+});

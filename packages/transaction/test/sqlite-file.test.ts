@@ -1,0 +1,167 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beginTransaction, type IDatabasePool, isUnavailable, type TransactionError } from '../src/index.js';
+import { createSqlitePool } from '../src/sqlite/index.js';
+import { openSqlite } from './support/databases.js';
+import { requestScope } from './support/requests.js';
+
+const support = (name: string): string => fileURLToPath(new URL(`support/${name}`, import.meta.url));
+
+describe('the file of a SQLite pool', () => {
+  let database: Awaited<ReturnType<typeof openSqlite>>;
+  let folder: string;
+  let path: string;
+
+  beforeEach(async () => {
+    database = await openSqlite();
+    ({ path } = database);
+    folder = dirname(path);
+  });
+  afterEach(() => database.drop());
+
+  const fill = async (): Promise<IDatabasePool> => {
+    const pool = createSqlitePool({ path, closeTimeoutMs: 50 });
+    await pool.query('CREATE TABLE stock (product TEXT PRIMARY KEY, level INTEGER NOT NULL)');
+    for (let n = 0; n < 50; n += 1) await pool.query('INSERT INTO stock VALUES ($1, $2)', [`product ${n}`, n]);
+    return pool;
+  };
+  /** What a copy of this one file holds, as somebody would copy it. */
+  const levelsInCopy = async (): Promise<number> => {
+    const copy = join(folder, 'copy.db');
+    copyFileSync(path, copy);
+    const pool = createSqlitePool({ path: copy });
+    const rows = await pool.query('SELECT level FROM stock');
+    await pool.close();
+    return rows.length;
+  };
+
+  describe('after close()', () => {
+    test('holds every row by itself', async () => {
+      const pool = await fill();
+      const reader = await pool.getConnection({ readOnly: true });
+      await reader.query('SELECT level FROM stock');
+      reader.release();
+      await pool.close();
+      expect(await levelsInCopy()).toBe(50);
+      expect(readFileSync(`${path}-wal`)).toHaveLength(0);
+    });
+
+    test('holds every row although connections were still checked out', async () => {
+      const pool = await fill();
+      const reader = await pool.getConnection({ readOnly: true });
+      await reader.beginTransaction({ readOnly: true });
+      await reader.query('SELECT level FROM stock');
+      await pool.query("INSERT INTO stock VALUES ('fig', 1)");
+      const transaction = await beginTransaction(requestScope(pool));
+      await transaction.connection.query("INSERT INTO stock VALUES ('never', 1)");
+      await pool.close();
+      expect(await levelsInCopy()).toBe(51);
+      await transaction.rollback();
+    });
+
+    test('is left as it is while another process reads it, and loses nothing', async () => {
+      const pool = await fill();
+      const other: ChildProcess = fork(support('other-process.mjs'), [path]);
+      await once(other, 'message');
+      for (const sql of ['BEGIN', 'SELECT level FROM stock']) {
+        other.send(sql);
+        await once(other, 'message');
+      }
+      await pool.query("INSERT INTO stock VALUES ('fig', 1)");
+      await pool.close();
+      other.kill();
+      await once(other, 'exit');
+      expect(await database.pool().query('SELECT level FROM stock')).toHaveLength(51);
+    });
+  });
+
+  describe('that cannot be used', () => {
+    const refusal = (at: string): TransactionError => {
+      try {
+        createSqlitePool({ path: at });
+      } catch (error) {
+        return error as TransactionError;
+      }
+      throw new Error('the pool was created');
+    };
+    const cases: [what: string, make: () => string, says: string, cause: string][] = [
+      ['is in no folder', () => join(folder, 'none', 'a.db'), 'its folder does not exist, or takes no files', 'ENOENT'],
+      ['is where none can be', () => '/proc/nope.db', 'its folder does not exist, or takes no files', 'ENOENT'],
+      ['is a folder', () => folder, 'it is a directory', 'EISDIR'],
+      [
+        'is in a file',
+        () => {
+          writeFileSync(join(folder, 'file'), '');
+          return join(folder, 'file', 'a.db');
+        },
+        'its folder is not a directory',
+        'ENOTDIR',
+      ],
+      [
+        'is no database',
+        () => {
+          writeFileSync(path, 'no database at all'.repeat(100));
+          return path;
+        },
+        'it is not a SQLite database',
+        'file is not a database',
+      ],
+    ];
+
+    test.each(cases)('that %s fails at once, for good, and says why', (_what, make, says, cause) => {
+      const at = make();
+      const error = refusal(at);
+      expect(error).toMatchObject({ code: 'AMBIT_TX_FILE', status: 500, retryable: false });
+      expect(isUnavailable(error)).toBe(false);
+      expect(error.message).toContain(`SQLite cannot use the file: ${says}. Check`);
+      expect(error.message).not.toMatch(/credentials|address/);
+      expect(error.message).not.toContain(basename(at));
+      expect((error.cause as Error).message).toContain(cause);
+      expect((error.cause as Error).message).toContain(at);
+      expect(inspect(error).match(/\n {2,}at /g)?.length).toBeLessThan(25);
+    });
+
+    test('that is damaged fails at once', async () => {
+      await (await fill()).close();
+      const bytes = readFileSync(path);
+      bytes.fill(0xff, 100, 1000);
+      writeFileSync(path, bytes);
+      const error = refusal(path);
+      expect(error).toMatchObject({ code: 'AMBIT_TX_FILE', sqlState: 'XX001' });
+      expect(error.message).toContain('it is damaged');
+    });
+
+    test('that was cut short fails at once', async () => {
+      await (await fill()).close();
+      const copy = join(folder, 'short.db');
+      copyFileSync(path, copy);
+      truncateSync(copy, 5000);
+      expect(refusal(copy).message).toContain('it is damaged');
+    });
+
+    test.each([
+      ['the file', 0o444, 0o777],
+      ['the folder', 0o666, 0o555],
+    ])('because %s must not be written fails at once', async (_what, file, around) => {
+      const place = join(folder, 'guarded');
+      mkdirSync(place);
+      const at = join(place, 'a.db');
+      await createSqlitePool({ path: at }).close();
+      chmodSync(folder, 0o755);
+      chmodSync(at, file);
+      chmodSync(place, around);
+      // Root may write everything, so another user tries.
+      const child = fork(support('open-as-nobody.mjs'), [at]);
+      const [said] = (await once(child, 'message')) as [{ code: string; message: string; cause: string }];
+      chmodSync(place, 0o755);
+      expect(said).toMatchObject({ code: 'AMBIT_TX_FILE' });
+      expect(said.message).toContain('this process may not write it, or the folder it is in');
+      expect(said.cause).toContain('EACCES');
+    });
+  });
+});
