@@ -58,11 +58,14 @@ const OF_THE_ANSWER = [
   'transfer-encoding',
 ];
 
-/** Makes room for another answer; what belongs to the connection or to every answer of the application stays. */
-export function clearHead(res: ServerResponse): void {
+/**
+ * Makes room for another response; what belongs to the connection or to every response of the application stays. What
+ * follows is an error unless it has a status of its own. But while the rest of the old response may follow, that rest
+ * must still count as part of a success.
+ */
+export function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   for (const name of OF_THE_ANSWER) res.removeHeader(name);
-  // The rest of a refused stream may come before the error handler's answer, and must not sound like success.
-  res.statusCode = 500;
+  res.statusCode = isRestToCome ? 200 : 500;
   res.statusMessage = '';
 }
 
@@ -77,18 +80,21 @@ export function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHea
     // Of an error handler's answer they would be refused again.
     res.statusMessage = '';
     res.removeHeader('trailer');
+    if (res.strictContentLength) res.removeHeader('content-length');
     throw error;
   }
 }
 
 /** Whatever else there may be in a head, Node has looked at by now. */
 function isPlain(res: ServerResponse): boolean {
-  return res.statusCode >= 100 && res.statusCode <= 999 && !res.statusMessage && !res.hasHeader('trailer');
+  const { statusCode, statusMessage, strictContentLength } = res;
+  return statusCode >= 100 && statusCode <= 999 && !statusMessage && !strictContentLength && !res.hasHeader('trailer');
 }
 
 /** Sends the same answer to nobody, to hear what Node says of it. */
 export function rehearse(res: ServerResponse, method: Sender, args: unknown[]): void {
   const rehearsal = new ServerResponse(res.req);
+  rehearsal.strictContentLength = res.strictContentLength;
   restoreHead(rehearsal, readHead(res));
   Reflect.apply(ServerResponse.prototype[method], rehearsal, args);
 }

@@ -1,13 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { serverOf } from './node-internals.js';
 
-/** Node sets it on every socket that a server accepts. */
-interface ServedSocket extends Socket {
-  readonly server?: Server;
-}
-
-const accepted = new Set<ServedSocket>();
+const accepted = new Set<Socket>();
 const known = new WeakSet<Server>();
 const closing = new WeakSet<Server>();
 let watching = false;
@@ -17,9 +13,9 @@ export function watchConnections(): void {
   if (watching) return;
   watching = true;
   subscribe('net.server.socket', (message) => {
-    const { socket } = message as { socket: ServedSocket };
+    const { socket } = message as { socket: Socket };
     meet(socket);
-    const { server } = socket;
+    const server = serverOf(socket);
     if (!server || known.has(server)) return;
     known.add(server);
     // The one below has read a handshake. Only this one knows whether anything was asked.
@@ -27,7 +23,7 @@ export function watchConnections(): void {
   });
 }
 
-function meet(socket: ServedSocket): void {
+function meet(socket: Socket): void {
   accepted.add(socket);
   socket.once('close', () => accepted.delete(socket));
 }
@@ -43,7 +39,7 @@ export function silentOn(server: Server): Socket[] {
 }
 
 export function isOn(server: Server, socket: Socket): boolean {
-  return (socket as ServedSocket).server === server;
+  return serverOf(socket) === server;
 }
 
 /** From now on, every answer is the last on its connection; what this returns ends that. */
@@ -52,7 +48,8 @@ export function beginToClose(server: Server): () => void {
   return () => void closing.delete(server);
 }
 
-export function isClosing({ server }: ServedSocket): boolean {
+export function isClosing(socket: Socket): boolean {
+  const server = serverOf(socket);
   return server !== undefined && closing.has(server);
 }
 

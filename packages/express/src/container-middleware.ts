@@ -1,12 +1,16 @@
 import type { IContainer } from '@ambit/container';
 import type { Request, RequestHandler } from 'express';
 import { watchConnections } from './connections.js';
+import { HttpError } from './errors.js';
+import { observeRoutersIfUsed } from './express-internals.js';
+import { Load, type LoadOptions } from './load.js';
+import { checkContainer, checkFunctions } from './options.js';
 import { report } from './report.js';
 import { RequestLife } from './request-life.js';
 import { shareShapes } from './shapes.js';
 
-export interface ContainerMiddlewareOptions {
-  /** Told of a request scope that did not end well. Default: `console.error`. */
+export interface ContainerMiddlewareOptions extends LoadOptions {
+  /** Called when a request scope failed to dispose. Default: `console.error`. */
   readonly onDisposeError?: (error: unknown, req: Request) => void;
 }
 
@@ -27,24 +31,35 @@ export interface ContainerMiddlewareOptions {
  */
 export function containerMiddleware(
   appContainer: IContainer,
-  { onDisposeError }: ContainerMiddlewareOptions = {},
+  { onDisposeError, ...options }: ContainerMiddlewareOptions = {},
 ): RequestHandler {
+  checkContainer(appContainer, 'createScope', 'containerMiddleware()');
+  checkFunctions({ onDisposeError, ...options }, 'onDisposeError', 'isEssential');
   watchConnections();
+  const load = new Load(options);
   return function container(req, res, next) {
     shareShapes(req, res);
-    const scope = appContainer.createScope({ tags: ['request'] });
-    const end = (): void => dispose(scope, (error) => report(onDisposeError, error, req));
-    req.container = scope;
-    try {
-      // Before the life begins: it may be over at once.
-      scope.register('IRequestSignal', () => life.signal);
-    } catch (error) {
-      // No life will end it.
-      end();
-      throw error;
-    }
+    observeRoutersIfUsed(req);
+    let scope: IContainer | undefined;
+    const end = (): void => {
+      if (scope) dispose(scope, (error) => report(onDisposeError, error, req));
+    };
     const life = new RequestLife(req, res, end);
-    next();
+    life.inTurn(load, (isTaken) => {
+      if (!isTaken) {
+        res.setHeader('retry-after', '1');
+        return next(new HttpError('AMBIT_HTTP_OVERLOADED'));
+      }
+      try {
+        req.container = scope = appContainer.createScope({ tags: ['request'] });
+        scope.register('IRequestSignal', () => life.signal);
+      } catch (error) {
+        return next(error);
+      } finally {
+        if (life.ended) end();
+      }
+      next();
+    });
   };
 }
 

@@ -1,6 +1,9 @@
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { acceptedOn, beginToClose, sayGoodbye, silentOn } from './connections.js';
+import { isLast, whileUnfinished } from './node-internals.js';
+import { checkTimes } from './options.js';
 import { RequestLife } from './request-life.js';
+import { startTimer } from './timer.js';
 
 export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
@@ -8,9 +11,6 @@ export interface DrainOptions {
 }
 
 const REAP_EVERY_MS = 100;
-
-/** From here on, `Infinity` included, Node fires a timer at once. */
-const TOO_LONG_MS = 2 ** 31;
 
 /**
  * Closes a server: no new connections, `Connection: close` on every answer to come, and the connections that are idle,
@@ -26,10 +26,10 @@ const TOO_LONG_MS = 2 ** 31;
  */
 export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
   return new Promise((resolve) => {
+    checkTimes({ timeoutMs }, 'timeoutMs');
     const onRequest = (_req: IncomingMessage, res: ServerResponse): void => sayGoodbye(res);
     server.prependListener('request', onRequest);
-    // Pipelined requests may have been overtaken on their way to us: which is the last, nobody knows.
-    for (const { res, isAlone } of RequestLife.allOn(server)) if (isAlone) sayGoodbye(res);
+    for (const { res } of RequestLife.allOn(server)) if (isLast(res)) sayGoodbye(res);
     const isClosed = beginToClose(server);
     spareAnswers(server);
     // An answer whose head was sent when we began leaves its connection open; soon after, it is idle.
@@ -37,7 +37,7 @@ export function drain(server: Server, { timeoutMs = 10_000 }: DrainOptions = {})
       server.closeIdleConnections();
       for (const socket of silentOn(server)) socket.destroy();
     }, REAP_EVERY_MS);
-    const cutting = timeoutMs >= TOO_LONG_MS ? undefined : setTimeout(() => cut(server), timeoutMs);
+    const cutting = startTimer(() => cut(server), timeoutMs);
     // A server that does not listen is as closed as can be.
     server.close(() => {
       clearInterval(reaping);
@@ -58,11 +58,8 @@ function cut(server: Server): void {
 /** To Node a connection is idle when its answer has ended, though a slow client may not have all of it yet. */
 function spareAnswers(server: Server): void {
   server.closeIdleConnections = () => {
-    const leaving: { finished: boolean }[] = [];
+    const leaving: ServerResponse[] = [];
     for (const { res } of RequestLife.allOn(server)) if (res.writableEnded) leaving.push(res);
-    // This is what Node looks at.
-    for (const res of leaving) res.finished = false;
-    Server.prototype.closeIdleConnections.call(server);
-    for (const res of leaving) res.finished = true;
+    whileUnfinished(leaving, () => Server.prototype.closeIdleConnections.call(server));
   };
 }

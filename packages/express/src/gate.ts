@@ -12,9 +12,12 @@ import {
 } from './answer.js';
 
 export interface GateKeeper {
+  /** Whether a response of this status may go out at all. One that may not is discarded, and another may follow. */
+  readonly admits: (status: number) => boolean;
+  readonly onDiscarded: (isWhole: boolean) => void;
   /** Called before `decide`, while `forget()` still makes way for this answer. */
   readonly onFirstAnswer: () => void;
-  /** Resolves when the answer may go out, rejects with the error to answer instead. Asked once, at the first answer. */
+  /** Resolves when the response may go out, rejects with the error to respond with instead. */
   readonly decide: (status: number) => Promise<void>;
   readonly onRefused: (error: unknown) => void;
   readonly onSecondAnswer: () => void;
@@ -43,6 +46,8 @@ export class Gate {
   #state: 'unasked' | 'asked' | 'open' = 'unasked';
   /** `end()` was called: whatever comes now belongs to a second answer. */
   #complete = false;
+  /** The first part of a response was discarded, and the rest of it may follow. */
+  #isDiscarding = false;
   /** Listeners for `drain` that somebody keeps for a stream of their own, which knows nothing of this gate. */
   #kept: (() => unknown)[] | undefined = undefined;
 
@@ -91,11 +96,12 @@ export class Gate {
   }
 
   #write(args: unknown[]): unknown {
-    if (this.#state === 'open') return this.#call('write', args);
+    if (this.#state === 'open') return this.#pass('write', args);
     if (this.#complete) return this.#drop();
     checkBody(args[0]);
     this.#start('write', args);
-    return false;
+    // The writer of what is discarded need not wait for `drain`.
+    return this.#isDiscarding;
   }
 
   #flushHeaders(): unknown {
@@ -105,7 +111,7 @@ export class Gate {
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
     const res = this.#res;
-    if (this.#state === 'open') return this.#call('writeHead', args);
+    if (this.#state === 'open') return this.#pass('writeHead', args);
     if (this.#complete) return this.#drop();
     if (this.#state === 'asked') throw headersSent();
     if (this.#isHeadWritten) {
@@ -113,6 +119,7 @@ export class Gate {
       if (args.length === 1 && args[0] === res.statusCode) return res;
       throw headersSent();
     }
+    if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard('writeHead');
     rehearse(res, 'writeHead', args);
     res.statusCode = args[0] as number;
     this.#waiting.push(() => this.#call('writeHead', args));
@@ -141,6 +148,8 @@ export class Gate {
   #start(method: 'end' | 'flushHeaders' | 'write', args: unknown[]): unknown {
     const res = this.#res;
     const isFirst = this.#state === 'unasked';
+    if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(method);
+    this.#isDiscarding = false;
     if (isFirst && !this.#isHeadWritten) checkHead(res, method, args);
     this.#complete = method === 'end';
     if (this.#state === 'open') return this.#call(method, args);
@@ -177,11 +186,27 @@ export class Gate {
     for (const listener of this.#kept ?? []) if (!reached.includes(listener)) listener.call(this.#res);
   }
 
+  /** The next response is the first again, unless the head has left. */
   #refuse(error: unknown): void {
+    const res = this.#res;
     this.#open();
+    if (!res.headersSent) {
+      this.#state = 'unasked';
+      this.#isDiscarding = !this.#complete;
+      this.#waiting = [];
+      clearHead(res, this.#isDiscarding);
+    }
     this.#complete = false;
-    if (!this.#res.headersSent) clearHead(this.#res);
     this.#keeper.onRefused(error);
+  }
+
+  /** Nothing of this response leaves; the next one finds no trace of it. */
+  #discard(method: 'end' | 'flushHeaders' | 'write' | 'writeHead'): Response {
+    this.#isDiscarding = method !== 'end';
+    this.#waiting = [];
+    clearHead(this.#res, this.#isDiscarding);
+    this.#keeper.onDiscarded(!this.#isDiscarding);
+    return this.#res;
   }
 
   #open(): void {
@@ -192,6 +217,11 @@ export class Gate {
   #drop(): Response {
     this.#keeper.onSecondAnswer();
     return this.#res;
+  }
+
+  /** Behind the end, Node would end the process, or throw where nobody catches. Before it, `end()` itself may be calling. */
+  #pass(name: 'write' | 'writeHead', args: unknown[]): unknown {
+    return this.#res.writableEnded ? this.#drop() : this.#call(name, args);
   }
 
   #call(name: keyof Methods, args: unknown[]): unknown {

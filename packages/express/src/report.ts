@@ -1,15 +1,19 @@
-/** Tells of a failure that no request can be answered with. A reporter of the application's own that fails is told of, too. */
-export function report<Context>(
-  reporter: ((error: unknown, context: Context) => void) | undefined,
-  error: unknown,
-  context: Context,
-): void {
+type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
+
+/** Reports a failure that no request can be responded to with; a reporter of the application's that fails is reported, too. */
+export function report<Context>(reporter: Reporter<Context>, error: unknown, context: Context): void {
+  void reported(reporter, error, context);
+}
+
+/** The same; resolves when the reporter is done, and never rejects. */
+export async function reported<Context>(reporter: Reporter<Context>, error: unknown, context: Context): Promise<void> {
   if (!reporter) return print(error);
-  // The call is made at once; an async function turns whatever becomes of it into a promise.
-  (async () => reporter(error, context))().catch((failure: unknown) => {
+  try {
+    await reporter(error, context);
+  } catch (failure) {
     print(error);
     print(failure);
-  });
+  }
 }
 
 function print(error: unknown): void {

@@ -1,5 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { HttpError } from './errors.js';
+import { watcherOf } from './failure.js';
 
 declare global {
   namespace Express {
@@ -22,9 +23,36 @@ declare module '@ambit/container' {
 /** What the helpers need of a request, whatever its params and body. */
 export interface ExpressRequest {
   readonly container: IContainer;
+  readonly transactionScope?: IContainer | undefined;
 }
 
 export function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   if (req.container) return req.container;
   throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', who);
+}
+
+/** Where a handler's services come from: its transaction, as long as it may still work in it. */
+export function currentScopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
+  const { transactionScope } = req;
+  return transactionScope && !watcherOf(req)?.isOver ? transactionScope : scopeOf(req, who);
+}
+
+/**
+ * The scope of the transaction that `withTransaction()` opened for this request. Throws where there is none.
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import type { RequestHandler } from 'express';
+ *
+ * const placeOrder: RequestHandler = async (req, res) => {
+ *   const connection = requireTransactionScope(req).resolve<IConnection>('IConnection');
+ *   await connection.query('INSERT INTO orders (product) VALUES ($1)', [req.body.product]);
+ *   res.status(201).json({ ordered: req.body.product });
+ * };
+ * ```
+ */
+export function requireTransactionScope({ transactionScope }: Pick<ExpressRequest, 'transactionScope'>): IContainer {
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
 }

@@ -1,7 +1,6 @@
 import type { AbstractClass, Delivered, Key, ServiceMap } from '@ambit/container';
 import type { Request, RequestHandler, Response } from 'express';
-import { markFailed } from './failure.js';
-import { type ExpressRequest, scopeOf } from './request.js';
+import { currentScopeOf, type ExpressRequest } from './request.js';
 
 /** Names, and the keys of the services they stand for. */
 export type Deps = Readonly<Record<string, Key>>;
@@ -10,7 +9,8 @@ export type Deps = Readonly<Record<string, Key>>;
 export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D[Name]> };
 
 /**
- * The instance bound to the key, as seen from the scope of the request.
+ * The instance bound to the key, as seen from the scope of the open transaction behind `withTransaction()`, and from the
+ * scope of the request everywhere else: before and after the transaction, and in error handlers.
  *
  * @example
  * ```ts
@@ -23,11 +23,11 @@ export function resolve<K extends keyof ServiceMap>(req: ExpressRequest, key: K)
 export function resolve<T>(req: ExpressRequest, key: AbstractClass<T>): T;
 export function resolve<T = unknown>(req: ExpressRequest, key: string | symbol): T;
 export function resolve(req: ExpressRequest, key: Key): unknown {
-  return scopeOf(req, 'resolve()').resolve(key as string);
+  return currentScopeOf(req, 'resolve()').resolve(key as string);
 }
 
 /**
- * A handler that is given its services. Whatever it throws, or rejects with, goes to the error handler.
+ * A handler that is given its services, from the scope that `resolve()` would use. Whatever it throws, or rejects with, goes to the error handler.
  *
  * @example
  * ```ts
@@ -48,13 +48,9 @@ export function withDeps<const D extends Deps, P = Request['params']>(
 ): RequestHandler<P> {
   const entries = Object.entries(deps);
   return (req, res, next) => {
-    const fail = (thrown: unknown): void => {
-      const error = givenReason(thrown);
-      markFailed(res, error);
-      next(error);
-    };
+    const fail = (thrown: unknown): void => next(givenReason(thrown));
     try {
-      const scope = scopeOf(req, 'withDeps()');
+      const scope = currentScopeOf(req, 'withDeps()');
       const services = Object.fromEntries(entries.map(([name, key]) => [name, scope.resolve(key as string)]));
       const answering = handler(req, res, services as Services<D>);
       if (isPromiseLike(answering)) answering.then(undefined, fail);

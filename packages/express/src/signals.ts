@@ -1,17 +1,28 @@
 import type { Server } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { drain, type DrainOptions } from './drain.js';
-import { report } from './report.js';
+import { HttpError } from './errors.js';
+import { checkContainer, checkFunctions, checkTimes } from './options.js';
+import { reported } from './report.js';
+import { startTimer } from './timer.js';
 
 export interface DisposeOnSignalOptions extends DrainOptions {
   /** Default: `SIGTERM`. */
   readonly signals?: readonly NodeJS.Signals[];
-  /** Told when the application's container did not end well; the process then exits with 1. Default: `console.error`. */
-  readonly onError?: (error: unknown) => void;
+  /** How long the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
+  readonly disposeTimeoutMs?: number;
+  /**
+   * Called when the application's container failed to be disposed, or was not in time; the process then exits with 1, when
+   * the promise that this may return has settled, or after five seconds. Default: `console.error`.
+   */
+  readonly onError?: (error: unknown) => void | Promise<void>;
 }
 
+const REPORT_TIMEOUT_MS = 5000;
+
 /**
- * At SIGTERM: lets the requests under way finish, disposes the application's container, and exits with code 0.
+ * At SIGTERM: lets the requests in progress finish, disposes the application's container, and exits with code 0; with code
+ * 1 if that failed, or took too long.
  *
  * @example
  * ```ts
@@ -26,20 +37,36 @@ export interface DisposeOnSignalOptions extends DrainOptions {
 export function disposeOnSignal(
   server: Server,
   appContainer: Pick<IContainer, 'dispose'>,
-  { signals = ['SIGTERM'], onError, ...draining }: DisposeOnSignalOptions = {},
+  { signals = ['SIGTERM'], disposeTimeoutMs = 10_000, onError, ...draining }: DisposeOnSignalOptions = {},
 ): void {
+  checkContainer(appContainer, 'dispose', 'disposeOnSignal()');
+  checkTimes({ disposeTimeoutMs, ...draining }, 'disposeTimeoutMs', 'timeoutMs');
+  checkFunctions({ onError }, 'onError');
   let begun = false;
   const end = async (): Promise<void> => {
     if (begun) return;
     begun = true;
     await drain(server, draining);
     try {
-      await appContainer.dispose();
-      process.exit(0);
+      await Promise.race([appContainer.dispose(), rejectAfter(disposeTimeoutMs)]);
     } catch (error) {
-      report(onError, error, undefined);
+      startTimer(() => process.exit(1), REPORT_TIMEOUT_MS);
+      await reported(onError, error, undefined);
       process.exit(1);
     }
+    process.exit(0);
   };
   for (const signal of signals) process.on(signal, () => void end());
+}
+
+function rejectAfter(ms: number): Promise<never> {
+  return new Promise((_resolve, reject) => void startTimer(() => reject(disposedTooLate(ms)), ms));
+}
+
+/** Which disposer hangs, nobody knows; what it waits for is often among what keeps the process running. */
+function disposedTooLate(ms: number): HttpError {
+  const counts = new Map<string, number>();
+  for (const name of process.getActiveResourcesInfo()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const open = [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
+  return new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `not disposed within ${ms} ms; still open: ${open || 'nothing'}`);
 }

@@ -1,19 +1,21 @@
-import { finished } from 'node:stream/promises';
-import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
-import type { Request, RequestHandler, Response } from 'express';
+import { TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { HttpError } from './errors.js';
-import { checkFailuresAreSeen, knownFailures, listenToRouters, opensTransactions, watchFailure } from './failure.js';
-import { Gate } from './gate.js';
-import { report } from './report.js';
+import { observeRouters, useTransactions } from './express-internals.js';
+import { checkFunctions, checkTimes } from './options.js';
 import { scopeOf } from './request.js';
 import { RequestLife } from './request-life.js';
+import { RequestTransaction } from './request-transaction.js';
 
 export interface WithTransactionOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Told of failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, req: Request) => void;
   /** Whether an answer of this status rolls back. Default: none does; only a failure does. */
   readonly rollbackOn?: (status: number) => boolean;
-  /** Told of an answer that was dropped because another one came first. Default: `console.error`. */
+  /**
+   * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
+   * back, and with a failure after the response when COMMIT failed as well. Default: `console.error`.
+   */
   readonly onSecondAnswer?: (error: unknown, req: Request) => void;
 }
 
@@ -30,94 +32,48 @@ export interface WithTransactionOptions extends Omit<TransactionOptions, 'onErro
  * const app = express();
  * app.use(containerMiddleware(container), express.json());
  * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (req, res) => {
- *   const orders = req.transactionScope?.resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
- *   res.status(201).json(await orders?.create(req.body));
+ *   const orders = requireTransactionScope(req).resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
+ *   res.status(201).json(await orders.create(req.body));
  * });
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
-  listenToRouters();
+  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+  checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
+  useTransactions();
   const { onError, ...others } = options;
-  return opensTransactions(async function transaction(req, res, next) {
+  return async function transaction(req, res, next) {
     try {
       await open(req, res, onError ? { ...others, onError: (error) => onError(error, req) } : others, next);
     } catch (error) {
       return next(error);
     }
     next();
-  });
+  };
 }
 
 interface OpenOptions extends Omit<WithTransactionOptions, 'onError'>, Pick<TransactionOptions, 'onError'> {}
 
-async function open(req: Request, res: Response, options: OpenOptions, next: (error: unknown) => void): Promise<void> {
+async function open(req: Request, res: Response, options: OpenOptions, next: NextFunction): Promise<void> {
   const scope = scopeOf(req, 'withTransaction()');
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-  checkFailuresAreSeen(req);
-  const failedBefore = knownFailures(req);
-  const { rollbackOn, onSecondAnswer } = options;
+  if (res.headersSent) throw headSentBefore(req);
+  observeRouters(req);
   const start = new TransactionStart(scope, options);
   lifeOf(req, res).onGone((reason) => abort(start, reason));
   const transaction = await start.begun;
-  req.transactionScope = transaction.scope;
-
-  let failure: { readonly error: unknown } | undefined;
-  const decide = async (status: number): Promise<void> => {
-    let rollsBack = true;
-    try {
-      rollsBack = failure !== undefined || (rollbackOn?.(status) ?? false);
-    } finally {
-      if (rollsBack) await transaction.rollback(failure?.error);
-    }
-    if (!rollsBack) await commit(transaction, status);
-  };
-  const fail = (error: unknown): void => {
-    // The first answer decides: what fails after it changes nothing.
-    if (!gate.forget()) return;
-    failure ??= { error };
-    void transaction.rollback(error);
-  };
-  const gate = new Gate(res, {
-    onFirstAnswer: () => {
-      for (const error of knownFailures(req)) if (!failedBefore.includes(error)) fail(error);
-    },
-    decide: async (status) => {
-      try {
-        await decide(status);
-      } catch (error) {
-        await readRest(req);
-        throw error;
-      }
-    },
-    onRefused: next,
-    onSecondAnswer: () => {
-      report(onSecondAnswer, new HttpError('AMBIT_HTTP_SECOND_ANSWER', `${req.method} ${req.originalUrl}`), req);
-    },
-  });
-  watchFailure(res, fail);
-}
-
-/** A transaction that could not commit for a reason the handler knew, or could know, allows the answer to say so. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
-
-async function commit(transaction: Transaction, status: number): Promise<void> {
-  try {
-    await transaction.commit();
-  } catch (error) {
-    if (status >= 400 && error instanceof TransactionError && KNOWN_BEFORE.has(error.code)) return;
-    throw error;
+  if (res.headersSent) {
+    await transaction.rollback();
+    throw headSentBefore(req);
   }
+  req.transactionScope = transaction.scope;
+  // It keeps itself alive through what it attaches to the request and the response.
+  void new RequestTransaction(req, res, transaction, options, next);
 }
 
-/**
- * Express's own error handler sees that nothing was sent, then waits until the request is read, then answers. A second
- * answer of the handler in between would end the process, so the waiting is done before it, behind the gate; for the end
- * of an upload, too, unless its client leaves.
- */
-async function readRest(req: Request): Promise<void> {
-  if (!req.readable) return;
-  req.resume();
-  await finished(req).catch(() => undefined);
+/** What has left cannot be held back until COMMIT, nor be replaced by an error. */
+function headSentBefore({ method, originalUrl }: Request): HttpError {
+  return new HttpError('AMBIT_HTTP_HEAD_SENT', `${method} ${originalUrl}`);
 }
 
 function lifeOf(req: Request, res: Response): RequestLife {

@@ -193,7 +193,13 @@ function goodbyes(answers: string): string[] {
 describe('SIGTERM', () => {
   it.each([
     ['ends the application container, and the process with 0', 'ends', 0, 'application ended\n'],
-    ['ends the process with 1 when the container did not end well', 'fails', 1, 'told of AMBIT_DISPOSE_FAILED\n'],
+    ['ends the process with 1 when the container did not end well', 'fails', 1, 'reported: AMBIT_DISPOSE_FAILED\n'],
+    [
+      'ends the process with 1 when the container is not disposed in time, and says what is still open',
+      'hangs',
+      1,
+      'reported: AMBIT_HTTP_DISPOSE_TIMEOUT, a server is still open\n',
+    ],
   ])('%s', async (_name, how, code, output) => {
     const program = fileURLToPath(new URL('support/signalled.mjs', import.meta.url));
     const child = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -138,14 +138,16 @@ describe('on an Express that does not tell of failures', () => {
   it.each([
     ['without rollbackOnError', [answerError]],
     ['with rollbackOnError behind the error handler', [answerError, rollbackOnError]],
-  ])('a transaction %s is refused', async (_name, handlers) => {
-    const { app, pool } = older();
-    app.post('/', withTransaction(), (_req, res) => void res.end());
+  ])('a handler that fails is rolled back %s', async (_name, handlers) => {
+    const { app, pool, container } = older();
+    app.post('/', withTransaction(), failing['calls next(error)']!);
     app.use(...handlers);
-    const response = await (await serve(app)).post('/');
-    expect(response.status).toBe(500);
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN]') });
-    expect(pool.violations).toEqual([]);
+    const { post, close } = await serve(app);
+    const response = await post('/');
+    expect([response.status, await response.json()]).toEqual([500, { error: 'boom' }]);
+    await close();
+    expect(pool.stored).toEqual([]);
+    await expectAllEnded({ container, pool });
   });
 
   it('what succeeds is committed', async () => {

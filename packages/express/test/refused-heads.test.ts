@@ -6,6 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
 import { answerError, application, expectAllEnded, serve, signal, store } from './support/app.js';
 
+const strict = (res: Response): Response => Object.assign(res, { strictContentLength: true });
+
 /** Each is refused by Node: where the handler stands, if there is no transaction. */
 const refused: readonly [name: string, answer: (res: Response) => unknown][] = [
   ['a header of writeHead()', (res) => res.writeHead(201, { 'x-name': 'a\nb' }).end()],
@@ -20,6 +22,8 @@ const refused: readonly [name: string, answer: (res: Response) => unknown][] = [
   ['the reason of flushHeaders()', (res) => Object.assign(res, { statusMessage: 'Größe →' }).flushHeaders()],
   ['the status of flushHeaders()', (res) => Object.assign(res, { statusCode: 1000 }).flushHeaders()],
   ['trailers behind a body of known length', (res) => res.set('Trailer', 'x-sum').json('done')],
+  ['a body that is longer than its length', (res) => strict(res).set('Content-Length', '2').end('done')],
+  ['a body that is shorter than its length', (res) => strict(res).set('Content-Length', '9').end('done')],
   ['nothing to write', (res) => res.write(undefined)],
   ['null to write', (res) => res.write(null)],
 ];
@@ -28,6 +32,7 @@ const refused: readonly [name: string, answer: (res: Response) => unknown][] = [
 const sent: readonly [name: string, answer: (res: Response) => unknown, status: number, reason: string][] = [
   ['a reason', (res) => Object.assign(res.status(201), { statusMessage: 'Made' }).json('done'), 201, 'Made'],
   ['a reason of writeHead()', (res) => res.writeHead(201, 'Made', ['x-more', '1']).end('"done"'), 201, 'Made'],
+  ['a body of the length it should have', (res) => strict(res).set('Content-Length', '6').end('"done"'), 200, 'OK'],
   ['the same head twice', (res) => res.writeHead(201).writeHead(201).end('"done"'), 201, 'Created'],
   [
     'trailers',

@@ -45,11 +45,14 @@ describe('a second answer', () => {
     print.mockRestore();
   });
 
-  it('is dropped after the first has been sent, too', async () => {
+  /** What changes the head first throws in the handler, as it does without a transaction. */
+  const late = seconds.filter(([name]) => name !== 'sendStatus' && name !== 'redirect');
+
+  it.each(late)('by %s is dropped after the first has been sent, too', async (_name, answer) => {
     const told = signal<unknown>();
     const { app } = application();
     app.post('/', withTransaction({ onSecondAnswer: told.resolve }), (_req, res) => {
-      res.on('finish', () => void res.json('second'));
+      res.on('finish', () => void answer(res));
       res.json('first');
     });
     expect(await (await (await serve(app)).post('/')).json()).toBe('first');

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import express, { type RequestHandler } from 'express';
 // @ts-expect-error -- its types are those of the other major version
 import express4 from 'express-4';
@@ -13,6 +14,7 @@ const boom = (): never => {
 const failing: readonly [what: string, status: number, handler: RequestHandler][] = [
   ['res.render()', 500, (req, res) => store(req, 'order').then(() => res.render('missing.html'))],
   ['res.sendFile()', 404, (req, res) => store(req, 'order').then(() => res.sendFile('/no/such.file'))],
+  ['res.sendFile() of a directory', 404, (req, res) => store(req, 'order').then(() => res.sendFile(tmpdir()))],
   ['res.download()', 404, (req, res) => store(req, 'order').then(() => res.download('/no/such.file'))],
   ['res.format()', 406, (req, res) => store(req, 'order').then(() => void res.format({}))],
   [

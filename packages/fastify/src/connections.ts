@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
+import { closeBehindResponses } from './client-errors.js';
+import { isAbandoned, isLast } from './internals.js';
 import type { RequestLife } from './request-life.js';
+import { Turns } from './turns.js';
 
 /**
  * The requests alive on each socket. When a socket dies, Node says so to the first of its pipelined requests only; the
@@ -9,6 +12,8 @@ import type { RequestLife } from './request-life.js';
  */
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
+  /** The streams of HTTP/2, which share no state of ours. */
+  readonly #streams = new Connection();
   #areClosing = false;
 
   add(request: IncomingMessage, life: RequestLife): void {
@@ -19,12 +24,16 @@ export class Connections {
       const { stream } = request as unknown as Http2ServerRequest;
       // An asynchronous hook before ours may have kept it for longer than the client stayed; the same below.
       if (stream.closed || stream.destroyed) life.over();
-      else stream.once('close', () => life.over());
+      else {
+        this.#streams.add(life);
+        stream.once('close', () => life.over());
+      }
       return;
     }
     const connection = this.#bySocket.get(socket) ?? this.#meet(socket);
     connection.add(life);
-    if (this.#areClosing) connection.sayGoodbyeBehind(life);
+    if (connection.isFinishing) life.over();
+    else if (this.#areClosing) connection.sayGoodbyeBehind(life);
     if (socket.closed) life.over();
   }
 
@@ -34,17 +43,32 @@ export class Connections {
     for (const connection of this.#bySocket.values()) connection.sayGoodbye();
   }
 
-  /** Ends those that were answered, and did not hear of it. */
+  /** Ends those that were answered, or can no longer be, and did not hear of it. */
   endAnswered(): void {
-    for (const life of this.inFlight()) if (life.response.writableFinished) life.over();
+    for (const life of this.inFlight()) {
+      const { response } = life;
+      if (response.writableFinished || response.destroyed || isAbandoned(response)) life.over();
+    }
+    for (const { response } of this.#streams) destroyIfForgotten(response as unknown as Http2ServerResponse);
   }
 
   *inFlight(): Generator<RequestLife> {
+    yield* this.onSockets();
+    yield* this.#streams;
+  }
+
+  /** Those of HTTP/1. */
+  *onSockets(): Generator<RequestLife> {
     for (const connection of this.#bySocket.values()) yield* connection;
   }
 
+  /** Whether the connection has complete requests to answer: it is closed behind them, and others end at once. */
+  finishOn(socket: Socket): boolean {
+    return this.#bySocket.get(socket)?.finish(socket) ?? false;
+  }
+
   #meet(socket: Socket): Connection {
-    if (socket.closed) return new Connection();
+    if (socket.closed) return new Connection(socket);
     const lose = (): void => {
       this.#bySocket.delete(socket);
       for (const life of connection) life.over();
@@ -54,11 +78,17 @@ export class Connections {
       socket.off('close', lose);
     };
     // That of an injected request is none: kept until it closes, it would be kept for ever.
-    const connection = new Connection(isSocket(socket) ? undefined : forget);
+    const connection = new Connection(socket, isSocket(socket) ? undefined : forget);
     this.#bySocket.set(socket, connection);
     socket.on('close', lose);
     return connection;
   }
+}
+
+/** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
+function destroyIfForgotten({ stream }: Http2ServerResponse): void {
+  if (stream.closed && !stream.destroyed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
+    stream.destroy();
 }
 
 function isSocket(socket: unknown): boolean {
@@ -67,13 +97,36 @@ function isSocket(socket: unknown): boolean {
 
 /** The requests of one socket: a list linked through them, because two sets per request cost more than all the rest. */
 export class Connection {
+  readonly turns: Turns | undefined;
+  #isFinishing = false;
   #newest: RequestLife | undefined = undefined;
   /** Whose answer was told to be the last here. */
   #last: ServerResponse | undefined = undefined;
   readonly #onEmpty: (() => void) | undefined;
 
-  constructor(onEmpty?: () => void) {
+  constructor(socket?: Socket, onEmpty?: () => void) {
+    this.turns = socket && new Turns(socket);
     this.#onEmpty = onEmpty;
+  }
+
+  /** It closes behind the requests that it has. */
+  get isFinishing(): boolean {
+    return this.#isFinishing;
+  }
+
+  finish(socket: Socket): boolean {
+    if (this.#isFinishing) return true;
+    let last = this.#newest;
+    while (last && !last.response.req.complete) last = last.older;
+    if (!last) return false;
+    this.#isFinishing = true;
+    while (this.#newest !== last) this.#newest?.over();
+    closeBehindResponses(socket);
+    if (this.#last) takeBackGoodbye(this.#last);
+    this.#sayGoodbye(last.response);
+    // The head may have left before it could say so.
+    last.response.once('finish', () => socket.destroySoon());
+    return true;
   }
 
   add(life: RequestLife): void {
@@ -94,8 +147,11 @@ export class Connection {
 
   /** Of pipelined answers only the last may say it: Node ends the connection behind it, with all that waits there. */
   sayGoodbye(): void {
-    // In an asynchronous hook before ours one may have overtaken another: which is the last, nobody knows.
-    if (this.#newest && !this.#newest.older) this.#sayGoodbye(this.#newest.response);
+    for (const { response } of this) {
+      if (!isLast(response)) continue;
+      this.#sayGoodbye(response);
+      return;
+    }
   }
 
   /** For a request that comes, or is let go by an asynchronous hook before ours, while the server closes. */

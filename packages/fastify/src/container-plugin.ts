@@ -1,11 +1,14 @@
 import type { IContainer } from '@ambit/container';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { finishBeforeErrors } from './client-errors.js';
 import { Connections } from './connections.js';
 import { closeSessionsOnClose, drainOnClose } from './drain.js';
 import { HttpError } from './errors.js';
 import { goOnAfter } from './go-on-after.js';
+import { Load, type LoadOptions } from './load.js';
 import { definePlugin } from './plugin.js';
 import { RequestLife } from './request-life.js';
+import { within } from './time-limit.js';
 
 /** Where the plugins keep what only they need to know of a request. */
 export const REQUEST_LIFE: unique symbol = Symbol('ambit.requestLife');
@@ -31,7 +34,7 @@ declare module '@ambit/container' {
   }
 }
 
-export interface ContainerPluginOptions {
+export interface ContainerPluginOptions extends LoadOptions {
   /** The application container; `server.close()` disposes it. */
   readonly container: IContainer;
   /**
@@ -39,7 +42,13 @@ export interface ContainerPluginOptions {
    * `response`: with the answer, for error handlers that resolve from the scope.
    */
   readonly disposeOn?: 'error' | 'response';
-  /** Told when a request scope did not end well. Default: the request's log. */
+  /**
+   * How long an error response waits until the request scope is disposed, and `close()` until the application container
+   * is. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
+   * `close()` rejects with it.
+   */
+  readonly disposeTimeoutMs?: number;
+  /** Called when a request scope failed to dispose. Default: the request's log. */
   readonly onDisposeError?: (error: unknown, request: FastifyRequest) => unknown;
 }
 
@@ -66,8 +75,9 @@ const TAGS = { tags: ['request'] };
 const SWEEP_EVERY_MS = 500;
 
 function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
-  const { container, disposeOn, onDisposeError = logDisposeError } = checked(options);
+  const { container, disposeOn, disposeTimeoutMs = 10_000, onDisposeError = logDisposeError } = checked(options);
   const connections = new Connections();
+  const load = new Load(options);
 
   server.decorate('container', container);
   server.decorateRequest('container', null as unknown as IContainer);
@@ -82,17 +92,26 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   };
 
   server.addHook('onRequest', (request, reply, done) => {
-    const scope = container.createScope(TAGS);
-    const life = new RequestLife(scope, reply.raw, (error) => void report(error, request));
-    request.container = scope;
+    const { raw } = request;
+    const life = new RequestLife(reply, load, (error) => void report(error, request));
     request[REQUEST_LIFE] = life;
-    try {
-      scope.register('IRequestSignal', () => life.signal);
-    } finally {
-      // Also when that fails: the request lives on until it is answered.
-      connections.add(request.raw, life);
-    }
-    done();
+    connections.add(raw, life);
+    life.inTurn((isTaken) => {
+      if (!isTaken) {
+        reply.header('retry-after', '1');
+        return done(new HttpError('AMBIT_HTTP_OVERLOADED'));
+      }
+      let scope: IContainer | undefined;
+      try {
+        request.container = scope = container.createScope(TAGS);
+        scope.register('IRequestSignal', () => life.signal);
+      } catch (error) {
+        return done(error as Error);
+      } finally {
+        if (scope) life.open(scope);
+      }
+      done();
+    });
   });
 
   server.addHook('onResponse', (request, _reply, done) => {
@@ -105,21 +124,29 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
-      goOnAfter(request[REQUEST_LIFE]?.end(error), reply, done);
+      const onPassed = (): Error => {
+        const late = new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
+        void report(late, request);
+        return late;
+      };
+      goOnAfter(request[REQUEST_LIFE]?.end(error), reply, done, { limit: { ms: disposeTimeoutMs, onPassed } });
     });
   }
 
   // Fastify closes in the reverse order: the requests first, then what they used.
   server.addHook('onClose', async () => {
     sweeping.close();
-    await container.dispose();
+    const disposing = container.dispose();
+    const onPassed = (): Error => new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
+    if (disposing) await within(disposing, { ms: disposeTimeoutMs, onPassed });
   });
   drainOnClose(server, connections);
   closeSessionsOnClose(server);
+  finishBeforeErrors(server.server, (socket) => connections.finishOn(socket));
 }
 
 function checked(options: ContainerPluginOptions): ContainerPluginOptions {
-  const { container, disposeOn = 'error' } = options;
+  const { container, disposeOn = 'error', disposeTimeoutMs = 0 } = options;
   if (typeof container?.createScope !== 'function') {
     throw new HttpError(
       'AMBIT_HTTP_OPTION',
@@ -129,9 +156,15 @@ function checked(options: ContainerPluginOptions): ContainerPluginOptions {
   if (disposeOn !== 'error' && disposeOn !== 'response') {
     throw new HttpError('AMBIT_HTTP_OPTION', `disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);
   }
+  if (typeof disposeTimeoutMs !== 'number' || !(disposeTimeoutMs >= 0)) {
+    throw new HttpError(
+      'AMBIT_HTTP_OPTION',
+      `disposeTimeoutMs must be a number of milliseconds, not '${String(disposeTimeoutMs)}'`,
+    );
+  }
   return options;
 }
 
 function logDisposeError(error: unknown, request: FastifyRequest): void {
-  request.log.error({ err: error }, 'The request scope did not end well');
+  request.log.error({ err: error }, 'The request scope failed to dispose');
 }

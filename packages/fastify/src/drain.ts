@@ -1,16 +1,11 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections.js';
+import { answersNothing, whileUnfinished } from './internals.js';
 
 const REAP_EVERY_MS = 250;
-
-/** Node's own, which it sets on sockets that speak HTTP/1, and on those that wait for an answer. */
-interface ServedSocket extends Socket {
-  readonly parser?: object | null;
-  readonly _httpMessage?: object | null;
-}
 
 /**
  * Lets `close()` wait for answers only. Fastify turns new requests away, but an answer that was under way would keep its
@@ -18,8 +13,8 @@ interface ServedSocket extends Socket {
  * server of Node that closes no longer looks whether heads are late.
  */
 export function drainOnClose(server: FastifyInstance, connections: Connections): void {
-  const sockets = new Set<ServedSocket>();
-  const meet = (socket: ServedSocket): void => {
+  const sockets = new Set<Socket>();
+  const meet = (socket: Socket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
@@ -32,7 +27,7 @@ export function drainOnClose(server: FastifyInstance, connections: Connections):
     const isLate = performance.now() - closingSince > (server.server.headersTimeout ?? Infinity);
     // For Node, who has not yet sent a request, or half of one, is not idle.
     for (const socket of sockets) {
-      if (socket.bytesRead === 0 || (isLate && socket.parser && !socket._httpMessage)) socket.destroy();
+      if (socket.bytesRead === 0 || (isLate && answersNothing(socket))) socket.destroy();
     }
   };
 
@@ -73,11 +68,8 @@ function spareAnswers(server: Server, connections: Connections): void {
   const closeIdle = server.closeIdleConnections?.bind(server);
   if (!closeIdle) return;
   server.closeIdleConnections = () => {
-    const leaving: { finished: boolean }[] = [];
-    for (const { response } of connections.inFlight()) if (response.writableEnded) leaving.push(response);
-    // This is what Node looks at.
-    for (const response of leaving) response.finished = false;
-    closeIdle();
-    for (const response of leaving) response.finished = true;
+    const leaving: ServerResponse[] = [];
+    for (const { response } of connections.onSockets()) if (response.writableEnded) leaving.push(response);
+    whileUnfinished(leaving, closeIdle);
   };
 }

@@ -1,8 +1,12 @@
 /** Every code with its message. */
 const MESSAGES = {
   AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its answer',
+  AMBIT_HTTP_DISPOSE_TIMEOUT:
+    'A scope was not disposed in time, so nobody waits for it any longer. Look for a disposer that hangs, or raise disposeTimeoutMs',
   AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
-  AMBIT_HTTP_OPTION: 'A plugin option cannot be',
+  AMBIT_HTTP_OPTION: 'An option is invalid',
+  AMBIT_HTTP_OVERLOADED:
+    'The application has as many requests in progress as maxRequests allows, so this one was refused. A retry may succeed',
   AMBIT_HTTP_REQUEST_ENDED: 'The request has ended, and its scope with it. Start the transaction before you answer',
   AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
     'The handler answered with its transaction still open, so it was rolled back. Await commitTransaction() first',
@@ -27,12 +31,16 @@ export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly code: HttpErrorCode;
   /** What Fastify answers when nobody says otherwise. */
-  readonly statusCode = 500;
+  readonly statusCode: 500 | 503;
+  /** Temporary; a retry may succeed. */
+  readonly unavailable: boolean;
 
   constructor(code: HttpErrorCode, detail?: string) {
     const text = detail === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${detail}`;
-    // This one's words are settled.
-    super(code === 'AMBIT_HTTP_NO_TRANSACTION' ? text : `${text} [${code}]`);
+    // The words of `commitTransaction()` are settled.
+    super(code === 'AMBIT_HTTP_NO_TRANSACTION' && detail === undefined ? text : `${text} [${code}]`);
     this.code = code;
+    this.unavailable = code === 'AMBIT_HTTP_OVERLOADED';
+    this.statusCode = this.unavailable ? 503 : 500;
   }
 }

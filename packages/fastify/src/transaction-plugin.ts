@@ -1,12 +1,16 @@
+import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
 import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { clearHead } from './answer.js';
+import { clearHead, discard, ignoreErrors } from './answer.js';
 import { REQUEST_LIFE } from './container-plugin.js';
 import { HttpError } from './errors.js';
+import { FailedRequest } from './failed-request.js';
 import { goOnAfter } from './go-on-after.js';
 import { definePlugin } from './plugin.js';
+import type { RequestLife } from './request-life.js';
 import { RequestTransaction } from './request-transaction.js';
+import { WatchedPromise } from './watched-promise.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -63,7 +67,9 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     },
   });
   server.decorateRequest('startTransaction', function (own) {
-    return start(this, { ...defaults, onError: (error) => onError(error, this), ...own });
+    const merged = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
+    const starting: WatchedPromise<IContainer> = WatchedPromise.of(start(this, merged, () => starting.awaited));
+    return starting;
   });
   server.decorateRequest('commitTransaction', function () {
     return commit(this);
@@ -75,15 +81,37 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   // Also after an answer was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
     const life = request[REQUEST_LIFE];
-    if (life?.commitFailed) clearHead(reply);
-    goOnAfter(life?.transaction && rollback(request, error), reply, done);
+    if (!life) return done();
+    life.hasResponse = true;
+    if (life.transaction || life.failedStep || life.isRolledBack) life.failed ??= new FailedRequest(error);
+    if (life.failedStep) takeBack(life, reply, error);
+    const { failed } = life;
+    failed?.resetStatus(reply);
+    const goOn: (failure?: Error) => void = done;
+    goOnAfter(life.transaction && rollback(request, error), reply, (failure) => {
+      if (!failed || failure) return goOn(failure);
+      failed.isHandling = true;
+      try {
+        goOn();
+      } finally {
+        failed.isHandling = false;
+      }
+    });
   });
 
   server.addHook('onSend', (request, reply, payload, done) => {
-    const transaction = request[REQUEST_LIFE]?.transaction;
+    const life = request[REQUEST_LIFE];
+    const transaction = life?.transaction;
     const complaint = transaction?.complaint();
-    if (!transaction || complaint === undefined) done();
-    else undoFirst({ request, reply, payload, transaction, complaint }, done);
+    if (life) life.hasResponse = true;
+    if (transaction && complaint !== undefined) {
+      undoFirst({ request, reply, payload, transaction, complaint }, done);
+    } else if (life?.failed?.drops(reply, payload, done)) {
+      // Fastify has sent nothing: it waits for `done`, or for the error handler.
+    } else if (life?.failedStep?.isKnown() === false) {
+      discard(payload);
+      done(life.failedStep.error as Error);
+    } else done();
   });
 }
 
@@ -101,6 +129,7 @@ function undoFirst(
   done: DoneFuncWithErrOrRes,
 ): void {
   let instead: Error | undefined;
+  ignoreErrors(payload);
   const undo = async (): Promise<void> => {
     await transaction.undo(complaint);
     forget(request, transaction);
@@ -108,43 +137,91 @@ function undoFirst(
     if (transaction.committed) return;
     // Or it failed, and only now is it known how.
     instead = (transaction.complaint() ?? complaint) as Error;
-    retract(reply, payload);
+    const life = request[REQUEST_LIFE];
+    if (life) life.failed ??= new FailedRequest(instead);
+    clearHead(reply);
+    discard(payload);
   };
-  goOnAfter(undo(), reply, (failure) => done((failure ?? instead) as Error));
+  goOnAfter(undo(), reply, (failure) => done((failure ?? instead) as Error), { payload });
 }
 
-async function start(request: FastifyRequest, options: TransactionOptions): Promise<IContainer> {
+async function start(
+  request: FastifyRequest,
+  options: TransactionOptions,
+  isKnown: () => boolean,
+): Promise<IContainer> {
   const life = request[REQUEST_LIFE];
-  if (!life || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
+  if (!life?.scope || life.ended) throw new HttpError('AMBIT_HTTP_REQUEST_ENDED');
   if (life.transaction) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   const transaction = new RequestTransaction(life.scope, options, (error) => logLate(error, request));
   life.transaction = transaction;
   try {
-    const { scope } = await transaction.begun;
-    return scope;
+    const begun = await transaction.begun;
+    let isLost = false;
+    begun.onLost((error) => {
+      if (isLost) return;
+      isLost = true;
+      if (error.code === 'AMBIT_TX_TIMEOUT') void respondInPlace(life, transaction, error);
+    });
+    return begun.scope;
   } catch (error) {
     forget(request, transaction);
+    noteFailure(request, error, isKnown);
     throw error;
   }
 }
 
-async function commit(request: FastifyRequest): Promise<void> {
+/** A handler that still works on a transaction that took too long may never respond, and its client would wait. */
+async function respondInPlace(life: RequestLife, transaction: RequestTransaction, error: Error): Promise<void> {
+  await transaction.rollback(error);
+  // A handler whose statement was refused with the rollback responds by itself.
+  await setImmediate();
+  const { reply, response } = life;
+  const isOpen = life.transaction === transaction && !life.hasResponse && !life.ended;
+  if (!isOpen || reply.sent || response.headersSent) return;
+  life.failed ??= new FailedRequest(error);
+  reply.header('retry-after', '1').send(error);
+}
+
+function commit(request: FastifyRequest): Promise<void> {
+  const outcome: WatchedPromise<void> = WatchedPromise.of(tryToCommit(request, () => outcome.awaited));
+  return outcome;
+}
+
+async function tryToCommit(request: FastifyRequest, isKnown: () => boolean): Promise<void> {
   const life = request[REQUEST_LIFE];
   const transaction = life?.transaction;
-  if (!transaction) throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
   try {
+    if (!transaction) throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
     await transaction.commit();
   } catch (error) {
-    life.commitFailed = true;
+    noteFailure(request, error, isKnown);
     throw error;
   } finally {
-    forget(request, transaction);
+    if (transaction) forget(request, transaction);
   }
+}
+
+/** The first failure of which the handler does not know is kept. */
+function noteFailure(request: FastifyRequest, error: unknown, isKnown: () => boolean): void {
+  const life = request[REQUEST_LIFE];
+  if (!life || life.failedStep?.isKnown() === false) return;
+  life.failedStep = { error, isKnown, log: () => logLate(error, request) };
+}
+
+/** What the handler said of its response was said in the hope of a commit, and holds for no error. */
+function takeBack(life: RequestLife, reply: FastifyReply, error: unknown): void {
+  const { failedStep } = life;
+  life.failedStep = undefined;
+  clearHead(reply);
+  if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
 }
 
 async function rollback(request: FastifyRequest, reason: unknown): Promise<void> {
-  const transaction = request[REQUEST_LIFE]?.transaction;
+  const life = request[REQUEST_LIFE];
+  const transaction = life?.transaction;
   if (!transaction) return;
+  life.isRolledBack = true;
   await transaction.rollback(reason);
   forget(request, transaction);
 }
@@ -154,13 +231,6 @@ function forget(request: FastifyRequest, transaction: RequestTransaction): void 
   if (life?.transaction === transaction) life.transaction = undefined;
 }
 
-/** What was said of an answer does not hold for the error that replaces it. */
-function retract(reply: FastifyReply, payload: unknown): void {
-  clearHead(reply);
-  const { destroy } = (payload ?? {}) as { destroy?: unknown };
-  if (typeof destroy === 'function') destroy.call(payload);
-}
-
 function logLate(error: unknown, request: FastifyRequest): void {
-  request.log.error({ err: error }, 'The transaction did not end well');
+  request.log.error({ err: error }, 'The transaction failed to close');
 }

@@ -46,14 +46,14 @@ describe('the container plugin', () => {
     const ended: string[] = [];
     const ends = (name: string) => () => ({ dispose: () => void ended.push(name) });
     const container = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromFactory(ends('pool')).pipe(singleton()).to('IDatabasePool'),
+      Registration.fromFactory(ends('pool')).pipe(singleton()).to('IPool'),
       Registration.fromFactory(ends('users'))
         .pipe(singleton(), scope(hasTag('request')))
         .to('IUserRepository'),
     );
     const app = server();
     await app.register(containerPlugin, { container });
-    app.get('/', ({ container: own }) => ({ made: [own.resolve('IDatabasePool'), own.resolve('IUserRepository')] }));
+    app.get('/', ({ container: own }) => ({ made: [own.resolve('IPool'), own.resolve('IUserRepository')] }));
     const { fetch } = await serve(app);
 
     await (await fetch('/')).json();

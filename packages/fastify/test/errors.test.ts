@@ -10,6 +10,6 @@ test('the README lists the codes that there are', () => {
 
 test.each(HTTP_ERROR_CODES)('%s comes with words of its own, a code and a status', (code) => {
   const error = new HttpError(code);
-  expect(error).toMatchObject({ name: 'HttpError', code, statusCode: 500 });
+  expect(error).toMatchObject({ name: 'HttpError', code, statusCode: code === 'AMBIT_HTTP_OVERLOADED' ? 503 : 500 });
   expect(error.message.length).toBeGreaterThan(20);
 });

@@ -1,6 +1,6 @@
 import type { FakePoolOptions } from '@ambit/transaction/testing';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
 import { application, failing, leftovers, store } from './support/app.js';
 
@@ -46,11 +46,22 @@ describe('a handler that takes the response into its own hands', () => {
     ['refused', 'AMBIT_TX_COMMIT_FAILED'],
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN'],
   ] as const)('after a commit under way that is %s has in the log what is known of it', async (kind, code) => {
-    const { codes, pool } = await answered(async (request) => void request.commitTransaction().catch(() => undefined), {
+    const { codes, pool } = await answered(async (request) => void request.commitTransaction(), {
       faultAt: failing('commit', kind),
     });
     expect(codes).toEqual([code]);
     expect(pool.stored).toEqual([]);
+  });
+
+  test('after a commit that it did not await, and that had failed by then, has its error in the log', async () => {
+    const { codes } = await answered(
+      async (request) => {
+        void request.commitTransaction();
+        await vi.waitUntil(() => request.transactionScope === undefined, { interval: 1 });
+      },
+      { faultAt: failing('commit', 'refused') },
+    );
+    expect(codes).toEqual(['AMBIT_TX_COMMIT_FAILED']);
   });
 
   test('after a rollback that it did not await is not complained of', async () => {

@@ -6,9 +6,9 @@ import {
   type Http2ServerRequest,
   type IncomingHttpHeaders,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { fastify } from 'fastify';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { containerPlugin } from '../src/index.js';
 import { application, leftovers, signal } from './support/app.js';
 
@@ -20,10 +20,10 @@ afterEach(async () => {
 });
 
 /** A server whose first hook is `before`, and a session with it. */
-async function connected(before: (request: Http2ServerRequest) => unknown = () => undefined) {
+async function connected(before?: (request: Http2ServerRequest) => unknown) {
   const made = await application();
   const app = fastify({ http2: true });
-  app.addHook('onRequest', async ({ raw }) => void (await before(raw)));
+  if (before) app.addHook('onRequest', async ({ raw }) => void (await before(raw)));
   await app.register(containerPlugin, { container: made.container });
   const signals: AbortSignal[] = [];
   const arrived = signal();
@@ -46,6 +46,19 @@ async function connected(before: (request: Http2ServerRequest) => unknown = () =
     return session;
   };
   return { ...made, app, arrived, open, signals };
+}
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** The fields of `GET /`, packed. */
+const GET_ROOT = Buffer.from([0x82, 0x84, 0x86, 0x41, 4, ...Buffer.from('test')]);
+
+/** A frame of HTTP/2, of a session or of its first stream. */
+function frame(type: number, flags = 0, payload?: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload?.length ?? 0, 0, 3);
+  head.set([type, flags], 3);
+  head.writeUInt32BE(payload ? 1 : 0, 5);
+  return Buffer.concat([head, payload ?? Buffer.alloc(0)]);
 }
 
 function reset(stream: ClientHttp2Stream): void {
@@ -97,6 +110,31 @@ describe('the scope of an HTTP/2 request ends although', () => {
 
     expect(await leftovers(made)).toEqual([]);
     expect(made.signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test('the client resets the stream with NO_ERROR before it has its response, and its session may close', async () => {
+    const made = await connected();
+    (await made.open()).destroy();
+    const client = connect((made.app.server.address() as AddressInfo).port, '127.0.0.1');
+    closing.push(() => client.destroy());
+    client.resume();
+
+    client.write(Buffer.concat([PREFACE, frame(4), frame(1, 5, GET_ROOT), frame(3, 0, Buffer.alloc(4))]));
+    await vi.waitUntil(() => made.signals.length === 1, { interval: 1 });
+
+    expect(await leftovers(made)).toEqual([]);
+    await made.app.close();
+  });
+
+  test('it connects, which nobody serves', async () => {
+    const made = await connected();
+    const session = await made.open();
+
+    const [headers] = (await once(session.request({ ':method': 'CONNECT', ':authority': 'test' }), 'response')) as [
+      IncomingHttpHeaders,
+    ];
+
+    expect(headers[':status']).toBe(405);
   });
 
   test('it asks for a head, and has it', async () => {

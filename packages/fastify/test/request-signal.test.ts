@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { application, get, serve, signal } from './support/app.js';
 
@@ -39,5 +40,25 @@ describe('IRequestSignal', () => {
     await app.close();
     expect(container.disposed).toBe(true);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+
+  test('does not abort for an injected request that is answered', async () => {
+    const { app } = await application();
+    const signals: AbortSignal[] = [];
+    app.get('/', (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      return { ok: true };
+    });
+    app.get('/stream', (request, reply) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      return reply.send(Readable.from(['first', 'second']));
+    });
+
+    await app.inject('/');
+    await app.inject('/stream');
+    const streamed = await app.inject({ url: '/stream', payloadAsStream: true });
+    for await (const chunk of streamed.stream()) expect(String(chunk)).not.toBe('');
+
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
   });
 });

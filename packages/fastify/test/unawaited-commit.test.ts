@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
-import { describe, expect, test } from 'vitest';
-import { application, failing, leftovers, store } from './support/app.js';
+import { describe, expect, test, vi } from 'vitest';
+import { application, failing, get, leftovers, serve, signal, store } from './support/app.js';
 
 const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
 
@@ -62,7 +63,7 @@ describe('commitTransaction() that nobody awaits', () => {
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();
       await store(request, 'INSERT order');
-      request.commitTransaction().catch(() => undefined);
+      void request.commitTransaction();
       reply.code(201).header('location', '/orders/1');
       return { id: '1' };
     });
@@ -73,5 +74,86 @@ describe('commitTransaction() that nobody awaits', () => {
     expect(answer.json()).toMatchObject({ code });
     expect(made.pool.stored).toEqual(stored);
     expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['success', 201, 500, 'AMBIT_TX_COMMIT_FAILED'],
+    ['an error', 409, 500, 'AMBIT_TX_COMMIT_FAILED'],
+  ])(
+    'and that fails before the handler responds with %s turns the response into its error',
+    async (_what, said, status, code) => {
+      const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+      made.app.post('/', async (request, reply) => {
+        await request.startTransaction();
+        await store(request, 'INSERT order');
+        void request.commitTransaction();
+        await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+        return reply.code(said).header('location', '/orders/1').send({ id: '1' });
+      });
+
+      const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+      expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
+      expect(answer.json()).toMatchObject({ code });
+      expect(await leftovers(made)).toEqual([]);
+    },
+  );
+
+  test("and that fails is the handler's to deal with if the handler awaits it later", async () => {
+    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      const committing = request.commitTransaction();
+      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+      const failed = await committing.then(
+        () => false,
+        () => true,
+      );
+      return reply.code(202).send({ failed });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toEqual([202, { failed: true }]);
+  });
+
+  test('and that fails does not replace the error that the handler throws', async () => {
+    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      void request.commitTransaction();
+      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+      throw Object.assign(new Error('no stock'), { statusCode: 409 });
+    });
+
+    const answer = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([answer.statusCode, answer.json()]).toMatchObject([409, { message: 'no stock' }]);
+  });
+
+  test('harms nobody when the client left before it was called', async () => {
+    const made = await application();
+    const arrived = signal();
+    const left = signal();
+    const called = signal();
+    made.app.get('/', async (request) => {
+      await request.startTransaction();
+      arrived.resolve();
+      await left.promise;
+      void request.commitTransaction();
+      called.resolve();
+      return 'ok';
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    expect(await leftovers(made)).toEqual([]);
+    left.resolve();
+    await called.promise;
+    await setImmediate();
+
+    expect(made.pool.stored).toEqual([]);
   });
 });

@@ -61,6 +61,21 @@ export class RawClient {
     return this.#received;
   }
 
+  /** What came and was not read as a response. */
+  get unread(): string {
+    return this.#bytes.toString();
+  }
+
+  /** How many bytes the server has not taken yet. */
+  get unsent(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** Resolves when the operating system has taken everything that was sent. */
+  async sent(): Promise<void> {
+    if (this.#socket.writableLength > 0) await once(this.#socket, 'drain');
+  }
+
   /** Sends whatever it is given. */
   write(text: string): void {
     this.#socket.write(text);

@@ -49,6 +49,11 @@ export class ScopeLedger {
     return this.#happenings.until(() => this.count(tag) >= times, `${times} scopes tagged ${tag} were opened`);
   }
 
+  /** Resolves when no more than `count` scopes are open. */
+  until(count: number): Promise<void> {
+    return this.#happenings.until(() => this.open.length <= count, `${count} scopes are open`);
+  }
+
   /** Resolves when no scope is open. */
   allEnd(): Promise<void> {
     return this.#happenings.until(() => this.open.length === 0, 'every scope ended');

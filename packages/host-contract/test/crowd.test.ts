@@ -38,7 +38,9 @@ class Crowd {
     const container = new Container({ tags: ['application'] });
     container.addRegistration(Registration.fromValue(this.pool).to('IDatabasePool'));
     const unfollow = this.scopes.follow(container);
-    const transaction = { timeoutMs: 30, endTimeoutMs: 10, cancelAfterMs: 5, onError: () => undefined };
+    // A busy machine makes them wait for a connection longer than a transaction may be open here.
+    const times = { acquireTimeoutMs: 5000, timeoutMs: 30, endTimeoutMs: 10, cancelAfterMs: 5 };
+    const transaction = { ...times, onError: () => undefined };
     const route = { method: 'POST', path: '/orders', transaction, handle: (call: Call) => this.#handle(call) } as const;
     const ignore = (): void => undefined;
     const running = await host.start({ container, routes: [route], onDisposeError: ignore, onError: ignore });

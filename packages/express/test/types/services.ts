@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import express from 'express';
 import { Container, type IContainer } from '@ambit/container';
-import { containerMiddleware, resolve, withDeps, withTransaction } from '@ambit/express';
+import { containerMiddleware, requireTransactionScope, resolve, withDeps, withTransaction } from '@ambit/express';
 
 interface UserRepository {
   findAll(): Promise<{ id: string }[]>;
@@ -60,6 +60,7 @@ app.get('/', (req) => {
   exactly<unknown>()(resolve(req, 'IUnlisted'))(true);
   exactly<IContainer>()(req.container)(true);
   exactly<IContainer | undefined>()(req.transactionScope)(true);
+  exactly<IContainer>()(requireTransactionScope(req))(true);
   exactly<UserRepository>()(req.container.resolve('IUserRepository'))(true);
 });
 

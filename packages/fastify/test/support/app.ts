@@ -12,11 +12,17 @@ import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from 
 
 const running: FastifyInstance[] = [];
 
+/** What would have ended a process of its own. */
+const crashes: unknown[] = [];
+process.on('uncaughtException', (error) => void crashes.push(error));
+process.on('unhandledRejection', (error) => void crashes.push(error));
+
 afterEach(async () => {
   for (const app of running.splice(0)) {
     app.server.closeAllConnections();
     await app.close();
   }
+  if (crashes.length > 0) throw new AggregateError(crashes.splice(0), 'The process would have crashed');
 });
 
 /** A server with both plugins, on a database that fails where it is told to. */

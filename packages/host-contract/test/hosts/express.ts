@@ -30,10 +30,10 @@ export function expressWith(mount: (app: Express) => void): Host {
 
 async function start(
   mount: (app: Express) => void,
-  { container, routes, onDisposeError, ownErrorHandler = true, onError }: AppDescription,
+  { container, routes, onDisposeError, ownErrorHandler = true, limits, onError }: AppDescription,
 ): Promise<RunningHost> {
   const app = express();
-  app.use(containerMiddleware(container, { onDisposeError }));
+  app.use(containerMiddleware(container, { onDisposeError, ...limits }));
   app.use(express.json({ limit: BODY_LIMIT }));
   for (const route of routes) {
     const method = route.method === 'GET' ? 'get' : 'post';

@@ -27,10 +27,10 @@ export function fastifyWith(mount: (app: FastifyInstance) => unknown, parts: Fas
 async function start(
   mount: (app: FastifyInstance) => unknown,
   parts: FastifyParts,
-  { container, routes, onDisposeError, ownErrorHandler = true, onError }: AppDescription,
+  { container, routes, onDisposeError, ownErrorHandler = true, limits, onError }: AppDescription,
 ): Promise<RunningHost> {
   const app = fastify({ bodyLimit: BODY_LIMIT });
-  await app.register(containerPlugin, { container, onDisposeError, ...parts });
+  await app.register(containerPlugin, { container, onDisposeError, ...limits, ...parts });
   await app.register(transactionPlugin);
   if (ownErrorHandler) {
     app.setErrorHandler((error, _request, reply) => {

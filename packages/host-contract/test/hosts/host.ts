@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
@@ -35,12 +36,21 @@ export interface Route {
   readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
 }
 
+/** The same options on every host. */
+export interface RequestLimits {
+  readonly maxRequests?: number;
+  readonly maxRequestsPerConnection?: number;
+  readonly isEssential?: (request: IncomingMessage) => boolean;
+}
+
 export interface AppDescription {
   readonly container: IContainer;
   readonly routes: readonly Route[];
   readonly onDisposeError: (error: unknown) => void;
   /** Default true; with `false`, errors are answered by the framework itself. */
   readonly ownErrorHandler?: boolean;
+  /** How much the application takes on at a time. */
+  readonly limits?: RequestLimits;
   /** Told of every error that reached the application's error handler. */
   readonly onError: (error: unknown) => void;
 }

@@ -1,6 +1,9 @@
+import { beginTransaction, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { Container, MetadataInjector, Registration } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { ForeignContainer } from '../support/foreign-container.js';
+import type { ScopeLedger } from '../../src/index.js';
+import type { Route } from '../hosts/host.js';
 import { CREATED, ORDER, type StageOptions } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
@@ -27,8 +30,36 @@ export function containerPromises(test: StageTest): void {
     });
   });
 
+  describe('a transaction scope as the container of an application', () => {
+    test('refuses a second transaction, and runs what is nested in a savepoint', async ({ stage }) => {
+      const request = stage.app.createScope({ tags: ['request'] });
+      const outer = await beginTransaction(request);
+      const inner: Route['handle'] = ({ scope }) =>
+        runInTransaction(scope, async (transactionScope) => {
+          await stage.insertOrder({ transactionScope });
+          return CREATED;
+        });
+      await stage.serve(
+        [
+          { method: 'POST', path: '/orders', transaction: {}, handle: () => CREATED },
+          { method: 'POST', path: '/nested', handle: inner },
+        ],
+        { container: () => outer.scope },
+      );
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_ALREADY_OPEN' }]);
+      expect((await stage.request({ ...ORDER, path: '/nested' })).status).toBe(201);
+      expect(stage.pool.steps.filter((step) => step === 'acquire' || step === 'commit')).toEqual(['acquire']);
+      await outer.rollback();
+      await request.dispose();
+      expect(await stage.stored()).toBe(false);
+    });
+  });
+
   describe('a foreign container', () => {
-    const foreign = { container: ForeignContainer.application.bind(ForeignContainer) };
+    const foreign = {
+      container: (ledger: ScopeLedger, pool: IDatabasePool) => ForeignContainer.application(ledger, pool),
+    };
 
     test('gives a request its scope and is told of its end once', async ({ stage }) => {
       await stage.serveRequest(({ scope }) => {
@@ -80,18 +111,29 @@ export function containerPromises(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
     });
 
-    test('rolls back when the client goes away, and nothing is left open', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await new Promise<void>(() => undefined);
-      }, foreign);
-      const client = await stage.client();
-      client.send(ORDER);
-      await stage.pool.reaches('query');
-      client.reset();
-      await stage.quiet();
-      expect(stage.pool.steps).toContain('rollback');
-      expect(await stage.stored()).toBe(false);
-    });
+    const kinds: [string, StageOptions['container']][] = [
+      ['that leaves its children alone', foreign.container],
+      ['that disposes its children', (ledger, pool) => ForeignContainer.application(ledger, pool, true)],
+    ];
+    test.for(kinds)(
+      '%s rolls back when the client goes away, and nothing is left open',
+      async ([, container], { stage }) => {
+        await stage.serveOrder(
+          async (call) => {
+            await stage.insertOrder(call);
+            await new Promise<void>(() => undefined);
+          },
+          container ? { container } : {},
+        );
+        const client = await stage.client();
+        client.send(ORDER);
+        await stage.pool.reaches('query');
+        client.reset();
+        await stage.quiet();
+        expect(stage.pool.steps).toContain('rollback');
+        expect(await stage.stored()).toBe(false);
+        expect([stage.remarks, stage.disposeErrors]).toEqual([[], []]);
+      },
+    );
   });
 }

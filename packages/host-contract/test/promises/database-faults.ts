@@ -1,7 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import { connectionLost } from '../../src/index.js';
-import { type Stage, CREATED } from '../support/stage.js';
+import { type Stage, CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 const serveOrder = (stage: Stage): Promise<void> =>
@@ -42,6 +42,39 @@ export function databaseFaultPromises(test: StageTest): void {
       expect(answer.text).not.toContain('secret');
       expect(stage.errors).toMatchObject([{ unavailable: true }]);
       expect(stage.pool.steps).toEqual(['acquire']);
+    });
+
+    test('never settles getConnection() is answered 503 within the time limit, and the scope is disposed', async ({
+      stage,
+    }) => {
+      await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 20, cancelAfterMs: 20 } });
+      stage.pool.beforeAcquire(() => new Promise(() => undefined));
+      const answer = await stage.order();
+      expect(answer.status).toBe(503);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('never settles getConnection() keeps no scope open for a client that leaves', async ({ stage }) => {
+      await stage.serveOrder(() => CREATED, { transaction: { cancelAfterMs: 20 } });
+      stage.pool.beforeAcquire(() => new Promise(() => undefined));
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('acquire');
+      client.reset();
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('gives a connection after the time limit gets it back unused', async ({ stage }) => {
+      await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 20, cancelAfterMs: 20 } });
+      let answerAtLast = (): void => undefined;
+      stage.pool.after('acquire', () => new Promise<void>((resolve) => (answerAtLast = resolve)));
+      expect((await stage.order()).status).toBe(503);
+      answerAtLast();
+      await stage.pool.reaches('release');
+      expect(stage.pool.steps).toEqual(['acquire', 'release']);
     });
 
     test('refuses BEGIN is rolled back, released, and answered with the error', async ({ stage }) => {

@@ -61,7 +61,9 @@ export function shutdownPromises(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
-    test('answers all of the pipelined requests that have begun', async ({ stage }) => {
+    test('answers all of the pipelined requests that have begun, and the last tells the client to go', async ({
+      stage,
+    }) => {
       const work = new Pause();
       await stage.serveRequest(async () => {
         await work.here();
@@ -73,7 +75,13 @@ export function shutdownPromises(test: StageTest): void {
       const closed = closesAtOnce(stage);
       await refused(stage.port);
       work.letGo();
-      for (let i = 0; i < 3; i++) expect((await client.answer()).status).toBe(200);
+      const connections: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { status, headers } = await client.answer();
+        expect(status).toBe(200);
+        connections.push(headers['connection']);
+      }
+      expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
       await closed;
     });
 

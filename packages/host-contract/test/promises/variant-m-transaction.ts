@@ -1,6 +1,15 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { containerMiddleware, drain, withTransaction } from '@ambit/express';
+import { hasTag, Registration, scope } from '@ambit/container';
+import {
+  containerMiddleware,
+  drain,
+  requireTransactionScope,
+  resolve,
+  withDeps,
+  withTransaction,
+} from '@ambit/express';
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import express, { type Request, type Response, Router } from 'express';
 import { describe, expect } from 'vitest';
 import { RawClient } from '../../src/index.js';
@@ -91,6 +100,42 @@ export function variantMTransactionPromises(test: StageTest): void {
       client.leave();
       await drain(server);
       expect(await stage.stored()).toBe(false);
+    });
+
+    test('a handler that never responds: at the time limit its client gets 503 and Retry-After', async ({ stage }) => {
+      await serveOnExpress(stage, (app) =>
+        app.post('/orders', withTransaction({ timeoutMs: 300 }), async (req) => {
+          await stage.insertOrder({ transactionScope: requireTransactionScope(req) });
+          await new Promise(() => undefined);
+        }),
+      );
+      expect(await stage.order()).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_TIMEOUT' }]);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('what its handler resolves is part of the transaction, by resolve() and withDeps(), also when it fails', async ({
+      stage,
+    }) => {
+      stage.app.addRegistration(
+        Registration.fromFactory((s) => s.resolve<IDatabasePool>('IDatabasePool'))
+          .pipe(scope(hasTag('request')))
+          .to('IOrders'),
+        Registration.fromFactory((s) => s.resolve<IConnection>('IConnection'))
+          .pipe(scope(hasTag('transaction')))
+          .to('IOrders'),
+      );
+      const insert = 'INSERT INTO orders (id) VALUES ($1)';
+      await serveOnExpress(stage, (app) => {
+        const handler = withDeps({ orders: 'IOrders' }, async (req, _res, { orders }) => {
+          await (orders as IConnection).query(insert, [stage.orderId]);
+          await resolve<IConnection>(req, 'IOrders').query(insert, [`${stage.orderId}, too`]);
+          throw new Error('secret');
+        });
+        app.post('/orders', withTransaction(), handler);
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect([await stage.stored(), await stage.stored(`${stage.orderId}, too`)]).toEqual([false, false]);
     });
 
     test('rollbackOn() rolls back an answer of that status, and the client still has it', async ({ stage }) => {

@@ -7,20 +7,26 @@ import type { ScopeLedger } from '../../src/index.js';
 export class ForeignContainer implements IContainer {
   readonly #inner: AwilixContainer;
   readonly #ledger: ScopeLedger;
+  /** Of one that disposes its children by itself, as ts-ioc-container does. */
+  readonly #children: Set<ForeignContainer> | undefined;
+  #disposed = false;
 
-  private constructor(inner: AwilixContainer, ledger: ScopeLedger) {
+  private constructor(inner: AwilixContainer, ledger: ScopeLedger, disposesChildren: boolean) {
     this.#inner = inner;
     this.#ledger = ledger;
+    this.#children = disposesChildren ? new Set() : undefined;
   }
 
-  static application(ledger: ScopeLedger, pool: IDatabasePool): ForeignContainer {
-    const app = new ForeignContainer(createContainer({ injectionMode: InjectionMode.CLASSIC }), ledger);
+  static application(ledger: ScopeLedger, pool: IDatabasePool, disposesChildren = false): ForeignContainer {
+    const inner = createContainer({ injectionMode: InjectionMode.CLASSIC });
+    const app = new ForeignContainer(inner, ledger, disposesChildren);
     app.#inner.register('IDatabasePool', asValue(pool));
     return app;
   }
 
   createScope({ tags }: { tags: string[] }): IContainer {
-    const scope = new ForeignContainer(this.#inner.createScope(), this.#ledger);
+    const scope = new ForeignContainer(this.#inner.createScope(), this.#ledger, this.#children !== undefined);
+    this.#children?.add(scope);
     this.#ledger.opened(scope, tags.join(' '));
     return scope;
   }
@@ -34,7 +40,14 @@ export class ForeignContainer implements IContainer {
   }
 
   async dispose(): Promise<void> {
+    if (this.#disposed) throw new Error('Container is already disposed');
+    await this.#dispose();
+  }
+
+  async #dispose(): Promise<void> {
+    this.#disposed = true;
     this.#ledger.ended(this);
+    for (const child of this.#children ?? []) if (!child.#disposed) await child.#dispose();
     await this.#inner.dispose();
   }
 }

@@ -70,6 +70,7 @@ const PLAIN_DEEDS: Deeds = {
   },
   'throw after the head': async ({ visit, res }) => {
     visit.breaksOff = !visit.inTransaction;
+    countIfLate(visit);
     res.writeHead(201);
     await pause(visit);
     throw visit.fails();
@@ -94,7 +95,8 @@ const PLAIN_DEEDS: Deeds = {
     circle.self = circle;
     res.status(201).json(circle);
   },
-  'answer with a status there is not': ({ res }) => {
+  'answer with a status there is not': ({ visit, res }) => {
+    countIfLate(visit);
     res.statusCode = 1000;
     res.end();
   },
@@ -108,6 +110,11 @@ const PLAIN_DEEDS: Deeds = {
     res.destroy();
   },
 };
+
+/** Where its error handler has responded at the time limit, what would be refused of a first response is a second one. */
+function countIfLate(visit: Visit): void {
+  if (visit.errorStatus !== undefined) visit.answers += 1;
+}
 
 /** What only a handler with a transaction can do. */
 const ORDER_DEEDS: Deeds = {

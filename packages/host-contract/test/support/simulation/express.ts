@@ -90,7 +90,11 @@ async function answerError(error: unknown, req: Request, res: Response, next: Ne
   const visit = visitOf(req);
   visit.note(`error handler: ${String(error).split('\n')[0]}`);
   checkErrorHandler(visit);
-  if (!visit.life.calm && visit.life.chance.of(0.4)) await pause(visit);
+  visit.isTooLate ||= Object(error).code === 'AMBIT_TX_TIMEOUT';
+  const waits = !visit.life.calm && visit.life.chance.of(0.4);
+  if (waits) await pause(visit);
   if (res.headersSent) return next(error);
-  res.status(visit.answersError(statusOf(error))).json({ mark: visit.mark, error: Object(error).code ?? 'failed' });
+  res
+    .status(visit.answersError(statusOf(error), waits))
+    .json({ mark: visit.mark, error: Object(error).code ?? 'failed' });
 }

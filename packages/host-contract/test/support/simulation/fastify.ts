@@ -89,8 +89,9 @@ async function answerError(error: unknown, request: FastifyRequest, reply: Fasti
   const visit = visitOf(request.raw);
   visit.note(`error handler: ${String(error).split('\n')[0]}`);
   checkErrorHandler(visit, request.transactionScope);
-  if (!visit.life.calm && visit.life.chance.of(0.4)) await pause(visit);
+  const waits = !visit.life.calm && visit.life.chance.of(0.4);
+  if (waits) await pause(visit);
   return reply
-    .code(visit.answersError(statusOf(error)))
+    .code(visit.answersError(statusOf(error), waits))
     .send({ mark: visit.mark, error: Object(error).code ?? 'failed' });
 }

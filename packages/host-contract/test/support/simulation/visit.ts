@@ -46,6 +46,8 @@ export class Visit {
   /** The handler does what makes a host cut the connection. */
   breaksOff = false;
   /** The handler is one of those that say what is not so. */
+  /** Its transaction has run into its time limit. */
+  isTooLate = false;
   lies = false;
   commitIsAnswered = false;
   readonly written = new Set<string>();
@@ -81,7 +83,7 @@ export class Visit {
   begins(scope: IContainer): void {
     const { chance, calm } = this.life;
     this.scope = scope;
-    scope.register('IDatabasePool', () => this.#pool);
+    scope.register<string>('IDatabasePool', () => this.#pool);
     if (!this.bringsScope && chance.of(0.3)) this.signal = scope.resolve<AbortSignal>('IRequestSignal');
     if (calm || !chance.of(0.1)) return;
     const throws = chance.of(0.5);
@@ -118,10 +120,11 @@ export class Visit {
   }
 
   /** What an error handler answers: most applications have a status for it. */
-  answersError(status: number): number {
+  /** A success of an error handler that has waited is taken for one of the handler that failed, so it does not try. */
+  answersError(status: number, hasWaited: boolean): number {
     this.answers += 1;
     this.errorStatus = status;
-    if (this.life.chance.of(0.9)) return status;
+    if (this.life.chance.of(0.9) || hasWaited) return status;
     this.lies = true;
     this.errorStatus = 200;
     return 200;

@@ -1,0 +1,123 @@
+import { type FailureWatcher, noteRouter, watcherOf } from './failure.js';
+
+/**
+ * What this package touches of Express although it is not public; nothing outside of this file does. Express 4.22, 5.1
+ * (router 2.2) and 5.3 (router 2.3) are tested.
+ *
+ * - The two methods of a layer: a router calls every handler with the one, and every error handler with the other, also
+ *   those of routes. No version before 5.3 reports failures in another way, and 5.3 not all of them.
+ * - `req.next`: a router sets it when a request enters, and restores the one before when the request leaves. So it names
+ *   the router that is in charge, and at the end of the application, where Express responds by itself, none.
+ * - `stack`, the layers of a router, and `router`, or `_router` on Express 4, the router of an application.
+ */
+const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
+const CALLS_ERROR_HANDLER = ['handleError', 'handle_error'] as const;
+
+const OBSERVED = Symbol('ambit.observed');
+
+type Next = (error?: unknown) => void;
+type CallHandler = (this: Layer, req: RoutedRequest, res: object, next: Next) => unknown;
+type CallErrorHandler = (this: Layer, error: unknown, req: RoutedRequest, res: object, next: Next) => unknown;
+
+interface LayerPrototype
+  extends
+    Partial<Record<(typeof CALLS_HANDLER)[number], CallHandler>>,
+    Partial<Record<(typeof CALLS_ERROR_HANDLER)[number], CallErrorHandler>> {
+  [OBSERVED]?: true;
+}
+
+interface Layer {
+  /** A router, if it has layers of its own. */
+  readonly handle: { readonly stack?: readonly Layer[] };
+}
+
+interface App {
+  /** Express 4; there, asking for `router` throws. */
+  readonly _router?: { readonly stack: readonly Layer[] };
+  readonly router?: { readonly stack: readonly Layer[] };
+  readonly parent?: App;
+  [OBSERVED]?: true;
+}
+
+interface RoutedRequest {
+  readonly app?: App;
+  readonly next?: Next;
+}
+
+let areUsed = false;
+
+/** Costs nothing to applications without transactions. */
+export function useTransactions(): void {
+  areUsed = true;
+}
+
+/** As early as possible, so that routers of other copies of Express are observed before a request enters them. */
+export function observeRoutersIfUsed(req: object): void {
+  if (areUsed) observeRouters(req);
+}
+
+/** From now on the routers of this request's application, and all that are mounted in them, report failed handlers. */
+export function observeRouters(req: object): void {
+  let { app } = req as RoutedRequest;
+  for (; app && !app[OBSERVED]; app = app.parent) {
+    observe((app._router ?? app.router)?.stack);
+    app[OBSERVED] = true;
+  }
+}
+
+/**
+ * Whether the response that is being sent comes from a handler whose failure we would have seen. It does not where another
+ * copy of Express was called by a function, or is mounted as an application, and at the end of all routers.
+ */
+export function wouldSeeFailure(req: object, { seenIn }: FailureWatcher): boolean {
+  const { next } = req as RoutedRequest;
+  return next !== undefined && next === seenIn;
+}
+
+/** Each copy of Express has layers of its own, which share a prototype. */
+function observe(stack: readonly Layer[] | undefined): void {
+  if (!stack?.[0]) return;
+  const prototype = Object.getPrototypeOf(stack[0]) as LayerPrototype;
+  if (prototype[OBSERVED]) return;
+  prototype[OBSERVED] = true;
+  for (const name of CALLS_HANDLER) {
+    if (prototype[name]) prototype[name] = observeHandlers(prototype[name]);
+  }
+  for (const name of CALLS_ERROR_HANDLER) {
+    if (prototype[name]) prototype[name] = reportFailures(prototype[name]);
+  }
+}
+
+function observeHandlers(call: CallHandler): CallHandler {
+  return function (req, res, next) {
+    // A router may be of another copy.
+    observe(this.handle.stack);
+    const watcher = noteRouter(req, req.next);
+    return call.call(this, req, res, watcher && !watcher.isTooLate ? nextInTime(watcher, next) : next);
+  };
+}
+
+/** What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. */
+function nextInTime(watcher: FailureWatcher, next: Next): Next {
+  return (error) => {
+    if (!watcher.isTooLate && !watcher.hold(next, error)) next(error);
+  };
+}
+
+function reportFailures(call: CallErrorHandler): CallErrorHandler {
+  return function (error, req, res, next) {
+    const watcher = watcherOf(req);
+    if (!watcher) return call.call(this, error, req, res, next);
+    watcher.fail(error);
+    const goOn: Next = (failure) => {
+      if (!watcher.isTooLate || !watcher.isAnswered) next(failure);
+    };
+    const before = watcher.isHandlingError;
+    watcher.isHandlingError = true;
+    try {
+      return call.call(this, error, req, res, goOn);
+    } finally {
+      watcher.isHandlingError = before;
+    }
+  };
+}

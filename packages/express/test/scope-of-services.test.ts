@@ -1,0 +1,149 @@
+import { hasTag, Registration, scope, singleton } from '@ambit/container';
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import { describe, expect, it } from 'vitest';
+import { requireTransactionScope, resolve, withDeps, withTransaction } from '../src/index.js';
+import { answerError, application, expectAllEnded, serve, signal } from './support/app.js';
+
+/** Stores where it was made: in the transaction, or outside of it. */
+class Orders {
+  constructor(private readonly connection: Pick<IConnection, 'query'>) {}
+
+  async create(text: string): Promise<void> {
+    await this.connection.query(text);
+  }
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    IOrders: Orders;
+  }
+}
+
+/** An order repository for plain routes, and another for those with a transaction. */
+function shop() {
+  const made = application();
+  const { container } = made;
+  container.addRegistration(
+    Registration.fromFactory((s) => new Orders(s.resolve<IDatabasePool>('IDatabasePool')))
+      .pipe(singleton(), scope(hasTag('request')))
+      .to('IOrders'),
+    Registration.fromFactory((s) => new Orders(s.resolve<IConnection>('IConnection')))
+      .pipe(singleton(), scope(hasTag('transaction')))
+      .to('IOrders'),
+  );
+  return made;
+}
+
+const boom = (): never => {
+  throw new Error('boom');
+};
+
+describe('behind withTransaction()', () => {
+  it.each<[how: string, create: RequestHandler]>([
+    ['resolve()', (req) => resolve(req, 'IOrders').create('order').then(boom)],
+    ['withDeps()', withDeps({ orders: 'IOrders' }, (_req, _res, { orders }) => orders.create('order').then(boom))],
+    ['requireTransactionScope()', (req) => requireTransactionScope(req).resolve('IOrders').create('order').then(boom)],
+  ])('what a handler does that fails is undone, with a service of %s', async (_how, handler) => {
+    const { app, pool, container } = shop();
+    app.post('/', withTransaction(), handler);
+    app.use(answerError);
+    const { post, close } = await serve(app);
+    expect(await (await post('/')).json()).toEqual({ error: 'boom' });
+    await close();
+    expect(pool.stored).toEqual([]);
+    await expectAllEnded({ container, pool });
+  });
+
+  it('the services of a handler that succeeds are those of its transaction', async () => {
+    const { app, pool } = shop();
+    app.post(
+      '/',
+      withTransaction(),
+      withDeps({ orders: 'IOrders' }, async (req, res, { orders }) => {
+        await orders.create('order');
+        res.json([orders === resolve(req, 'IOrders'), orders === req.container.resolve('IOrders')]);
+        // It is being committed.
+        expect(pool.stored).toEqual([]);
+      }),
+    );
+    expect(await (await (await serve(app)).post('/')).json()).toEqual([true, false]);
+    expect(pool.stored).toEqual(['order']);
+  });
+
+  it('a middleware before it, and a handler after its response, have the services of the request', async () => {
+    const { app } = shop();
+    const after = signal<boolean>();
+    app.post(
+      '/',
+      (req, res, next) => {
+        res.locals['before'] = resolve(req, 'IOrders') === req.container.resolve('IOrders');
+        next();
+      },
+      withTransaction(),
+      (req, res) => {
+        res.json(res.locals['before']);
+        after.resolve(resolve(req, 'IOrders') === req.container.resolve('IOrders'));
+      },
+    );
+    expect(await (await (await serve(app)).post('/')).json()).toBe(true);
+    expect(await after.promise).toBe(true);
+  });
+
+  it('an error handler has the services of the request, also after it waited', async () => {
+    const { app, container, pool } = shop();
+    app.post('/', withTransaction(), boom);
+    app.use((async (_error, req, res, _next) => {
+      const isOf = (): boolean => resolve(req, 'IOrders') === req.container.resolve('IOrders');
+      const atOnce = isOf();
+      await new Promise((go) => setImmediate(go));
+      res.status(500).json([atOnce, isOf()]);
+    }) satisfies ErrorRequestHandler);
+    const { post, close } = await serve(app);
+    expect(await (await post('/')).json()).toEqual([true, true]);
+    await close();
+    await expectAllEnded({ container, pool });
+  });
+
+  it('a handler whose transaction was rolled back under it does not go on outside of it', async () => {
+    const { app, pool } = shop();
+    const refused = signal<unknown>();
+    const responded = signal();
+    app.post('/', withTransaction({ timeoutMs: 10 }), async (req) => {
+      await responded.promise;
+      try {
+        await resolve(req, 'IOrders').create('order');
+      } catch (error) {
+        refused.resolve(error);
+      }
+    });
+    const services: unknown[] = [];
+    app.use(((_error, req, res, _next) => {
+      services.push(resolve(req, 'IOrders') === req.container.resolve('IOrders'));
+      res.status(503).end();
+    }) satisfies ErrorRequestHandler);
+    expect((await (await serve(app)).post('/')).status).toBe(503);
+    responded.resolve();
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_DISPOSED' });
+    expect(services).toEqual([true]);
+    expect(pool.stored).toEqual([]);
+  });
+});
+
+describe('requireTransactionScope()', () => {
+  it('is the scope of the transaction', async () => {
+    const { app } = application();
+    app.post(
+      '/',
+      withTransaction(),
+      (req, res) => void res.json(requireTransactionScope(req) === req.transactionScope),
+    );
+    expect(await (await (await serve(app)).post('/')).json()).toBe(true);
+  });
+
+  it('says what is missing where there is none', () => {
+    const call = (): unknown => requireTransactionScope({});
+    expect(call).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_NO_TRANSACTION' }));
+    expect(call).toThrow('withTransaction()');
+  });
+});
