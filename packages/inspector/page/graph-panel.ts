@@ -137,7 +137,7 @@ function aliveInRoot({ nodes, edges, boxes }: GraphView, store: Store): Set<stri
     const node = inRoot.get(id);
     if (node && !alive.has(id) && (node.singleton || node.kind === 'value')) alive.add(id);
     else if (node) return;
-    for (const edge of edges) if (edge.from === id && edge.kind === 'one') add(edge.to);
+    for (const edge of edges) if (edge.from === id && (edge.kind === 'one' || edge.kind === 'optional')) add(edge.to);
   };
   for (const { id } of made) add(id);
   return alive;

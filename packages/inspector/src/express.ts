@@ -9,14 +9,14 @@ import { shareShapes } from './shapes.js';
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { inspector } from '@ambit/inspector/express';
+ * import { inspectorMiddleware } from '@ambit/inspector/express';
  * import express from 'express';
  *
  * const app = express();
- * app.use(inspector({ container: new Container({ tags: ['application'] }), scopes: { tags: ['request'] } }));
+ * app.use(inspectorMiddleware({ container: new Container({ tags: ['application'] }), scopes: { tags: ['request'] } }));
  * ```
  */
-export function inspector(options: InspectorOptions): RequestHandler {
+export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
   const inspected = new Inspector(options);
   if (!inspected.enabled) return (_req, _res, next) => next();
   return (req, res, next) => {
@@ -28,6 +28,9 @@ export function inspector(options: InspectorOptions): RequestHandler {
     }
   };
 }
+
+/** The same as {@link inspectorMiddleware}, under the name it had first. @alias */
+export const inspector = inspectorMiddleware;
 
 /** Nothing until the router has found it. */
 function routeOf({ baseUrl, originalUrl, route }: Request): string | undefined {

@@ -8,15 +8,15 @@ import type { InspectorOptions } from './options.js';
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { inspector } from '@ambit/inspector/fastify';
+ * import { inspectorPlugin } from '@ambit/inspector/fastify';
  * import { fastify } from 'fastify';
  *
  * const server = fastify();
  * const container = new Container({ tags: ['application'] });
- * await server.register(inspector, { container, scopes: { tags: ['request'] } });
+ * await server.register(inspectorPlugin, { container, scopes: { tags: ['request'] } });
  * ```
  */
-export const inspector: FastifyPluginAsync<InspectorOptions> = Object.assign(
+export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assign(
   async (server: FastifyInstance, options: InspectorOptions): Promise<void> => register(server, options),
   {
     // What the package `fastify-plugin` does: the hooks belong to the context that registers it.
@@ -25,6 +25,9 @@ export const inspector: FastifyPluginAsync<InspectorOptions> = Object.assign(
     [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '5.x' },
   },
 );
+
+/** The same as {@link inspectorPlugin}, under the name it had first. @alias */
+export const inspector = inspectorPlugin;
 
 function register(server: FastifyInstance, options: InspectorOptions): void {
   const inspected = new Inspector(options);

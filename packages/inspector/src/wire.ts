@@ -138,7 +138,7 @@ export interface ServiceNode {
 export interface ServiceEdge {
   readonly from: string;
   readonly to: string;
-  readonly kind: 'all' | 'lazy' | 'one';
+  readonly kind: 'all' | 'lazy' | 'one' | 'optional';
   readonly problem: boolean;
 }
 

@@ -33,7 +33,7 @@ export async function placeOrder(request: Container, outcome: 'committed' | 'rol
   const transaction = request.createScope({ tags: ['transaction'] });
   const tell = (name: string, message: object): void =>
     channel(`ambit:transaction:${name}`).publish({ scope: transaction, ...message });
-  transaction.register('IConnection', () => ({}));
+  transaction.register<string>('IConnection', () => ({}));
   tell('acquired', { parent: request, milliseconds: 0 });
   tell('begun', { milliseconds: 0 });
   transaction.resolve('IOrders');
