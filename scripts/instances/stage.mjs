@@ -43,8 +43,9 @@ export async function openStage(admin, folder, { behind }) {
     const environment = { DATABASE_URL: url, DATABASE_PREPARE: String(pooler?.tracksStatements ?? true), METRICS: '1' };
     const instances = [new Instance('express', environment), new Instance('fastify', environment)];
     ends.push(() => Promise.all(instances.map((instance) => instance.stop())));
-    // At once, and on an empty database: each of the three finds the tables, or makes them.
-    await Promise.all([...instances.map((instance) => instance.start()), setStock(environment, 'scarce', 10)]);
+    // At once, and on an empty database: each finds the tables, or creates them. The stock command only finds them.
+    await Promise.all(instances.map((instance) => instance.start()));
+    await setStock(environment, 'scarce', 10);
     const urls = instances.map((instance) => instance.url);
 
     const balancer = behind ? await startHaproxy(folder, urls) : undefined;

@@ -58,6 +58,25 @@ export const STORIES_BEHIND = {
     return '/metrics is 200 inside, 404 outside';
   },
 
+  'with no instance up the balancer answers as the API does, within 2 s': async ({ instances, balancer }) => {
+    await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
+    const url = `${balancer?.url}/api/orders`;
+    const start = performance.now();
+    const body = { items: [{ productId: 'nobody', quantity: 1 }] };
+    const answers = await Promise.all([ask(url), ask(url, { body }), ask(url, { body, key: 'nobody' })]);
+    const ms = Math.round(performance.now() - start);
+    for (const answer of answers) {
+      expectStatus(answer, 503);
+      expectEqual('retry-after', answer.headers.get('retry-after'), '1');
+      expectEqual('content-type', answer.headers.get('content-type'), 'application/json');
+      expectEqual('body', JSON.parse(answer.text), { error: 'Service Unavailable: try again in a moment' });
+    }
+    if (ms > 2000) throw new Error(`it took ${ms} ms`);
+    await Promise.all(instances.map((instance) => instance.start()));
+    await balancer?.seesBothReady();
+    return `503 with Retry-After after ${ms} ms`;
+  },
+
   'a few connections to PostgreSQL serve many of the service': async ({ urls, pooler, query }) => {
     const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));
     for (const answer of answers) expectStatus(answer, 200);

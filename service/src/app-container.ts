@@ -14,12 +14,13 @@ import { AuditLogger, type IAuditLogger } from './audit/audit-logger.js';
 import { type IRequestContext, RequestContext } from './audit/request-context.js';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import type { ISqlDialect } from './database/dialect.js';
-import { migrate } from './database/migrate.js';
 import { createPool, dialectOf } from './database/pool.js';
+import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
 import { AnswerStore } from './idempotency/answer-store.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyHold, KeysInUse } from './idempotency/keys-in-use.js';
+import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
 import { type IInventoryService, InventoryService } from './orders/inventory-service.js';
 import { type IOrderRepository, OrderRepository } from './orders/order-repository.js';
@@ -48,18 +49,16 @@ declare module '@ambit/container' {
 const perRequest = [singleton(), scope(hasTag('request'))] as const;
 const perTransaction = [singleton(), scope(hasTag('transaction'))] as const;
 
-const application = (config: Config): Binding[] => [
+const application = (config: Config, log: ILogger): Binding[] => [
   Registration.fromValue(new ConfigService(config)).to('IConfigService'),
-  Registration.fromFactory(() => createLogger(config.logLevel))
-    .pipe(singleton())
-    .to('ILogger'),
+  Registration.fromValue(log).to('ILogger'),
   Registration.fromFactory(() => dialectOf(config.database))
     .pipe(singleton())
     .to('ISqlDialect'),
   Registration.fromFactory(() => createPool(config.database))
     .pipe(
       singleton(),
-      onStart((pool) => migrate(pool, dialectOf(config.database), config.startTimeoutMs)),
+      onStart((pool) => prepareDatabase(pool, config, log)),
     )
     .to('IDatabasePool'),
   Registration.fromFactory((pool, logger) => new ExpiredKeys(pool, logger), ['IDatabasePool', 'ILogger'])
@@ -113,9 +112,9 @@ export const SCOPES: ScopeDeclaration = {
 };
 
 /** The whole object graph, checked: whatever is missing, circular or held too long is said here, all at once. */
-export function createAppContainer(config: Config): Container {
+export function createAppContainer(config: Config, output = new LogOutput()): Container {
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
-    ...application(config),
+    ...application(config, createLogger(config.logLevel, output)),
     ...request,
     ...transaction,
   );

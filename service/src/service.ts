@@ -4,6 +4,8 @@ import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, SCOPES } from './app-container.js';
 import type { Config } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
+import { LogOutput } from './logging/log-output.js';
+import { listenError } from './http/listen-error.js';
 import type { Telemetry } from './telemetry/telemetry.js';
 import { letWaitingClientsIn } from './http/waiting-clients.js';
 
@@ -16,6 +18,8 @@ export interface Service {
 }
 
 export interface StartOptions extends Omit<HostOptions, 'logger'> {
+  /** Where the log is written; stdout, when the program writes no log of its own. */
+  readonly output?: LogOutput;
   /** Called when all is ready, before the first client is let in. */
   readonly onReady?: () => void;
 }
@@ -41,31 +45,44 @@ function inspectorOf({ inspector }: Config, container: Container): InspectorOpti
 }
 
 /** Loads OpenTelemetry only where it was asked for. */
-async function telemetryOf(config: Config, container: Container): Promise<Telemetry | undefined> {
+async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
-  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config);
+  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config, output);
   container.defer(() => telemetry.stop());
   return telemetry;
 }
 
 /** Readies the database and what else must run before the first request, then listens. */
-export async function startService(config: Config, { onReady, ...options }: StartOptions = {}): Promise<Service> {
-  const container = createAppContainer(config);
+export async function startService(
+  config: Config,
+  { onReady, output = new LogOutput(), ...options }: StartOptions = {},
+): Promise<Service> {
+  const container = createAppContainer(config, output);
   const logger = container.resolve('ILogger');
   let undo = (): Promise<void> => container.dispose();
   try {
     const health = container.resolve('IHealth');
     const pool = container.resolve('IDatabasePool');
-    const telemetry = await telemetryOf(config, container);
+    const telemetry = await telemetryOf(config, container, output);
     const inspect = inspectorOf(config, container);
-    const host = await createHost(config.hostVariant, container, { ...options, logger, telemetry, inspect });
+    const host = await createHost(config.hostVariant, container, {
+      onFailure: (error) => health.requestFailed(error),
+      transaction: { timeoutMs: config.transactionTimeoutMs },
+      ...options,
+      logger,
+      telemetry,
+      inspect,
+    });
     undo = () => host.close(0);
     await container.start();
     onReady?.();
-    const url = await host.listen(config.port, config.host);
+    const url = await host.listen(config.port, config.host).catch((error: unknown) => {
+      throw listenError(error, config);
+    });
     health.started();
-    logger.info({ msg: 'listening', url, host: config.hostVariant, database: config.database.kind });
+    const page = inspect ? { inspector: `${url}/inspector` } : {};
+    logger.info({ msg: 'listening', url, host: config.hostVariant, database: config.database.kind, ...page });
     return {
       url,
       container,
@@ -77,7 +94,7 @@ export async function startService(config: Config, { onReady, ...options }: Star
       },
     };
   } catch (error) {
-    await undo().catch((err: unknown) => logger.error({ msg: 'What was begun did not end well', err }));
+    await undo().catch((err: unknown) => logger.error({ msg: 'What was started failed to shut down', err }));
     throw error;
   }
 }

@@ -1,6 +1,8 @@
 import { ConfigError, readConfig } from './config/read-config.js';
-import { migrate } from './database/migrate.js';
-import { createPool, dialectOf } from './database/pool.js';
+import { requireFile, requireTables } from './database/existing.js';
+import { createPool } from './database/pool.js';
+import { prepareDatabase } from './database/prepare.js';
+import { DatabaseUnusableError } from './database/unusable.js';
 import { readCommand, StockError } from './orders/stock-command.js';
 
 const IN_MEMORY =
@@ -9,11 +11,14 @@ const IN_MEMORY =
 
 async function main(): Promise<void> {
   const run = readCommand(process.argv.slice(2));
-  const { database, startTimeoutMs } = readConfig(process.env);
+  const config = readConfig(process.env);
+  const { database } = config;
   if (database.kind === 'sqlite' && database.folder === ':memory:') throw new ConfigError([IN_MEMORY]);
+  requireFile(database);
   const pool = createPool(database);
   try {
-    await migrate(pool, dialectOf(database), startTimeoutMs);
+    await requireTables(pool, config);
+    await prepareDatabase(pool, config);
     const lines = await run(pool);
     process.stdout.write(`${lines.join('\n')}\n`);
   } finally {
@@ -22,7 +27,9 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  if (!(error instanceof StockError || error instanceof ConfigError)) throw error;
+  const isExplained =
+    error instanceof StockError || error instanceof ConfigError || error instanceof DatabaseUnusableError;
+  if (!isExplained) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = error.exitCode;
 });

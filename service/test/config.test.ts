@@ -25,7 +25,15 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ DATA_DIR: ':memory:' }, { database: { kind: 'sqlite', folder: ':memory:' } }],
   [{ DATABASE_URL: POSTGRES_URL }, { database: { kind: 'postgres', url: POSTGRES_URL, poolSize: 10, prepare: true } }],
   [{ DATABASE_URL: 'postgresql://db/shop' }, { database: { kind: 'postgres', url: 'postgresql://db/shop' } }],
+  [{ DATABASE_URL: 'postgres://h1:5432,h2:5432/shop' }, { database: { url: 'postgres://h1:5432,h2:5432/shop' } }],
+  [{ DATABASE_URL: 'postgres://h1,h2/shop' }, { database: { url: 'postgres://h1,h2/shop' } }],
   [{ DATABASE_URL: 'postgres://ada:p%40ss@db/shop' }, { database: { url: 'postgres://ada:p%40ss@db/shop' } }],
+  ...[
+    'postgres://ada:s3cret@db1:5432,db2:5433/shop',
+    'postgres://ada:s3cret@db1,db2,db3/shop?target_session_attrs=read-write',
+    'postgres://ada:s3,cret@[::1]:5432,db2/shop?sslmode=require&target_session_attrs=prefer-standby',
+    'postgres:///shop?host=/var/run/postgresql',
+  ].map((url) => [{ DATABASE_URL: url }, { database: { url } }] as const),
   [{ DATABASE_URL: 'postgres://ada:100%@db/shop' }, { database: { url: 'postgres://ada:100%@db/shop' } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_POOL_SIZE: '1' }, { database: { poolSize: 1 } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
@@ -37,6 +45,12 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ INSPECTOR: '1' }, { inspector: { token: undefined } }],
   [{ INSPECTOR: '1', INSPECTOR_TOKEN: ' 16 characters in ' }, { inspector: { token: '16 characters in' } }],
   [{ INSPECTOR_TOKEN: '16 characters in' }, { inspector: undefined }],
+  [{ ACQUIRE_TIMEOUT_MS: '1' }, { database: { kind: 'sqlite', acquireTimeoutMs: 1 } }],
+  [
+    { DATABASE_URL: POSTGRES_URL, ACQUIRE_TIMEOUT_MS: '1', QUERY_TIMEOUT_MS: '2' },
+    { database: { kind: 'postgres', acquireTimeoutMs: 1, queryTimeoutMs: 2 } },
+  ],
+  [{ TRANSACTION_TIMEOUT_MS: '3' }, { transactionTimeoutMs: 3 }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];
@@ -45,6 +59,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
   ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
   ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],
+  ['HOST', '999.1.1.1', 'HOST must be an address to listen on, not "999.1.1.1"'],
   ['PORT', '65536', 'PORT must be a whole number from 0 to 65535, not "65536"'],
   ['PORT', '-1', 'PORT must be a whole number from 0 to 65535, not "-1"'],
   ['PORT', '3e3', 'PORT must be a whole number from 0 to 65535, not "3e3"'],
@@ -56,6 +71,9 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
   ['TRACES', 'on', 'TRACES must be one of 0, 1, not "on"'],
   ['INSPECTOR', '2', 'INSPECTOR must be one of 0, 1, not "2"'],
+  ['ACQUIRE_TIMEOUT_MS', '0', 'ACQUIRE_TIMEOUT_MS must be a whole number from 1 to 600000, not "0"'],
+  ['QUERY_TIMEOUT_MS', '600001', 'QUERY_TIMEOUT_MS must be a whole number from 1 to 600000, not "600001"'],
+  ['TRANSACTION_TIMEOUT_MS', 'none', 'TRANSACTION_TIMEOUT_MS must be a whole number from 1 to 600000, not "none"'],
   ['START_TIMEOUT_MS', '10s', 'START_TIMEOUT_MS must be a whole number from 0 to 600000, not "10s"'],
   ['SHUTDOWN_TIMEOUT_MS', '600001', 'SHUTDOWN_TIMEOUT_MS must be a whole number from 0 to 600000, not "600001"'],
 ];
@@ -70,6 +88,7 @@ describe('the configuration', () => {
       logLevel: 'info',
       startTimeoutMs: 10_000,
       shutdownTimeoutMs: 10_000,
+      transactionTimeoutMs: 8000,
     });
   });
 
@@ -95,10 +114,32 @@ describe('the configuration', () => {
     'postgres:s3cret',
     'postgres://ada:s3cret%ff@db/shop',
     'postgres://ada:s3cret@db/%ff',
+    'postgres://ada:s3cret@db1:5432,db2:port/shop',
+    'postgres://ada:s3cret@db 1,db2/shop',
+    'postgres://',
   ])('refuses the DATABASE_URL %s without repeating it', (url) => {
     const message = messageOf({ DATABASE_URL: url });
     expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
     expect(message).not.toContain('s3cret');
+  });
+
+  test('refuses a target_session_attrs that PostgreSQL does not have', () => {
+    const message = messageOf({ DATABASE_URL: 'postgres://ada:s3cret@db1,db2/shop?target_session_attrs=master' });
+    expect(message).toBe(
+      'The configuration is wrong:\n  - target_session_attrs in DATABASE_URL must be one of any, read-write, read-only, primary, standby, prefer-standby',
+    );
+  });
+
+  test.each(['foo', 'allow', 'REQUIRE', 'require&sslmode=foo'])('refuses sslmode=%s', (sslmode) => {
+    expect(messageOf({ DATABASE_URL: `postgres://ada:s3cret@db/shop?sslmode=${sslmode}` })).toBe(
+      'The configuration is wrong:\n  - sslmode in DATABASE_URL must be one of disable, prefer, require, verify-ca, verify-full, no-verify',
+    );
+  });
+
+  test.each(['\n', '\r\n', '\t'])('refuses an INSPECTOR_TOKEN that ends with %j without repeating it', (end) => {
+    expect(messageOf({ INSPECTOR: '1', INSPECTOR_TOKEN: `s3cret s3cret s3cret${end}` })).toBe(
+      'The configuration is wrong:\n  - INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end',
+    );
   });
 
   test.each(['0', '1'])('refuses an INSPECTOR_TOKEN of 15 characters without repeating it, with INSPECTOR=%s', (on) => {
@@ -113,7 +154,7 @@ describe('the configuration', () => {
     const config: IConfigService = container.resolve('IConfigService');
     const port: number = config.get('port');
     expect(port).toBe(4711);
-    expect(config.get('database')).toEqual({ kind: 'sqlite', folder: ':memory:' });
+    expect(config.get('database')).toEqual({ kind: 'sqlite', folder: ':memory:', acquireTimeoutMs: 2000 });
   });
 
   test('that is wrong in several places is told all at once', () => {

@@ -1,8 +1,11 @@
 import { Registration } from '@ambit/container';
 import { connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
 import { Health } from '../src/health.js';
-import { createLogger } from '../src/index.js';
+import { createLogger, readConfig, startService } from '../src/index.js';
+import { asPostgresAdmin, openPostgresDatabase, postgres } from './support/databases.js';
+import { request, type Request } from './support/http.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const answers = async (): Promise<[]> => [];
@@ -85,5 +88,91 @@ describe('a database that does not answer', () => {
     expect(told).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
     expect(told).toHaveBeenCalledExactlyOnceWith('no answer from the database');
+  });
+});
+
+const USER = { name: 'Ada', email: 'ada@example.org' };
+
+describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) => {
+  async function started(env: Readonly<Record<string, string>>) {
+    const service = await startService(readConfig({ HOST_VARIANT, PORT: '0', LOG_LEVEL: 'silent', ...env }));
+    const ask = (asked: Request) => request<{ error?: string }>(service.url, asked);
+    return {
+      pool: service.container.resolve('IDatabasePool'),
+      ready: () => ask({ path: '/health/ready' }),
+      create: () => ask({ method: 'POST', path: '/api/users', body: USER }),
+      [Symbol.asyncDispose]: () => service.stop(),
+    };
+  }
+
+  /** How the service answers, before a write, to it, and twice after it. */
+  async function behaviour(service: Awaited<ReturnType<typeof started>>) {
+    const before = (await service.ready()).status;
+    const { status, headers, body } = await service.create();
+    const after = [await service.ready(), await service.ready()].map((ready) => ready.body.error ?? ready.status);
+    return { before, status, retryAfter: headers.get('retry-after'), error: body.error, after };
+  }
+  const READY = { before: 200, status: 201, retryAfter: null, error: undefined, after: [200, 200] };
+  const unready = (before: number, why: string): object => ({
+    before,
+    status: 503,
+    retryAfter: '1',
+    error: 'Service Unavailable: try again in a moment',
+    after: [`Not ready: ${why}`, `Not ready: ${why}`],
+  });
+
+  test('SQLite that is read-only is not ready, and ready when it is not', async () => {
+    await using service = await started({ DATA_DIR: ':memory:' });
+    expect(await behaviour(service)).toEqual(READY);
+    await service.pool.query('PRAGMA query_only = ON');
+    expect(await behaviour(service)).toEqual(unready(503, 'the database is read-only'));
+    await service.pool.query('PRAGMA query_only = OFF');
+    expect(await behaviour(service)).toEqual(READY);
+  });
+
+  test('SQLite whose disk is full is not ready until a write succeeds', async () => {
+    await using service = await started({ DATA_DIR: ':memory:' });
+    const [size] = await service.pool.query<{ page_count: number }>('PRAGMA page_count');
+    await service.pool.query(`PRAGMA max_page_count = ${size?.page_count}`);
+    expect((await service.ready()).status).toBe(200);
+    for (let status = 201; status !== 503;) status = (await service.create()).status;
+    expect(await behaviour(service)).toEqual(unready(503, 'the disk of the database is full'));
+    await service.pool.query('PRAGMA max_page_count = 1000000');
+    expect(await behaviour(service)).toEqual(READY);
+    expect(await service.pool.query("SELECT name FROM migrations WHERE name LIKE '%probe%'")).toEqual([]);
+  });
+
+  test.skipIf(postgres.missing)('PostgreSQL that is read-only is not ready, and ready when it is not', async () => {
+    await using database = await openPostgresDatabase();
+    await using service = await started(database.env);
+    expect(await behaviour(service)).toEqual(READY);
+    for (const [setting, expected] of [
+      ['on', unready(503, 'the database is read-only')],
+      ['off', READY],
+    ] as const) {
+      await asPostgresAdmin(`ALTER DATABASE ${database.name} SET default_transaction_read_only = ${setting}`);
+      await asPostgresAdmin(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}'`,
+      );
+      // Until the pool has noticed that its connections are gone.
+      await vi.waitFor(async () => expect(await behaviour(service)).toEqual(expected));
+    }
+  });
+
+  test.skipIf(postgres.missing)('PostgreSQL whose disk is full is not ready until a write succeeds', async () => {
+    await using database = await postgres.open();
+    await using service = await started(database.env);
+    expect(await behaviour(service)).toEqual(READY);
+    await service.pool.query(
+      `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`,
+    );
+    for (const table of ['users', 'migrations'])
+      await service.pool.query(
+        `CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION full_disk()`,
+      );
+    expect(await behaviour(service)).toEqual(unready(200, 'the disk of the database is full'));
+    await service.pool.query('DROP FUNCTION full_disk CASCADE');
+    expect(await behaviour(service)).toEqual(READY);
   });
 });

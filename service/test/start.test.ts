@@ -1,32 +1,23 @@
 import { execFileSync } from 'node:child_process';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Container } from '@ambit/container';
 import { postgresUrl } from '@ambit/host-contract';
-import { describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
+import { createPool } from '../src/database/pool.js';
 import { readConfig, startService } from '../src/index.js';
 import { App } from './support/app.js';
 import { databaseKinds, postgres, sqlite } from './support/databases.js';
 import { request } from './support/http.js';
+import { freePort, listening } from './support/ports.js';
 import { ServiceProcess } from './support/service-process.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
-
-async function listening(server: Server, port = 0): Promise<number> {
-  await once(server.listen(port, '127.0.0.1'), 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-/** A port on which nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  await once(server.close(), 'close');
-  return port;
-}
 
 function at(url: string, port: number): string {
   const other = new URL(url);
@@ -37,7 +28,7 @@ function at(url: string, port: number): string {
 
 test.each(['package.json', 'deploy/Dockerfile'])('what %s builds has the page of the inspector', (file) => {
   const root = new URL('../../', import.meta.url);
-  const [, projects = ''] = /tsc -b (service[^\n&]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
+  const [, projects = ''] = /tsc -b (service[^\n&"]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
   const tsc = ['tsc', '-b', '--dry', '--force', ...projects.trim().split(' ')];
   expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
 });
@@ -97,7 +88,188 @@ describe.each(databaseKinds)('a database on $name', (kind) => {
   });
 });
 
+describe.each(databaseKinds)('a database of another program on $name', (kind) => {
+  test.skipIf(kind.missing).each([
+    ['a table users', 'CREATE TABLE users (a integer)', /"?users"? already exists/],
+    ['a view users', 'CREATE VIEW users AS SELECT 1 AS id', /"?users"? already exists/],
+    ['a table that a later migration creates', 'CREATE TABLE idempotency_keys (a integer)', /already exists/],
+    ['migrations of its own', 'CREATE TABLE migrations (id integer)', /checksum/],
+  ])('with %s is refused in one line, and left as it was', async (_, sql, reason) => {
+    await using database = await kind.open();
+    await using pool = createPool(readConfig(database.env).database);
+    await pool.query(sql);
+    const { code, output } = await new ServiceProcess(database.env).exit;
+    const [line = '', ...others] = output.trimEnd().split('\n');
+    expect([code, others]).toEqual([1, []]);
+    const { msg, err } = JSON.parse(line) as Record<string, unknown>;
+    expect(err).toBeUndefined();
+    expect(msg).toMatch(reason);
+    expect(msg).toMatch(/This seems to be the database of another program\. Let DATA(?:BASE_URL|_DIR) name /);
+    await expect(pool.query('SELECT id FROM migration_lock')).rejects.toThrow();
+    if (!sql.includes('migrations')) await expect(pool.query('SELECT name FROM migrations')).rejects.toThrow();
+  });
+});
+
 describe('the service', () => {
+  test('whose server speaks no TLS, though sslmode asks for it, fails at once', async () => {
+    const server = createServer((socket) => socket.once('data', () => socket.write('N')));
+    const port = await listening(server);
+    const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop?sslmode=verify-full`;
+    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '600000' }).exit;
+    server.close();
+    const { msg } = JSON.parse(output) as { msg: string };
+    expect([code, msg]).toEqual([
+      1,
+      'The service could not start. PostgreSQL cannot be reached: The server does not support SSL connections.' +
+        ' Correct sslmode, sslrootcert, sslcert and sslkey in DATABASE_URL, or the certificates.',
+    ]);
+  });
+
+  test.each(['/nope', '/'])('that cannot read sslrootcert=%s fails at once', async (file) => {
+    const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${await freePort()}/shop?sslrootcert=${file}`;
+    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '600000' }).exit;
+    const { msg } = JSON.parse(output) as { msg: string };
+    expect(code).toBe(1);
+    expect(msg).toMatch(/PostgreSQL cannot be reached: E(?:NOENT|ISDIR): .*\. Correct sslmode, sslrootcert, /);
+  });
+
+  test('waits for a server whose socket file is not there yet', async () => {
+    const DATABASE_URL = 'postgres:///shop?host=/nope&user=ada';
+    const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '300' }).exit;
+    expect(output).toContain('the database cannot be used yet');
+  });
+
+  describe.each(HOST_VARIANTS)('that cannot listen says so in one line, with %s', (HOST_VARIANT) => {
+    const failsToListen = async (env: Record<string, string>): Promise<unknown[]> => {
+      const { code, output } = await new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', ...env }).exit;
+      return [code, JSON.parse(output)];
+    };
+    const saying = (msg: string): object => ({
+      level: 50,
+      time: expect.any(String),
+      msg: expect.stringContaining(`The service could not start. ${msg}`),
+    });
+
+    test('where HOST is an address of another machine', async () => {
+      const expected = saying('HOST=203.0.113.1 is not an address of this machine (EADDRNOTAVAIL). Let HOST be ');
+      expect(await failsToListen({ HOST: '203.0.113.1' })).toEqual([78, expected]);
+    });
+
+    test('where HOST is a name that there cannot be', async () => {
+      const expected = saying('HOST=two..dots has no address (ENOTFOUND). Let HOST be an IP address');
+      expect(await failsToListen({ HOST: 'two..dots' })).toEqual([78, expected]);
+    });
+
+    test('where PORT is in use', async () => {
+      const taken = createServer();
+      const PORT = String(await listening(taken));
+      const expected = saying(`PORT=${PORT} is in use on 127.0.0.1 (EADDRINUSE). Stop the program that uses it`);
+      expect(await failsToListen({ PORT })).toEqual([1, expected]);
+      taken.close();
+    });
+  });
+
+  test.each(HOST_VARIANTS)('with INSPECTOR=1 says where the inspector is, with %s', async (HOST_VARIANT) => {
+    await using service = new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', INSPECTOR: '1' });
+    const { url, inspector } = await service.says('listening');
+    expect(inspector).toBe(`${String(url)}/inspector`);
+    expect((await fetch(String(inspector))).status).toBe(200);
+  });
+
+  const folder = mkdtempSync(join(tmpdir(), 'ambit-start-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const pathOf = (name: string): string => join(folder, name);
+  const UNUSABLE: readonly (readonly [what: string, DATA_DIR: string, message: RegExp])[] = [
+    [
+      'a folder that nobody can make',
+      '/proc/nope',
+      /^The folder \/proc\/nope of DATA_DIR cannot be made: ENOENT\b.*\. Name a folder/,
+    ],
+    [
+      'a file where a folder should be',
+      pathOf('file/data'),
+      /^The folder .*\/file\/data of DATA_DIR cannot be made: ENOTDIR\b/,
+    ],
+    [
+      'a file that is no database',
+      pathOf('noise'),
+      /^The file ambit\.db in .*\/noise cannot be used: .*file is not a database \(XX001\)\. .* Restore a backup/,
+    ],
+    [
+      'a file that cannot be opened',
+      pathOf('folder'),
+      /^The file ambit\.db in .*\/folder cannot be used: .*\. Let the user of the service read and write/,
+    ],
+  ];
+  test.each(UNUSABLE)('with %s for SQLite fails at once, and says why in one line', async (_, DATA_DIR, message) => {
+    writeFileSync(pathOf('file'), '');
+    for (const name of ['noise', 'folder/ambit.db']) mkdirSync(pathOf(name), { recursive: true });
+    writeFileSync(pathOf('noise/ambit.db'), Buffer.alloc(8192, 'noise'));
+    const { code, output } = await new ServiceProcess({ DATA_DIR }).exit;
+    const [line = '', ...others] = output.trimEnd().split('\n');
+    expect([code, others]).toEqual([1, []]);
+    const { level, msg, err } = JSON.parse(line) as Record<string, unknown>;
+    expect([level, err]).toEqual([50, undefined]);
+    expect(String(msg).replace('The service could not start. ', '')).toMatch(message);
+  });
+
+  const REFUSED: readonly (readonly [what: string, user: string, database: string, message: string])[] = [
+    [
+      'a database that there is not',
+      'postgres',
+      'nowhere',
+      'PostgreSQL cannot be used: database "nowhere" does not exist (3D000). Create the database, or correct its name in DATABASE_URL.',
+    ],
+    [
+      'a user that there is not',
+      'nobody_at_all',
+      'postgres',
+      'PostgreSQL cannot be used: role "nobody_at_all" does not exist (28000). Correct the user in DATABASE_URL, or let it in on the server.',
+    ],
+  ];
+  test.skipIf(postgres.missing).each(REFUSED)(
+    'with %s fails at once, and says why',
+    async (_, user, database, message) => {
+      const url = new URL(postgresUrl);
+      [url.username, url.pathname] = [user, database];
+      const { code, output } = await new ServiceProcess({ DATABASE_URL: url.href, START_TIMEOUT_MS: '600000' }).exit;
+      const lines = output
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object);
+      expect([code, lines]).toEqual([
+        1,
+        [{ level: 50, time: expect.any(String), msg: `The service could not start. ${message}` }],
+      ]);
+    },
+  );
+
+  test('tells of each try to reach its database', async () => {
+    const port = await freePort();
+    const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop`;
+    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '1000' }).exit;
+    const lines = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    const why = `connect ECONNREFUSED 127.0.0.1:${port}`;
+    const told = { level: 40, time: expect.any(String), msg: 'the database cannot be used yet', why };
+    const advice = 'Check that it runs, and the host and the port in DATABASE_URL.';
+    expect([code, lines]).toEqual([
+      1,
+      [
+        { ...told, nextTryInMs: 250 },
+        { ...told, nextTryInMs: 500 },
+        {
+          level: 50,
+          time: expect.any(String),
+          msg: `The service could not start. PostgreSQL cannot be reached: ${why}. ${advice}`,
+        },
+      ],
+    ]);
+  });
+
   test('without a database within START_TIMEOUT_MS exits with 1, and prints no password', async () => {
     const url = `postgres://ada:s3cret@127.0.0.1:${await freePort()}/shop`;
     const { code, output } = await new ServiceProcess({ DATABASE_URL: url, START_TIMEOUT_MS: '300' }).exit;

@@ -1,4 +1,9 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPool } from '../src/database/pool.js';
+import { readConfig } from '../src/index.js';
 import { readCommand } from '../src/orders/stock-command.js';
 import { App } from './support/app.js';
 import { databaseKinds, type TestDatabase } from './support/databases.js';
@@ -22,7 +27,35 @@ test('the stock command used wrongly says how to use it, and exits with 64, with
   expect(output).toMatch(/^npm run stock -- list .*\nnpm run stock -- set .*\nnpm run stock -- untrack .*\n$/);
 });
 
+const COMMANDS = [['list'], ['set', 'apple', '2'], ['untrack', 'apple']];
+
+test.each(COMMANDS)('the stock command creates no folder that DATA_DIR names by mistake: %s', async (...args) => {
+  const parent = mkdtempSync(join(tmpdir(), 'ambit-stock-'));
+  const DATA_DIR = join(parent, 'mistyped');
+  const { code, output } = await new ServiceProcess({ DATA_DIR }, { program: 'stock.js', args: [...args] }).exit;
+  expect([code, output]).toEqual([
+    1,
+    `There is no database of the service in the folder ${DATA_DIR}.` +
+      ' Correct DATA_DIR, or start the service once: it creates the tables.\n',
+  ]);
+  expect(readdirSync(parent)).toEqual([]);
+  rmSync(parent, { recursive: true });
+});
+
 describe.each(databaseKinds)('the stock command on $name', (kind) => {
+  test.skipIf(kind.missing).each([
+    ['is empty', 'SELECT 1'],
+    ['belongs to another program', 'CREATE TABLE migrations (id integer)'],
+  ])('refuses a database that %s, and creates nothing in it', async (_, sql) => {
+    await using database = await kind.open();
+    await using pool = createPool(readConfig(database.env).database);
+    await pool.query(sql);
+    for (const args of COMMANDS) {
+      const { code, output } = await new ServiceProcess(database.env, { program: 'stock.js', args }).exit;
+      expect([code, output]).toEqual([1, expect.stringMatching(/^There is no database of the service .*\n$/)]);
+    }
+    await expect(pool.query('SELECT product_id FROM stock')).rejects.toThrow();
+  });
   describe.skipIf(kind.missing)('beside a running service', () => {
     let database: TestDatabase;
     let app: App;
@@ -72,6 +105,10 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
         await expect(ask('set', 'apple', level)).rejects.toThrow(
           'The level must be a whole number from 0 to 1000000000',
         );
+      });
+
+      test.each(['a\tb', 'a\nb', '\u0000', 'a\u007f', '\u0085'])('refuses the product id %j', async (productId) => {
+        await expect(ask('set', productId, '1')).rejects.toThrow('A product id must not contain tabs, line breaks');
       });
 
       test('refuses a product that no order can name', async () => {

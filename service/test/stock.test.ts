@@ -1,5 +1,6 @@
 import type { IConnection } from '@ambit/transaction';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { InventoryService } from '../src/orders/inventory-service.js';
 import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { Answer } from './support/http.js';
@@ -127,14 +128,65 @@ onEveryStage((stage) => {
     expect(await stockOf(stage)).toEqual({ apple: 80, fig: 80, pear: 80 });
   });
 
+  test('a product may have any name', async () => {
+    const names = ['a,b', '{a}', '"', '\\', `'`, 'null', ' ', '\n', '$1', '👩‍👩‍👧'];
+    await setStock(stage, Object.fromEntries(names.map((name) => [name, 3])));
+    expect((await order(stage, ...names.map((name) => [name, 2] as const))).status).toBe(201);
+    expect(await stockOf(stage)).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
+  });
+
   // On SQLite a transaction that writes has the file to itself.
-  test.runIf(stage.kind === postgres)('of a product that gets a stock level meanwhile nothing is taken', async () => {
-    await setStock(stage, { apple: 3 });
-    let queries = 0;
-    // The third has looked at the levels.
-    stage.after('query', async () => void (++queries === 3 && (await setStock(stage, { pear: 0 }))));
-    expect((await order(stage, ['apple', 1], ['pear', 1])).status).toBe(201);
-    expect(await stockOf(stage)).toEqual({ apple: 2, pear: 0 });
+  describe.runIf(stage.kind === postgres)('while another transaction has locked a product', () => {
+    /** Answers an order that waits for the apples until the other transaction has done something more. */
+    async function orderBehind(
+      meanwhile: (other: IConnection) => Promise<unknown>,
+      ...wanted: readonly (readonly [string, number])[]
+    ): Promise<Answer<unknown>> {
+      const other = await stage.app.pool.getConnection();
+      await other.beginTransaction();
+      await other.query(`SELECT product_id FROM stock WHERE product_id = 'apple' FOR UPDATE`);
+      const waiting = order(stage, ...wanted);
+      await somebodyWaitsFor(stage, other);
+      await meanwhile(other);
+      await other.commit();
+      other.release();
+      return waiting;
+    }
+
+    test('nothing is taken of one that gets a stock level meanwhile', async () => {
+      await setStock(stage, { apple: 3 });
+      const answer = await orderBehind(() => setStock(stage, { pear: 0 }), ['apple', 1], ['pear', 1]);
+      expect(answer.status).toBe(201);
+      expect(await stockOf(stage)).toEqual({ apple: 2, pear: 0 });
+    });
+
+    test('an order takes from the level that the other left', async () => {
+      await setStock(stage, { apple: 10, fig: 10 });
+      const takeSix = (other: IConnection) => other.query('UPDATE stock SET level = level - 6 WHERE level = 10');
+      expect((await orderBehind(takeSix, ['fig', 4], ['apple', 4])).status).toBe(201);
+      expect(await stockOf(stage)).toEqual({ apple: 0, fig: 0 });
+    });
+
+    test('an order is refused for the level that the other left', async () => {
+      await setStock(stage, { apple: 10, fig: 10 });
+      const takeSix = (other: IConnection) => other.query(`UPDATE stock SET level = 4 WHERE product_id = 'apple'`);
+      expect(await orderBehind(takeSix, ['fig', 4], ['apple', 5])).toMatchObject(shortOf('"apple": 5 wanted, 4 left'));
+      expect(await stockOf(stage)).toEqual({ apple: 4, fig: 10 });
+    });
+  });
+
+  test('what was not taken is not recorded, even if the transaction is committed all the same', async () => {
+    await setStock(stage, { apple: 1, pear: 10 });
+    const connection = await stage.app.pool.getConnection();
+    await connection.beginTransaction();
+    const context = { requestId: 'r1', startTime: new Date(), setUserId: () => undefined };
+    const inventory = new InventoryService(connection, context, stage.app.container.resolve('ISqlDialect'));
+    const items = ['pear', 'apple'].map((productId) => ({ productId, quantity: 2 }));
+    await expect(inventory.reserve(items)).rejects.toThrow('Not enough stock of "apple": 2 wanted, 1 left');
+    await connection.commit();
+    connection.release();
+    expect(await stockOf(stage)).toEqual({ apple: 1, pear: 10 });
+    expect(await reservations(stage, 'r1')).toEqual([]);
   });
 
   test.runIf(stage.kind === postgres)('an order that waits for a product holds none that comes after it', async () => {

@@ -58,6 +58,7 @@ describe.each(KINDS)('on %s', (_name, kind) => {
       for (const other of [idle, silent, client]) await other.closed();
       expect((await service.exit).code).toBe(0);
       expect(await service.says('stopping')).toMatchObject({ signal: 'SIGTERM' });
+      expect(await service.says('stopped')).toEqual({ level: 30, time: expect.any(String), msg: 'stopped' });
     });
   });
 });

@@ -23,7 +23,7 @@ const isReady: Endpoint = {
   operationId: 'isReady',
   tag: 'Health',
   summary: 'Should requests be sent here?',
-  description: 'For a balancer. Asks the database, too.',
+  description: 'For a balancer. Also asks whether the database can be written to.',
   parameters: [],
   answers: {
     200: { description: 'Yes.', headers: [], schema: Ready, examples: { ready: { status: 'ready' } } },
@@ -31,6 +31,8 @@ const isReady: Endpoint = {
       starting: 'Not ready: starting',
       draining: 'Not ready: draining',
       noAnswer: 'Not ready: no answer from the database',
+      readOnly: 'Not ready: the database is read-only',
+      diskFull: 'Not ready: the disk of the database is full',
     }),
   },
 };

@@ -14,7 +14,8 @@ const listUsers: Endpoint = {
   operationId: 'listUsers',
   tag: 'Users',
   summary: 'List users',
-  description: 'All users, the oldest first.',
+  description:
+    'All users, the oldest first. A long list is sent while it is read: users created meanwhile are at its end.',
   parameters: ['limit', 'after'],
   answers: {
     200: {

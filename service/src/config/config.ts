@@ -1,10 +1,26 @@
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-export type DatabaseConfig =
-  | { readonly kind: 'postgres'; readonly url: string; readonly poolSize: number; readonly prepare: boolean }
-  /** `folder` is `:memory:` for a database that ends with the process. */
-  | { readonly kind: 'sqlite'; readonly folder: string };
+interface PostgresConfig {
+  readonly kind: 'postgres';
+  readonly url: string;
+  readonly poolSize: number;
+  readonly prepare: boolean;
+  /** How long a request waits for a connection. */
+  readonly acquireTimeoutMs: number;
+  /** After how long a statement is cancelled. */
+  readonly queryTimeoutMs: number;
+}
+
+interface SqliteConfig {
+  readonly kind: 'sqlite';
+  /** `:memory:` for a database that is gone with the process. */
+  readonly folder: string;
+  /** How long a request waits for its turn to write. */
+  readonly acquireTimeoutMs: number;
+}
+
+export type DatabaseConfig = PostgresConfig | SqliteConfig;
 
 export interface Config {
   readonly hostVariant: (typeof HOST_VARIANTS)[number];
@@ -15,6 +31,8 @@ export interface Config {
   /** How long to try again at start while the database cannot be used; a try that has begun is waited for. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
+  /** After how long the transaction of a request is rolled back. */
+  readonly transactionTimeoutMs: number;
   /** `/metrics`, in Prometheus' format; metrics go nowhere else. */
   readonly metrics: boolean;
   /** What metrics call the service. */

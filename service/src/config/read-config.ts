@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { problemsOfDatabaseUrl } from './database-url.js';
 import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS } from './config.js';
 
 /** Everything that is wrong with the environment, in one message. */
@@ -32,8 +34,10 @@ export function readConfig(env: Environment): Config {
   const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
   const inspector = (): Config['inspector'] => {
     // The value is never repeated: it is a secret.
-    const text = env['INSPECTOR_TOKEN']?.trim();
-    const token = text === '' ? undefined : text;
+    const given = env['INSPECTOR_TOKEN'] ?? '';
+    const token = given.trim() || undefined;
+    if (token !== undefined && /\p{Cc}/u.test(given))
+      problems.push('INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end');
     if (token !== undefined && token.length < 16)
       problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
     return onOff('INSPECTOR') ? { token } : undefined;
@@ -42,22 +46,25 @@ export function readConfig(env: Environment): Config {
   const database = (): DatabaseConfig => {
     const poolSize = wholeNumber('DATABASE_POOL_SIZE', 10, 1, 1000);
     const prepare = oneOf('DATABASE_PREPARE', ['true', 'false'], 'true') === 'true';
+    const acquireTimeoutMs = wholeNumber('ACQUIRE_TIMEOUT_MS', 2000, 1, 600_000);
+    const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
     const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
     // The value is never repeated: it holds a password.
     const url = env['DATABASE_URL']?.trim();
-    if (url === undefined || url === '') return { kind: 'sqlite', folder };
-    if (!isPostgresUrl(url)) problems.push('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
-    return { kind: 'postgres', url, poolSize, prepare };
+    if (url === undefined || url === '') return { kind: 'sqlite', folder, acquireTimeoutMs };
+    problems.push(...problemsOfDatabaseUrl(url));
+    return { kind: 'postgres', url, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
   };
 
   const config: Config = {
     hostVariant: oneOf('HOST_VARIANT', HOST_VARIANTS, 'fastify'),
-    host: read<string>('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'an address to listen on'),
+    host: read<string>('HOST', '127.0.0.1', (text) => (isHost(text) ? text : undefined), 'an address to listen on'),
     port: wholeNumber('PORT', 3000, 0, 65_535),
     database: database(),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
     shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
+    transactionTimeoutMs: wholeNumber('TRANSACTION_TIMEOUT_MS', 8000, 1, 600_000),
     metrics: onOff('METRICS'),
     serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
     traces: onOff('TRACES'),
@@ -67,21 +74,13 @@ export function readConfig(env: Environment): Config {
   return config;
 }
 
+/** Whether a name exists, and is one of this machine, is known only when the service listens. */
+function isHost(text: string): boolean {
+  const looksLikeIp = /^\d+(?:\.\d+){3}$/.test(text);
+  return looksLikeIp ? isIP(text) > 0 : !/\s/.test(text);
+}
+
 function inRange(text: string, least: number, most: number): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
   return value >= least && value <= most ? value : undefined;
-}
-
-function isPostgresUrl(text: string): boolean {
-  return /^postgres(?:ql)?:\/\//i.test(text) && URL.canParse(text) && canBeDecoded(text);
-}
-
-/** As the driver does, to which a percent sign that begins no escape stands for itself. */
-function canBeDecoded(text: string): boolean {
-  try {
-    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -4,6 +4,8 @@ export interface ISqlDialect {
   readonly elements: (parameter: string) => string;
   /** Ends a SELECT whose rows must not change before the transaction ends. */
   readonly forUpdate: string;
+  /** Whether `WITH` may hold INSERT and UPDATE, so that writes to several tables are one statement and one round trip. */
+  readonly writesInWith: boolean;
   /** Makes a statement that meets another's lock fail soon, with SQLSTATE 55P03; undefined where there is nothing to meet. */
   readonly limitLockWait: string | undefined;
   readonly unlimitLockWait: string | undefined;
@@ -12,6 +14,7 @@ export interface ISqlDialect {
 export const postgresDialect: ISqlDialect = {
   elements: (parameter) => `json_array_elements(CAST(${parameter} AS json))`,
   forUpdate: 'FOR UPDATE',
+  writesInWith: true,
   limitLockWait: `SET LOCAL lock_timeout = '100ms'`,
   unlimitLockWait: 'SET LOCAL lock_timeout TO DEFAULT',
 };
@@ -20,6 +23,8 @@ export const postgresDialect: ISqlDialect = {
 export const sqliteDialect: ISqlDialect = {
   elements: (parameter) => `json_each(${parameter})`,
   forUpdate: '',
+  // Nor would it save anything: a statement is a call within this process.
+  writesInWith: false,
   limitLockWait: undefined,
   unlimitLockWait: undefined,
 };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type IConnection, type IDatabasePool, isUnavailable, splitStatements, sqlStateOf } from '@ambit/transaction';
-import { setTimeout as pause } from 'node:timers/promises';
+import { type IConnection, type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
 import type { ISqlDialect } from './dialect.js';
+import { type OnRetry, whenAvailable } from './when-available.js';
 
 /** From `dist/database` and from `src/database` alike. */
 const FOLDER = new URL('../../src/database/migrations/', import.meta.url);
@@ -20,20 +20,38 @@ const FIRST_STATEMENTS = [
 ];
 /** Two programs that create one table at the same time: PostgreSQL refuses one of them, which then finds it there. */
 const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
-const TRY_EVERY_MS = 250;
 
 /**
  * Brings the database up to date; safe to run in several processes at once. The lock is a row, not an advisory lock, so
  * that it also holds behind a pooler and on engines that only speak PostgreSQL's protocol.
  */
-export async function migrate(pool: IDatabasePool, { forUpdate }: ISqlDialect, waitMs = 0): Promise<void> {
-  await whenAvailable(async () => {
-    await createTables(pool);
-    for (const migration of readMigrations()) await inTransaction(pool, (connection) => apply(connection, migration));
-  }, waitMs);
+export async function migrate(
+  pool: IDatabasePool,
+  { forUpdate }: ISqlDialect,
+  waitMs = 0,
+  onRetry: OnRetry = () => undefined,
+): Promise<void> {
+  await whenAvailable(
+    async () => {
+      try {
+        await inTransaction(pool, run);
+      } catch (error) {
+        if (!CREATED_MEANWHILE.has(sqlStateOf(error) ?? '')) throw error;
+        await inTransaction(pool, run);
+      }
+    },
+    waitMs,
+    onRetry,
+  );
+
+  /** All or nothing: in a database of another program, where a table is in the way, nothing of ours stays behind. */
+  async function run(connection: IConnection): Promise<void> {
+    for (const statement of FIRST_STATEMENTS) await connection.query(statement);
+    await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
+    for (const migration of readMigrations()) await apply(connection, migration);
+  }
 
   async function apply(connection: IConnection, { name, script, checksum }: Migration): Promise<void> {
-    await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
     const [applied] = await connection.query<{ checksum: string }>('SELECT checksum FROM migrations WHERE name = $1', [
       name,
     ]);
@@ -48,17 +66,6 @@ export async function migrate(pool: IDatabasePool, { forUpdate }: ISqlDialect, w
   }
 }
 
-async function createTables(pool: IDatabasePool): Promise<void> {
-  for (const statement of FIRST_STATEMENTS) {
-    try {
-      await pool.query(statement);
-    } catch (error) {
-      if (!CREATED_MEANWHILE.has(sqlStateOf(error) ?? '')) throw error;
-      await pool.query(statement);
-    }
-  }
-}
-
 async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
   const connection = await pool.getConnection();
   try {
@@ -70,19 +77,6 @@ async function inTransaction(pool: IDatabasePool, work: (connection: IConnection
   } catch (error) {
     connection.release(true);
     throw error;
-  }
-}
-
-/** A database that starts beside us may need a moment. */
-async function whenAvailable(work: () => Promise<void>, waitMs: number): Promise<void> {
-  const deadline = Date.now() + waitMs;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() + TRY_EVERY_MS > deadline) throw error;
-      await pause(TRY_EVERY_MS);
-    }
   }
 }
 

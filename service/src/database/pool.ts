@@ -1,9 +1,10 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import type { DatabaseConfig } from '../config/config.js';
+import { DatabaseUnusableError, reasonOf, unusable } from './unusable.js';
 import { type ISqlDialect, postgresDialect, sqliteDialect } from './dialect.js';
 
 /** What a repository needs to run statements: the pool outside of a transaction, its connection inside. */
@@ -19,16 +20,45 @@ export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDispo
       applicationName: 'ambit-service',
       max: database.poolSize,
       prepare: database.prepare,
+      acquireTimeoutMs: database.acquireTimeoutMs,
+      queryTimeoutMs: database.queryTimeoutMs,
       closeTimeoutMs: CLOSE_TIMEOUT_MS,
     });
   }
-  return createSqlitePool({ path: fileIn(database.folder), closeTimeoutMs: CLOSE_TIMEOUT_MS });
+  const { folder, acquireTimeoutMs } = database;
+  if (folder !== ':memory:') makeFolder(folder);
+  try {
+    return createSqlitePool({ path: sqliteFile(folder), acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
+  } catch (error) {
+    throw unusable(error, database);
+  }
 }
 
-function fileIn(folder: string): string {
-  if (folder === ':memory:') return folder;
-  mkdirSync(folder, { recursive: true });
-  return join(folder, 'ambit.db');
+/** The file of the embedded database, or `:memory:`. */
+export function sqliteFile(folder: string): string {
+  return folder === ':memory:' ? folder : join(folder, 'ambit.db');
+}
+
+function makeFolder(folder: string): void {
+  try {
+    makeFolders(resolve(folder));
+  } catch (cause) {
+    const what = `The folder ${folder} of DATA_DIR cannot be made: ${reasonOf(cause)}`;
+    throw new DatabaseUnusableError(`${what}. Name a folder in which the service may write.`, { cause });
+  }
+}
+
+/** Not `mkdirSync` with `recursive`: below `/proc` that never returns. */
+function makeFolders(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
+    if (code !== 'ENOENT' || dirname(folder) === folder) throw error;
+    makeFolders(dirname(folder));
+    mkdirSync(folder);
+  }
 }
 
 export function dialectOf(database: DatabaseConfig): ISqlDialect {

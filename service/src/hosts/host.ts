@@ -10,6 +10,10 @@ export interface HostOptions {
    * the answer. It is asked at every address but `/inspector`, which has a token of its own. Nobody is asked by default.
    */
   readonly identify?: (request: IncomingMessage) => Promise<string | undefined> | string | undefined;
+  /** After how long the transaction of an order is rolled back; 30 s by default. */
+  readonly transaction?: { readonly timeoutMs: number };
+  /** Called with every error that is our fault, and answered with 500 or 503. */
+  readonly onFailure?: (error: unknown) => void;
   /** Spans and metrics; none by default. */
   readonly telemetry?: Telemetry | undefined;
   /** Shows the scopes at `/inspector`; not by default. */

@@ -9,6 +9,8 @@ export interface ErrorAnswer {
 }
 
 const AGAIN = { 'retry-after': '1' };
+const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL']);
+const TRY_AGAIN = 'Service Unavailable: try again in a moment';
 
 /** What the frameworks refuse by themselves, in words of ours, so that both hosts say the same. */
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -23,6 +25,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
 export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof Problem) return answer(error.status, error.message, error.headers);
   if (error instanceof TransactionError) return databaseAnswer(error);
+  if (isOverload(error)) return answer(503, TRY_AGAIN, AGAIN);
   const status = refusalOf(error);
   if (status !== undefined) return refusal(status);
   return answer(500, 'Internal Server Error');
@@ -35,7 +38,12 @@ export function refusal(status: number): ErrorAnswer {
 
 /** A failure that somebody has to look into; a `Problem` is said on purpose. */
 export function isOurFault(error: unknown, { status }: ErrorAnswer): boolean {
-  return status >= 500 && !(error instanceof Problem);
+  return status >= 500 && !(error instanceof Problem) && !isOverload(error);
+}
+
+/** Refused at once, on purpose: the host has as many requests in progress, or the pool as many callers, as it takes on. */
+function isOverload(error: unknown): boolean {
+  return OVERLOAD.has((Object(error) as { code?: unknown }).code);
 }
 
 function databaseAnswer(error: TransactionError): ErrorAnswer {
@@ -47,7 +55,8 @@ function databaseAnswer(error: TransactionError): ErrorAnswer {
       'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same',
     );
   }
-  if (error.unavailable) return answer(503, 'Service Unavailable: try again in a moment', AGAIN);
+  // A server that only reads: a standby, until connections go to the primary again.
+  if (error.unavailable || state === '25006') return answer(503, TRY_AGAIN, AGAIN);
   if (state?.startsWith('22')) return answer(400, 'The request holds a value that cannot be stored');
   if (state === '23505') return answer(409, 'This exists already');
   return answer(500, 'Internal Server Error');

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { IRequestContext } from '../audit/request-context.js';
+import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
 import { pathOf } from './request-address.js';
 import { answerTo, type ErrorAnswer, isOurFault } from './error-answer.js';
@@ -33,9 +34,15 @@ export function logRequest(logger: ILogger, context: LoggedContext, req: Incomin
 }
 
 /** Gives the answer to an error; what is our fault goes to the log with everything known. */
-export function answerAndLog(logger: ILogger, ids: object, err: unknown, res: ServerResponse): ErrorAnswer {
+export function answerAndLog(
+  { logger, onFailure }: Pick<HostOptions, 'logger' | 'onFailure'>,
+  ids: object,
+  err: unknown,
+  res: ServerResponse,
+): ErrorAnswer {
   const answer = answerTo(err);
   if (isOurFault(err, answer)) {
+    onFailure?.(err);
     const record = { msg: 'request failed', ...ids, status: answer.status, err };
     // That a client left is no failure. Of answers behind another, only the connection knows that it did.
     if ((res.destroyed || res.req.socket.destroyed) && endedWithClient(err)) logger.debug(record);

@@ -14,6 +14,12 @@ const STANDSTILL_MS = 120_000;
 /** For a client to read its answer before the connection is closed over what it still sends. */
 const LINGER_MS = 1000;
 
+/** How often Node looks for requests that take too long. By default every 30 s, so they would get up to 30 s more. */
+const CHECK_EVERY_MS = 1000;
+
+/** For `createServer()`: Node reads these only there. */
+export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInterval: CHECK_EVERY_MS } as const;
+
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 

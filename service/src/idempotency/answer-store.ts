@@ -10,7 +10,8 @@ import { storedKey } from './stored-key.js';
 
 interface StoredAnswer {
   readonly fingerprint: string;
-  readonly status: number;
+  /** Text where INTEGER has 64 bits. */
+  readonly status: number | string;
   readonly body: string;
 }
 
@@ -86,6 +87,6 @@ export class AnswerStore {
     if (first.fingerprint !== fingerprint) {
       throw new Problem(422, 'This Idempotency-Key was used for another request: take a new key for new work');
     }
-    return { status: first.status, body: JSON.parse(first.body) as T, replayed: true };
+    return { status: Number(first.status), body: JSON.parse(first.body) as T, replayed: true };
   }
 }

@@ -1,6 +1,7 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Config } from '../config/config.js';
 import { isoNow } from '../iso-now.js';
+import { LogOutput } from './log-output.js';
 
 /** Registered as `ILogger`: one object per call. */
 export interface ILogger {
@@ -10,10 +11,7 @@ export interface ILogger {
   error(record: object): void;
 }
 
-/** Lines are written before the call returns: an audit record must survive the process that wrote it. */
-export function createLogger(level: Config['logLevel'], destination: DestinationStream = writtenAtOnce()): ILogger {
+/** Lines go to stdout by default; see `LogOutput` for what happens when it does not take them. */
+export function createLogger(level: Config['logLevel'], destination: DestinationStream = new LogOutput()): ILogger {
   return pino({ level, base: null, timestamp: () => `,"time":"${isoNow()}"` }, destination);
 }
-
-/** Without `sync`, pino writes on a thread, and a process that is killed takes along what came meanwhile. */
-const writtenAtOnce = (): DestinationStream => pino.destination({ dest: 1, sync: true });

@@ -1,9 +1,10 @@
 import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit/request-context.js';
-import { type ISqlDialect, statement } from '../database/dialect.js';
+import type { ISqlDialect } from '../database/dialect.js';
 import { Problem } from '../problem.js';
 import type { OrderItem } from './order.js';
+import { record, selectLevels, take, takeAndRecord } from './stock-statements.js';
 
 export interface IInventoryService {
   /** Takes the items from stock, all or none. A product without a stock level is not tracked, only recorded. */
@@ -12,29 +13,9 @@ export interface IInventoryService {
 
 interface StockLevel {
   readonly product_id: string;
-  readonly level: number;
+  /** Text where INTEGER has 64 bits. */
+  readonly level: number | string;
 }
-
-/** In one fixed order, so that two orders over the same products never wait for each other in a circle. */
-const lockLevels = statement(
-  ({ elements, forUpdate }) =>
-    `SELECT product_id, level FROM stock
-     WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${elements('$1')} AS item)
-     ORDER BY product_id ${forUpdate}`,
-);
-
-const takeFromStock = statement(
-  ({ elements }) =>
-    `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
-     FROM ${elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
-);
-
-const insertReservations = statement(
-  ({ elements }) =>
-    `INSERT INTO reservations (request_id, product_id, quantity)
-     SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
-     FROM ${elements('$2')} AS item`,
-);
 
 export class InventoryService implements IInventoryService {
   readonly #connection: IConnection;
@@ -54,30 +35,29 @@ export class InventoryService implements IInventoryService {
   async reserve(items: readonly OrderItem[]): Promise<void> {
     const wanted = totals(items);
     const rows = JSON.stringify([...wanted.values()]);
-    const levels = await this.#lockLevels(rows);
-    const left = new Map(levels.map(({ product_id, level }) => [product_id, level]));
-    // In the order of the items: which row comes first is each database's own matter.
-    for (const { productId, quantity } of wanted.values()) {
-      const level = left.get(productId) ?? quantity;
-      if (level >= quantity) continue;
-      throw new Problem(409, `Not enough stock of ${JSON.stringify(productId)}: ${quantity} wanted, ${level} left`);
+    const { requestId } = this.#context;
+    if (this.#dialect.writesInWith) {
+      refuseShortage(wanted, await this.#query(takeAndRecord, [requestId, rows]));
+      return;
     }
-    // Of the others a level may have been set since; then it was not looked at.
-    const tracked = levels.map(({ product_id }) => wanted.get(product_id));
-    if (tracked.length > 0) await this.#take(tracked.length === wanted.size ? rows : JSON.stringify(tracked));
-    await this.#record(rows);
+    const levels = await this.#query(selectLevels, [rows]);
+    refuseShortage(wanted, levels);
+    if (levels.length > 0) await this.#query(take, [rows]);
+    await this.#query(record, [requestId, rows]);
   }
 
-  #lockLevels(rows: string): Promise<StockLevel[]> {
-    return this.#connection.query<StockLevel>(lockLevels(this.#dialect), [rows]);
+  #query(statement: (dialect: ISqlDialect) => string, params: readonly unknown[]): Promise<StockLevel[]> {
+    return this.#connection.query<StockLevel>(statement(this.#dialect), params);
   }
+}
 
-  #take(rows: string): Promise<unknown> {
-    return this.#connection.query(takeFromStock(this.#dialect), [rows]);
-  }
-
-  #record(rows: string): Promise<unknown> {
-    return this.#connection.query(insertReservations(this.#dialect), [this.#context.requestId, rows]);
+/** In the order of the items: in which order the rows come is each database's own matter. */
+function refuseShortage(wanted: ReadonlyMap<string, OrderItem>, levels: readonly StockLevel[]): void {
+  const left = new Map(levels.map(({ product_id, level }) => [product_id, level]));
+  for (const { productId, quantity } of wanted.values()) {
+    const level = Number(left.get(productId) ?? quantity);
+    if (level >= quantity) continue;
+    throw new Problem(409, `Not enough stock of ${JSON.stringify(productId)}: ${quantity} wanted, ${level} left`);
   }
 }
 

@@ -10,13 +10,17 @@ export interface IOrderRepository {
   create(body: NewOrder): Promise<Order>;
 }
 
-const insertItems = statement(
-  ({ elements }) =>
-    `INSERT INTO order_items (order_id, position, product_id, quantity)
-     SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
-            CAST(item.value ->> 'quantity' AS integer)
-     FROM ${elements('$2')} AS item`,
-);
+const INSERT_ORDER = 'INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)';
+
+const insertItems = ({ elements }: ISqlDialect, rows: string): string =>
+  `INSERT INTO order_items (order_id, position, product_id, quantity)
+   SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
+          CAST(item.value ->> 'quantity' AS integer)
+   FROM ${elements(rows)} AS item`;
+
+const insertOnlyItems = statement((dialect) => insertItems(dialect, '$2'));
+
+const insertOrderAndItems = statement((dialect) => `WITH placed AS (${INSERT_ORDER}) ${insertItems(dialect, '$4')}`);
 
 export class OrderRepository implements IOrderRepository {
   readonly #connection: IConnection;
@@ -39,15 +43,18 @@ export class OrderRepository implements IOrderRepository {
       items: body.items.map(({ productId, quantity }) => ({ productId, quantity })),
       createdAt: isoNow(),
     };
-    await this.#connection.query('INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)', [
-      order.id,
-      this.#context.requestId,
-      order.createdAt,
-    ]);
-    await this.#connection.query(insertItems(this.#dialect), [
-      order.id,
-      JSON.stringify(order.items.map(({ productId, quantity }, position) => ({ position, productId, quantity }))),
-    ]);
+    const rows = JSON.stringify(
+      order.items.map(({ productId, quantity }, position) => ({ position, productId, quantity })),
+    );
+    await this.#insert([order.id, this.#context.requestId, order.createdAt], rows);
     return order;
+  }
+  async #insert(order: readonly [id: string, requestId: string, createdAt: string], rows: string): Promise<void> {
+    if (this.#dialect.writesInWith) {
+      await this.#connection.query(insertOrderAndItems(this.#dialect), [...order, rows]);
+      return;
+    }
+    await this.#connection.query(INSERT_ORDER, order);
+    await this.#connection.query(insertOnlyItems(this.#dialect), [order[0], rows]);
   }
 }

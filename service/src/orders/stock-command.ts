@@ -35,6 +35,8 @@ function set(productId: string, text: string): StockCommand {
   const level = /^\d+$/.test(text) ? Number(text) : NaN;
   if (!(level <= MOST)) throw new StockError(`The level must be a whole number from 0 to ${MOST}, not ${text}`);
   if (Array.from(productId).length > 200) throw new StockError('A product id has at most 200 characters');
+  if (/\p{Cc}/u.test(productId))
+    throw new StockError('A product id must not contain tabs, line breaks or other control characters');
   return async (pool) => {
     await pool.query(
       'INSERT INTO stock (product_id, level) VALUES ($1, $2) ON CONFLICT (product_id) DO UPDATE SET level = excluded.level',

@@ -5,6 +5,7 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Config } from '../config/config.js';
+import type { LogOutput } from '../logging/log-output.js';
 import { noMetrics, noTraces } from './nothing.js';
 
 /** What the hosts need of telemetry when it is on. */
@@ -19,7 +20,11 @@ export interface Telemetry {
 type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
 
 /** Spans go to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
-export function startTelemetry(pool: IDatabasePool, { metrics, traces, serviceName }: TelemetryOptions): Telemetry {
+export function startTelemetry(
+  pool: IDatabasePool,
+  { metrics, traces, serviceName }: TelemetryOptions,
+  log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
+): Telemetry {
   const tracerProvider = traces ? trace.getTracerProvider() : noTraces;
   if (!metrics) {
     const instrumentation = instrument({ tracerProvider, meterProvider: noMetrics, pool });
@@ -30,6 +35,13 @@ export function startTelemetry(pool: IDatabasePool, { metrics, traces, serviceNa
   const meterProvider = new MeterProvider({ resource, readers: [exporter] });
   const serializer = new PrometheusSerializer();
   const instrumentation = instrument({ tracerProvider, meterProvider, pool });
+  meterProvider
+    .getMeter('@ambit/service')
+    .createObservableCounter('ambit.log.dropped', {
+      description: 'Log lines dropped because stdout did not take them',
+      unit: '{line}',
+    })
+    .addCallback((result) => result.observe(log.dropped));
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     traceIdsOf,

@@ -4,20 +4,14 @@ import type { IAuditLogger } from '../audit/audit-logger.js';
 import { Problem } from '../problem.js';
 import { type Answer, once, type Once } from '../idempotency/once.js';
 import type { NewUser, User } from './user.js';
-import type { IUserRepository, Page } from './user-repository.js';
+import type { IUserRepository } from './user-repository.js';
 
 interface Users {
   readonly users: IUserRepository;
 }
 
-interface AuditedUsers extends Users {
+export interface AuditedUsers extends Users {
   readonly audit: IAuditLogger;
-}
-
-export async function listUsers({ users, audit }: AuditedUsers, page?: Page): Promise<User[]> {
-  const list = await users.findAll(page);
-  await audit.log('users_listed', { count: list.length });
-  return list;
 }
 
 export async function getUser({ users }: Users, id: string): Promise<User> {
@@ -64,8 +58,9 @@ export async function createUserOnce(
       return scope.resolve('IAnswerStore').answer(asked, 201, () => users.create(data));
     },
     {
+      timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
       signal: request.resolve('IRequestSignal'),
-      onError: (err) => logger.error({ msg: 'The transaction did not end well', requestId, err }),
+      onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
     },
   );
   if (!answer.replayed) await auditCreation(audit, answer.body, extra);

@@ -10,6 +10,11 @@ export interface Page {
 }
 
 export interface IUserRepository {
+  /**
+   * Where it is given, a list of so many users or more is read in pages of this size, `findAll({ limit, after })`, while
+   * it is sent. Where it is missing, `findAll()` gives the whole list.
+   */
+  readonly pageSize?: number;
   /** Oldest first. */
   findAll(page?: Page): Promise<User[]>;
   findById(id: string): Promise<User | null>;
@@ -18,8 +23,11 @@ export interface IUserRepository {
 
 const BEFORE_ALL = '';
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+/** A page takes a few milliseconds, during which the process does nothing else. */
+const PAGE_SIZE = 500;
 
 export class UserRepository implements IUserRepository {
+  readonly pageSize = PAGE_SIZE;
   readonly #database: Queryable;
 
   constructor(@inject('IDatabasePool') database: Queryable) {

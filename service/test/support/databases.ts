@@ -31,15 +31,33 @@ async function openSqlite(): Promise<TestDatabase> {
 }
 
 async function openPostgres(): Promise<TestDatabase> {
-  const schema = `service_${process.pid}_${Math.random().toString(36).slice(2)}`;
-  const asAdmin = async (sql: string): Promise<void> => {
-    const pool = createPostgresPool({ connectionString: postgresUrl, max: 1 });
-    await pool.query(sql);
-    await pool.close();
-  };
-  await asAdmin(`CREATE SCHEMA ${schema}`);
+  const schema = newName();
+  await asPostgresAdmin(`CREATE SCHEMA ${schema}`);
   const url = new URL(postgresUrl);
   url.searchParams.set('options', `-c search_path=${schema}`);
-  const drop = (): Promise<void> => asAdmin(`DROP SCHEMA ${schema} CASCADE`);
-  return { env: { DATABASE_URL: url.href }, drop, [Symbol.asyncDispose]: drop };
+  return testDatabase({ DATABASE_URL: url.href }, () => asPostgresAdmin(`DROP SCHEMA ${schema} CASCADE`));
+}
+
+/** A database of the server, where a schema is not enough. */
+export async function openPostgresDatabase(): Promise<TestDatabase & { readonly name: string }> {
+  const name = newName();
+  await asPostgresAdmin(`CREATE DATABASE ${name}`);
+  const url = new URL(postgresUrl);
+  url.pathname = name;
+  const drop = (): Promise<void> => asPostgresAdmin(`DROP DATABASE ${name} WITH (FORCE)`);
+  return { name, ...testDatabase({ DATABASE_URL: url.href }, drop) };
+}
+
+export async function asPostgresAdmin(sql: string): Promise<void> {
+  const pool = createPostgresPool({ connectionString: postgresUrl, max: 1 });
+  await pool.query(sql);
+  await pool.close();
+}
+
+function newName(): string {
+  return `service_${process.pid}_${Math.random().toString(36).slice(2)}`;
+}
+
+function testDatabase(env: TestDatabase['env'], drop: () => Promise<void>): TestDatabase {
+  return { env, drop, [Symbol.asyncDispose]: drop };
 }

@@ -1,5 +1,6 @@
 import { Registration } from '@ambit/container';
 import { connectionLost, Pause } from '@ambit/host-contract';
+import { TransactionError } from '@ambit/transaction';
 import { Health } from '../../src/health.js';
 import type { User } from '../../src/users/user.js';
 import type { Answer, Request } from './http.js';
@@ -55,14 +56,17 @@ const askWhileAsked: Way = async ({ stage, asked }) => {
 };
 
 const askWhen =
-  (readiness: 'starting' | 'draining' | 'no answer from the database'): Way =>
+  (phase: 'starting' | 'started' | 'draining', failure: () => Error = connectionLost): Way =>
   ({ stage, asked }) => {
-    const health = new Health({ query: async () => Promise.reject(connectionLost()) }, stage.app.log.logger);
-    if (readiness === 'draining') health.draining();
-    if (readiness === 'no answer from the database') health.started();
+    const health = new Health({ query: async () => Promise.reject(failure()) }, stage.app.log.logger);
+    if (phase === 'draining') health.draining();
+    if (phase === 'started') health.started();
     stage.replace(Registration.fromValue(health).to('IHealth'));
     return stage.app.request(asked);
   };
+
+const refusal = (sqlState: string) => (): Error =>
+  new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'The statement failed', { sqlState });
 
 /** How each answer that the document promises comes about; the bodies of 201 are those of the request of the same name. */
 const WAYS: Readonly<Record<string, Way>> = {
@@ -118,7 +122,9 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   '503 starting': askWhen('starting'),
   '503 draining': askWhen('draining'),
-  '503 noAnswer': askWhen('no answer from the database'),
+  '503 noAnswer': askWhen('started'),
+  '503 readOnly': askWhen('started', refusal('25006')),
+  '503 diskFull': askWhen('started', refusal('53100')),
 };
 
 export const waysKnown: readonly string[] = Object.keys(WAYS);

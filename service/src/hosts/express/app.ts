@@ -5,8 +5,9 @@ import { containerMiddleware, drain } from '@ambit/express';
 import { inspector } from '@ambit/inspector/express';
 import express, { type Express, type RequestHandler } from 'express';
 import { unrouted } from '../../http/endpoints.js';
+import { isEssential } from '../../http/essential.js';
 import { simplifyTargets } from '../../http/request-address.js';
-import { answerClientError, limitServer } from '../../http/server-limits.js';
+import { answerClientError, limitServer, SERVER_OPTIONS } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import { answerErrors } from './errors.js';
 import { healthRoutes } from './health.js';
@@ -30,14 +31,14 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   app.set('query parser', (text: string) => parse(text, '&', '=', { maxKeys: 0 }));
   Object.defineProperty(app.request, 'fresh', { value: false });
 
-  const onDisposeError = logLate(logger, 'The request scope did not end well');
+  const onDisposeError = logLate(logger, 'The request scope failed to dispose');
   if (inspect) app.use(inspector(inspect));
-  app.use(containerMiddleware(container, { onDisposeError }), requestHead(options), jsonBody);
+  app.use(containerMiddleware(container, { onDisposeError, isEssential }), requestHead(options), jsonBody);
   const refuseUnrouted = refuserOf(telemetry);
   // Express would answer OPTIONS by itself.
   app.options(/.*/, refuseUnrouted);
   app.use('/api/users', userRoutes());
-  app.use('/api/orders', orderRoutes(logger));
+  app.use('/api/orders', orderRoutes(options));
   app.use('/health', healthRoutes());
   app.use(referenceRoutes());
   if (telemetry?.metrics) app.use(metricsRoutes(telemetry.metrics));
@@ -53,7 +54,7 @@ const refuserOf =
   };
 
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
-  const server = createServer({ requireHostHeader: false }, createExpressApp(container, options));
+  const server = createServer(SERVER_OPTIONS, createExpressApp(container, options));
   limitServer(server, options.logger);
   simplifyTargets(server);
   server.on('clientError', answerClientError(options.logger));

@@ -3,9 +3,11 @@ import { Router } from 'express';
 import { readIdempotencyKey } from '../../http/idempotency-key.js';
 import { readPage } from '../../http/page.js';
 import { bodyCheck } from '../../http/validate.js';
-import { createUser, createUserOnce, getUser, listUsers, onceForUser } from '../../users/use-cases.js';
+import { listUsers } from '../../users/list-users.js';
+import { createUser, createUserOnce, getUser, onceForUser } from '../../users/use-cases.js';
 import { NewUser } from '../../users/user.js';
 import { sendAnswer } from './send-answer.js';
+import { sendJson } from './send-json.js';
 
 const checkNewUser = bodyCheck(NewUser);
 
@@ -15,7 +17,7 @@ export function userRoutes(): Router {
   router.get(
     '/',
     withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, deps) => {
-      res.json(await listUsers(deps, readPage(req.query)));
+      await sendJson(req, res, await listUsers(deps, readPage(req.query)));
     }),
   );
 

@@ -4,10 +4,11 @@ import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { inspector } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { isEssential } from '../../http/essential.js';
 import { simplifyTargets } from '../../http/request-address.js';
-import { answerClientError, limitServer } from '../../http/server-limits.js';
+import { answerClientError, limitServer, SERVER_OPTIONS } from '../../http/server-limits.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
-import { answerErrors, answerUnreadable } from './errors.js';
+import { answerAndLogWith, answerErrors, answerUnreadable } from './errors.js';
 import { healthRoutes } from './health.js';
 import { readJsonBodies } from './json-body.js';
 import { metricsRoutes } from './metrics.js';
@@ -20,11 +21,11 @@ import { refuseUnrouted } from './unrouted.js';
 
 /** Variant P: the API as a Fastify server. The container may be one of fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
-  const { logger, telemetry, inspect } = options;
+  const { logger, telemetry, inspect, transaction } = options;
   const server = fastify({
     // What was accepted is answered, also while closing.
     return503OnClosing: false,
-    http: { requireHostHeader: false },
+    http: SERVER_OPTIONS,
     routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: answerUnreadable(options),
     clientErrorHandler: answerClientError(logger),
@@ -34,8 +35,9 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
     (err: unknown, { id: requestId }: FastifyRequest): void =>
       logger.error({ msg, requestId, err });
   if (inspect) await server.register(inspector, inspect);
-  await server.register(containerPlugin, { container, onDisposeError: logLate('The request scope did not end well') });
-  await server.register(transactionPlugin, { onError: logLate('The transaction did not end well') });
+  const onDisposeError = logLate('The request scope failed to dispose');
+  await server.register(containerPlugin, { container, onDisposeError, isEssential });
+  await server.register(transactionPlugin, { ...transaction, onError: logLate('The transaction failed to close') });
 
   requestHead(server, options);
   readJsonBodies(server);
@@ -43,7 +45,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   readSchemas(server);
   answerErrors(server, options);
 
-  await server.register(userRoutes, { prefix: '/api/users' });
+  await server.register(userRoutes, { prefix: '/api/users', onStreamError: answerAndLogWith(options) });
   await server.register(orderRoutes, { prefix: '/api/orders' });
   await server.register(healthRoutes, { prefix: '/health' });
   await server.register(referenceRoutes);

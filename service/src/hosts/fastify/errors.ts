@@ -4,11 +4,17 @@ import { answerTo, type ErrorAnswer } from '../../http/error-answer.js';
 import { answerAndLog, logRequest } from '../../http/request-log.js';
 import type { HostOptions } from '../host.js';
 
-export function answerErrors(server: FastifyInstance, { logger, telemetry }: HostOptions): void {
-  server.setErrorHandler((error, request, reply) => {
-    const ids = { requestId: reply.getHeader('x-request-id'), ...telemetry?.traceIdsOf(request.container) };
-    return send(reply, answerAndLog(logger, ids, error, reply.raw));
-  });
+export function answerErrors(server: FastifyInstance, options: HostOptions): void {
+  const answer = answerAndLogWith(options);
+  server.setErrorHandler((error, request, reply) => send(reply, answer(error, request, reply)));
+}
+
+/** Logs an error with the ids of its request, and gives the response to it. */
+export function answerAndLogWith(options: HostOptions) {
+  return (error: unknown, { container }: FastifyRequest, reply: FastifyReply): ErrorAnswer => {
+    const ids = { requestId: reply.getHeader('x-request-id'), ...options.telemetry?.traceIdsOf(container) };
+    return answerAndLog(options, ids, error, reply.raw);
+  };
 }
 
 /** For an address that Fastify cannot read: no hook has run, so nothing has given the request an id. */

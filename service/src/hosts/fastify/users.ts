@@ -1,14 +1,19 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readIdempotencyKey } from '../../http/idempotency-key.js';
+import { discard, JSON_TYPE } from '../../http/json-stream.js';
 import { readPage } from '../../http/page.js';
 import { bodyCheck } from '../../http/validate.js';
-import { createUser, createUserOnce, getUser, listUsers, onceForUser } from '../../users/use-cases.js';
+import { listUsers } from '../../users/list-users.js';
+import { createUser, createUserOnce, getUser, onceForUser } from '../../users/use-cases.js';
 import { CreatedUser, NewUser } from '../../users/user.js';
 import { sendAnswer } from './send-answer.js';
 
 export interface UserRoutesOptions {
   /** `false` mounts the plain route for creation, which checks by hand and audits the request's id, as on Express. */
   readonly schema?: boolean;
+  /** Called when a list fails of which a part was sent: its connection is then cut. Nothing by default. */
+  readonly onStreamError?: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
 const checkNewUser = bodyCheck(NewUser);
@@ -32,10 +37,19 @@ const checkNewUser = bodyCheck(NewUser);
  * }
  * ```
  */
-export async function userRoutes(server: FastifyInstance, { schema = true }: UserRoutesOptions): Promise<void> {
-  server.get('/', ({ container, query }) => {
+export async function userRoutes(server: FastifyInstance, options: UserRoutesOptions): Promise<void> {
+  const { schema = true, onStreamError } = options;
+
+  server.get('/', async (request, reply) => {
+    const { container, query, method } = request;
     const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
-    return listUsers(deps, readPage(query as Record<string, unknown>));
+    const list = await listUsers(deps, readPage(query as Record<string, unknown>));
+    if (list instanceof Readable) {
+      reply.type(JSON_TYPE);
+      if (onStreamError) list.once('error', (error) => onStreamError(error, request, reply));
+      if (method === 'HEAD') await discard(list);
+    }
+    return list;
   });
 
   server.get<{ Params: { id: string } }>('/:id', ({ container, params }) =>

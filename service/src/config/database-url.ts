@@ -1,0 +1,33 @@
+import { splitHosts } from '@ambit/transaction/postgres';
+
+/** What the driver, or libpq, knows for parameters that have a fixed set of values. */
+const VALUES = {
+  target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
+  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+};
+
+/** What is wrong with a `DATABASE_URL`. The value is never repeated: it holds a password. */
+export function problemsOfDatabaseUrl(text: string): string[] {
+  const [first] = urlsOf(text);
+  if (first === undefined) {
+    return [
+      'DATABASE_URL must be a URL like postgres://user:password@host:5432/name,' +
+        ' with several hosts like postgres://user:password@host1:5432,host2:5432/name',
+    ];
+  }
+  return Object.entries(VALUES)
+    .filter(([name, values]) => !first.searchParams.getAll(name).every((value) => values.includes(value)))
+    .map(([name, values]) => `${name} in DATABASE_URL must be one of ${values.join(', ')}`);
+}
+
+/** One for each host, or none if something is wrong. */
+function urlsOf(text: string): URL[] {
+  if (!/^postgres(?:ql)?:\/\/./i.test(text)) return [];
+  try {
+    // As the driver does, to which a percent sign that begins no escape stands for itself.
+    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
+    return splitHosts(text).map((url) => new URL(url));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs';
+import { sqlStateOf } from '@ambit/transaction';
+import type { Config, DatabaseConfig } from '../config/config.js';
+import { type Queryable, sqliteFile } from './pool.js';
+import { DatabaseUnusableError, reasonOf, unusable } from './unusable.js';
+import { whenAvailable } from './when-available.js';
+
+/** A table, or a column of it, that there is not; SQLite has no codes for these. */
+const ABSENT: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+const ABSENT_IN_SQLITE = /^no such (?:table|column)\b/;
+
+/** Before the pool is created: SQLite would create the file. */
+export function requireFile(database: DatabaseConfig): void {
+  if (database.kind === 'sqlite' && !existsSync(sqliteFile(database.folder))) throw noneOfOurs(database);
+}
+
+/** Refuses a database in which no service has ever started. */
+export async function requireTables(
+  pool: Queryable,
+  { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
+): Promise<void> {
+  const look = async (): Promise<void> => void (await pool.query('SELECT name, checksum FROM migrations LIMIT 1'));
+  try {
+    await whenAvailable(look, startTimeoutMs, () => undefined);
+  } catch (error) {
+    if (ABSENT.has(sqlStateOf(error)) || ABSENT_IN_SQLITE.test(reasonOf(error))) throw noneOfOurs(database, error);
+    throw unusable(error, database);
+  }
+}
+
+function noneOfOurs(database: DatabaseConfig, cause?: unknown): DatabaseUnusableError {
+  const [where, name] =
+    database.kind === 'sqlite' ? [`in the folder ${database.folder}`, 'DATA_DIR'] : ['at DATABASE_URL', 'DATABASE_URL'];
+  const what = `There is no database of the service ${where}`;
+  return new DatabaseUnusableError(`${what}. Correct ${name}, or start the service once: it creates the tables.`, {
+    cause,
+  });
+}

@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createPool } from '../src/database/pool.js';
+import { readConfig } from '../src/index.js';
+import { openPostgresDatabase, postgres, type TestDatabase } from './support/databases.js';
+import { request } from './support/http.js';
+import { type Exit, ServiceProcess } from './support/service-process.js';
+
+type Environment = Readonly<Record<string, string>>;
+
+const TABLES = ['migrations', 'users', 'orders', 'order_items', 'stock', 'reservations', 'idempotency_keys'];
+const PATH = { PATH: process.env['PATH'] ?? '' };
+
+let folder: string;
+let databases: TestDatabase[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ambit-backup-'));
+  databases = [];
+});
+afterEach(async () => {
+  rmSync(folder, { recursive: true });
+  for (const database of databases) await database.drop();
+});
+
+async function newDatabase(): Promise<Environment> {
+  const database = await openPostgresDatabase();
+  databases.push(database);
+  return database.env;
+}
+
+function backup(env: Environment, ...args: string[]): Promise<Exit> {
+  return new ServiceProcess(env, { program: 'backup.js', args }).exit;
+}
+
+/** Every row of every table. */
+async function contents(env: Environment): Promise<object> {
+  const pool = createPool(readConfig(env).database);
+  const tables = await Promise.all(
+    TABLES.map(async (table) => [
+      table,
+      (await pool.query(`SELECT * FROM ${table}`)).map((row) => JSON.stringify(row)).toSorted(),
+    ]),
+  );
+  await pool.close();
+  return Object.fromEntries(tables) as object;
+}
+
+async function use(url: string): Promise<void> {
+  const post = (path: string, body: object, headers = {}): Promise<unknown> =>
+    request(url, { method: 'POST', path, body, headers });
+  for (const name of ['Ada', 'Grace']) await post('/api/users', { name, email: `${name}@example.org` });
+  await post('/api/orders', { items: [{ productId: 'apple', quantity: 2 }] }, { 'idempotency-key': 'k-1' });
+}
+
+const KINDS = [
+  {
+    name: 'SQLite',
+    missing: false,
+    open: async (): Promise<Environment> => ({ DATA_DIR: join(folder, 'data') }),
+    restore: async (file: string): Promise<Environment> => {
+      const DATA_DIR = join(folder, 'restored');
+      mkdirSync(DATA_DIR);
+      copyFileSync(file, join(DATA_DIR, 'ambit.db'));
+      return { DATA_DIR };
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    missing: postgres.missing,
+    open: newDatabase,
+    restore: async (file: string): Promise<Environment> => {
+      const env = await newDatabase();
+      execFileSync('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${env['DATABASE_URL']}`, file]);
+      return env;
+    },
+  },
+];
+
+describe.each(KINDS)('a backup of $name', ({ missing, open, restore }) => {
+  test.skipIf(missing)('that was made while the service runs is restored with every row, and served', async () => {
+    const env = await open();
+    const file = join(folder, 'backup');
+    await using service = new ServiceProcess(env);
+    await use(await service.url());
+    const before = await contents(env);
+
+    expect(await backup({ ...PATH, ...env }, file)).toEqual({
+      code: 0,
+      output: expect.stringMatching(new RegExp(`^${file}: \\d+ bytes\\n$`)),
+    });
+    await use(await service.url());
+
+    const restored = await restore(file);
+    expect(await contents(restored)).toEqual(before);
+    await using again = new ServiceProcess(restored);
+    const users = await request<{ name: string }[]>(await again.url(), { path: '/api/users' });
+    expect(users.body.map(({ name }) => name)).toEqual(['Ada', 'Grace']);
+    const replayed = await request(await again.url(), {
+      method: 'POST',
+      path: '/api/orders',
+      body: { items: [{ productId: 'apple', quantity: 2 }] },
+      headers: { 'idempotency-key': 'k-1' },
+    });
+    expect(replayed.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test.skipIf(missing)('never replaces a file', async () => {
+    const env = await open();
+    await using service = new ServiceProcess(env);
+    await service.url();
+    const file = join(folder, 'backup');
+    writeFileSync(file, 'another');
+    const { code, output } = await backup({ ...PATH, ...env }, file);
+    expect([code, readFileSync(file, 'utf8')]).toEqual([1, 'another']);
+    expect(output).toContain('exists already');
+  });
+});
+
+describe('the backup command', () => {
+  test('explains how it is called', async () => {
+    expect(await backup(PATH)).toEqual({ code: 64, output: expect.stringContaining('npm run backup -- <file>') });
+  });
+
+  test.each(['--help', '-h', '--'])('takes %s for a question, not for the name of a file', async (option) => {
+    const { code, output } = await backup({ ...PATH, DATA_DIR: join(folder, 'none') }, option);
+    expect([code, output]).toEqual([64, expect.stringContaining('npm run backup -- <file>')]);
+  });
+
+  test.skipIf(postgres.missing)('refuses a database of PostgreSQL that is not of the service', async () => {
+    const env = await newDatabase();
+    const pool = createPool(readConfig(env).database);
+    await pool.query('CREATE TABLE migrations (id integer)');
+    await pool.close();
+    const { code, output } = await backup({ ...PATH, ...env }, join(folder, 'backup'));
+    expect([code, output]).toEqual([1, expect.stringContaining('DATABASE_URL has no tables of the service')]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('refuses a database in memory', async () => {
+    const { code, output } = await backup({ ...PATH, DATA_DIR: ':memory:' }, join(folder, 'backup'));
+    expect([code, output]).toEqual([78, expect.stringContaining('DATA_DIR=:memory:')]);
+  });
+
+  test('says so when there is no database, and makes none', async () => {
+    const { code, output } = await backup({ ...PATH, DATA_DIR: join(folder, 'none') }, join(folder, 'backup'));
+    expect([code, output]).toEqual([1, expect.stringContaining('ENOENT')]);
+    expect([existsSync(join(folder, 'none')), existsSync(join(folder, 'backup'))]).toEqual([false, false]);
+  });
+
+  test('says so when pg_dump is missing', async () => {
+    const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3cret@127.0.0.1/shop' };
+    const { code, output } = await backup(env, join(folder, 'backup'));
+    expect([code, output]).toEqual([1, expect.stringContaining('postgresql-client')]);
+  });
+
+  test('says what pg_dump says, and hands it the password unseen', async () => {
+    const program = join(folder, 'pg_dump');
+    writeFileSync(program, '#!/bin/sh\necho "$PGPASSWORD $*" >&2\nexit 1\n', { mode: 0o755 });
+    const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3%40cret@h1:1,h2/shop?target_session_attrs=any' };
+    const { code, output } = await backup(env, join(folder, 'backup'));
+    expect(code).toBe(1);
+    expect(output).toMatch(
+      /^s3@cret --format=custom --file=\S+ --dbname=postgres:\/\/ada@h1:1,h2\/shop\?target_session_attrs=any\n$/,
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, test } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { accepting, freePort } from './support/ports.js';
+import { StalledReader } from './support/stalled-reader.js';
+
+const PATIENCE_MS = 60_000;
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const LOGGER = new URL('../dist/logging/logger.js', import.meta.url).href;
+/** Makes a line of 15 KB, so that a few hundred requests fill every buffer. */
+const LONG = `/api/users/${'x'.repeat(15_000)}`;
+
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+  children.clear();
+});
+
+function start(args: readonly string[], stdout: number, env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', stdout, 'inherit'],
+    env: { PORT: '0', DATA_DIR: ':memory:', ...env },
+  });
+  children.add(child);
+  return child;
+}
+
+async function ask(url: string, path: string): Promise<number> {
+  const answer = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(15_000) });
+  await answer.text();
+  return answer.status;
+}
+
+async function fill(url: string, requests: number): Promise<void> {
+  for (let sent = 0; sent < requests; sent += 25) {
+    const statuses = await Promise.all(Array.from({ length: 25 }, () => ask(url, LONG)));
+    expect(new Set(statuses)).toEqual(new Set([404]));
+  }
+}
+
+describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeout: PATIENCE_MS }, (HOST_VARIANT) => {
+  test('goes on answering, tells how many lines were lost, and stops when told to', async () => {
+    using reader = new StalledReader();
+    const child = start([MAIN], reader.stdout, { HOST_VARIANT, METRICS: '1' });
+    const [, url = ''] = await reader.readUntil(/"url":"([^"]+)"/);
+
+    await fill(url, 400);
+    expect(await ask(url, '/health/live')).toBe(200);
+    expect(await ask(url, '/health/ready')).toBe(200);
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const [, dropped] = /^ambit_log_dropped_total\{.*\} (\d+)$/m.exec(metrics) ?? [];
+    expect(Number(dropped)).toBeGreaterThan(20);
+
+    // Somebody reads again: one line tells what is missing where it is missing, and every line is whole.
+    const [, told] = await reader.readUntil(/"msg":"log lines were dropped","dropped":(\d+),"code":"EAGAIN"}\n/);
+    expect(Number(told)).toBeGreaterThanOrEqual(Number(dropped));
+    for (const line of reader.lines) JSON.parse(line);
+    await ask(url, '/api/users/after');
+    await reader.readUntil(/"path":"\/api\/users\/after"/);
+
+    await fill(url, 400);
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
+});
+
+test.skipIf(!existsSync('/dev/full'))(
+  'a service whose log has no space left goes on, and stops when told to',
+  async () => {
+    const port = await freePort();
+    const child = start([MAIN], openSync('/dev/full', 'w'), { PORT: String(port), METRICS: '1' });
+    const url = `http://127.0.0.1:${port}`;
+    await accepting(port);
+    await fill(url, 400);
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^ambit_log_dropped_total\{.*\} [1-9]\d*$/m);
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  },
+);
+
+test('what waits in memory when the program ends is written, for as long as somebody reads', async () => {
+  using reader = new StalledReader();
+  const program = `
+    import { createLogger } from '${LOGGER}';
+    const logger = createLogger('info');
+    for (let count = 1; count <= 1000; count++) logger.info({ count, text: 'x'.repeat(1000) });
+    process.exit(0);`;
+  const child = start(['--input-type=module', '--eval', program], reader.stdout);
+  const exited = once(child, 'exit');
+  await reader.readUntil(/"count":1000,/);
+  await exited;
+  expect(reader.lines.map((line) => (JSON.parse(line) as { count: number }).count)).toEqual(
+    Array.from({ length: 1000 }, (_, index) => index + 1),
+  );
+});

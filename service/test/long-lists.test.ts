@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { connectionLost } from '@ambit/host-contract';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { onEveryStage } from './support/every-stage.js';
+
+const PAGE = 500;
+/** With names of this length, so many users are more than sockets buffer. */
+const LONG = 5000;
+const MANY = 6000;
+
+onEveryStage((stage) => {
+  const fill = (count: number, nameLength = 1): Promise<object[]> =>
+    stage.rows(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+       INSERT INTO users (id, name, email)
+       SELECT '01900000-0000-7000-8000-' || substr('00000000000' || n, -12 + length('00000000000' || n) + 1),
+         '"Zoë" \\ ' || ${nameLength === 1 ? `'x'` : `'${'x'.repeat(nameLength)}'`} || n, 'x@example.org' FROM numbers`,
+    );
+  const expected = async (): Promise<object[]> => stage.rows('SELECT id, name, email FROM users ORDER BY id');
+  const counts = (): unknown[] => stage.app.log.audits.map(({ action, count }) => [action, count]);
+  /** The head of a response of which nothing more is read than Node reads by itself. */
+  const begin = async (path = '/api/users'): Promise<IncomingMessage> => {
+    const [response] = (await once(get(stage.app.url + path, { agent: false }), 'response')) as [IncomingMessage];
+    return response;
+  };
+  /** How many rows each statement gave, and in which turn of the event loop it began. */
+  const spyOnReads = (): { rows: number; turn: number }[] => {
+    const reads: { rows: number; turn: number }[] = [];
+    const query = stage.app.pool.query.bind(stage.app.pool);
+    let turn = 0;
+    vi.spyOn(stage.app.pool, 'query').mockImplementation(async (sql, params) => {
+      const began = turn;
+      setImmediate(() => turn++);
+      const rows = await query(sql, params);
+      reads.push({ rows: rows.length, turn: began });
+      return rows;
+    });
+    return reads;
+  };
+  afterEach(() => vi.restoreAllMocks());
+
+  test.each([PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 1300])(
+    'a list of %d users is the same text, and counted',
+    async (n) => {
+      await fill(n);
+      const users = await expected();
+      const response = await begin();
+      expect(response.statusCode).toBe(200);
+      expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(await text(response)).toBe(JSON.stringify(users));
+      const after = await begin(`/api/users?after=${(users[0] as { id: string }).id}`);
+      expect(await text(after)).toBe(JSON.stringify(users.slice(1)));
+      expect(counts()).toEqual([
+        ['users_listed', n],
+        ['users_listed', n - 1],
+      ]);
+    },
+  );
+
+  test('a long list is read a page at a time, with other work in between, and audited before its end', async () => {
+    await fill(1300);
+    const reads = spyOnReads();
+    const response = await begin();
+    response.on('end', () => expect(counts()).toEqual([['users_listed', 1300]]));
+    await text(response);
+    expect(reads.map(({ rows }) => rows)).toEqual([PAGE, PAGE, 300]);
+    expect(new Set(reads.map(({ turn }) => turn)).size).toBe(3);
+  });
+
+  test('a request behind a long list is answered', async () => {
+    await fill(700);
+    const client = await stage.app.client();
+    client.send({ path: '/api/users' }, { path: '/health/live' });
+    expect((await client.answer()).status).toBe(200);
+    expect((await client.answer()).status).toBe(200);
+    client.reset();
+  });
+
+  test('to HEAD a long list is counted, and not sent', async () => {
+    await fill(700);
+    const client = await stage.app.client();
+    client.send({ method: 'HEAD', path: '/api/users' }, { path: '/health/live' });
+    const { status, headers } = await client.answer();
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(headers['content-length']).toBeUndefined();
+    expect((await client.answer()).status).toBe(200);
+    expect(counts()).toEqual([['users_listed', 700]]);
+    client.reset();
+  });
+
+  describe('of a client that stops reading', () => {
+    test('no more is read than it takes, and no connection is kept for it', async () => {
+      await fill(MANY, LONG);
+      const reads = spyOnReads();
+      const response = await begin();
+      await untilSteady(() => reads.length);
+      expect(reads.length).toBeLessThan(10);
+      // The last page may still be on its way.
+      await vi.waitFor(() => {
+        const { open, idle } = stage.app.pool.size;
+        expect(idle).toBe(open);
+      });
+      let length = 0;
+      for await (const chunk of response) length += (chunk as Buffer).length;
+      expect(length).toBeGreaterThan(MANY * LONG);
+      expect(counts()).toEqual([['users_listed', MANY]]);
+    });
+
+    test('and leaves, what was read for it is audited, and nothing is an error', async () => {
+      await fill(MANY, LONG);
+      const reads = spyOnReads();
+      const response = await begin();
+      await untilSteady(() => reads.length);
+      response.destroy();
+      await stage.app.log.finds({ msg: 'request aborted' });
+      await stage.app.log.finds({ action: 'users_listed' });
+      const [[, count] = []] = counts() as [string, number][];
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThanOrEqual(reads.length * PAGE);
+      expect(stage.app.log.records.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    });
+  });
+
+  test('when the database fails in the middle, the response is cut, and the failure logged', async () => {
+    await fill(700);
+    const query = stage.app.pool.query.bind(stage.app.pool);
+    let times = 0;
+    vi.spyOn(stage.app.pool, 'query').mockImplementation((sql, params) =>
+      ++times === 2 ? Promise.reject(connectionLost()) : query(sql, params),
+    );
+    const response = await begin();
+    await expect(text(response)).rejects.toThrow('aborted');
+    expect(await stage.app.log.finds({ msg: 'request failed' })).toMatchObject({
+      level: 50,
+      requestId: response.headers['x-request-id'],
+      err: { code: 'AMBIT_TX_CONNECTION_LOST' },
+    });
+    expect(counts()).toEqual([['users_listed', PAGE]]);
+  });
+
+  /** Until nothing changed while the service answered others. */
+  async function untilSteady(value: () => number): Promise<void> {
+    for (let before = -1; before !== value();) {
+      before = value();
+      for (let times = 0; times < 20; times++) await stage.get('/health/live');
+    }
+  }
+});

@@ -1,0 +1,59 @@
+import { WatchedConnection } from '@ambit/host-contract';
+import { vi } from 'vitest';
+import { readCommand } from '../../src/orders/stock-command.js';
+import type { App } from './app.js';
+
+/** A statement with the parameters of its first execution. */
+export interface Executed {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+const ORDER = { items: ['apple', 'pear', 'apple'].map((productId) => ({ productId, quantity: 1 })) };
+const READS_OR_WRITES = /^\s*(?:select|insert|update|delete|with)\b/i;
+
+/**
+ * Every statement that the service executes on behalf of a client, a timer or a command, once. They are recorded while
+ * all of it is done, so a new statement is among them as soon as a client can cause it.
+ */
+export async function executedStatements(app: App): Promise<Executed[]> {
+  const statements = new Map<string, Executed>();
+  const record = (sql: string, params: readonly unknown[] = []): void => {
+    if (READS_OR_WRITES.test(sql) && !statements.has(sql)) statements.set(sql, { sql, params });
+  };
+  const [inTransaction, outside] = [WatchedConnection.prototype.query, app.pool.query.bind(app.pool)];
+  const spies = [
+    vi.spyOn(WatchedConnection.prototype, 'query').mockImplementation(function (this: WatchedConnection, sql, params) {
+      record(sql, params);
+      return inTransaction.call(this, sql, params);
+    }),
+    vi.spyOn(app.pool, 'query').mockImplementation((sql, params) => {
+      record(sql, params);
+      return outside(sql, params);
+    }),
+  ];
+  try {
+    await doEverything(app);
+    return [...statements.values()];
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+async function doEverything(app: App): Promise<void> {
+  // `list` is missing: it is asked for every product.
+  for (const command of ['set apple 100', 'set plum 5', 'untrack plum'])
+    await readCommand(command.split(' '))(app.pool);
+  for (const [path, body] of [['/api/users', ADA] as const, ['/api/orders', ORDER] as const]) {
+    const key = { 'idempotency-key': `${app.url} ${path}`.replaceAll(/\W/g, '-') };
+    // The second time under the key is a replay.
+    for (const headers of [{}, key, key]) await app.request({ method: 'POST', path, body, headers });
+  }
+  const { body: users } = await app.request<{ id: string }[]>({ path: '/api/users' });
+  const { id } = users[0]!;
+  for (const target of [`/${id}`, '?limit=2', `?after=${id}`, `?limit=2&after=${id}`])
+    await app.request({ path: `/api/users${target}` });
+  await app.request({ path: '/health/ready' });
+  await app.container.resolve('IExpiredKeys').remove();
+}
