@@ -1,26 +1,34 @@
 /** One contestant at one work, in a process of its own: `child.mjs <contestant> <work>`. Each message asks for a measure. */
 import { setImmediate } from 'node:timers/promises';
 import { bytesPerScope } from './bytes.mjs';
+import { cpu } from './clock.mjs';
 import { prepare } from './contestant.mjs';
+import { measureOnce } from './once.mjs';
+import { works } from './works.mjs';
 
 const WARM_UP = 400;
 const MEASURE = 80;
 const SLICE = 2;
 
-growYoungGeneration();
 const [file, work] = process.argv.slice(2);
 const { contestant } = await import(`./contestants/${file}.mjs`);
-const measure = work === 'bytes' ? await bytesPerScope(contestant) : await timed(await prepare(contestant, work));
+const measure = await measureOf(work);
 
-process.on('message', () => void answer());
+process.on('message', () => void reply());
 process.send('ready');
 
-async function answer() {
+async function reply() {
   process.send(await measure());
 }
 
+async function measureOf(name) {
+  if (works[name]?.once) return () => measureOnce(contestant, name);
+  growYoungGeneration();
+  return name === 'bytes' ? bytesPerScope(contestant) : timed(await prepare(contestant, name));
+}
+
 /**
- * Returns a function that gives nanoseconds per operation.
+ * Returns a function that gives nanoseconds of CPU time per operation.
  *
  * A measure is made of slices of about `SLICE` milliseconds, and what runs between two slices is not counted: as in a
  * server, the event loop turns between requests. (A `WeakRef` keeps its target alive until it turns, and one peer makes
@@ -28,9 +36,9 @@ async function answer() {
  */
 async function timed(run) {
   const took = async (n) => {
-    const from = performance.now();
+    const from = cpu();
     await run(n);
-    const spent = performance.now() - from;
+    const spent = cpu() - from;
     await setImmediate();
     return spent;
   };

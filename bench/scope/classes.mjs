@@ -17,14 +17,14 @@ export class Context {
     this.config = config;
   }
 }
-/** A `Context` that has something to end. */
-export class EndingContext {
+/** A `Context` that has something to dispose. */
+export class DisposableContext {
   constructor(config) {
     this.config = config;
-    this.ended = 0;
+    this.disposals = 0;
   }
   async dispose() {
-    this.ended++;
+    this.disposals++;
   }
 }
 export class Users {
@@ -37,6 +37,30 @@ export class Audit {
   constructor(log, context) {
     this.log = log;
     this.context = context;
+  }
+}
+
+/** What the application knows of a request. */
+export class Session {
+  constructor(id) {
+    this.id = id;
+  }
+}
+
+/** What decorators put around the three. */
+export class LoggedContext {
+  constructor(inner) {
+    this.inner = inner;
+  }
+}
+export class LoggedUsers {
+  constructor(inner) {
+    this.inner = inner;
+  }
+}
+export class LoggedAudit {
+  constructor(inner) {
+    this.inner = inner;
   }
 }
 

@@ -1,16 +1,19 @@
-import { Audit, Config, Context, EndingContext, Filler, Log, Pool, Users, chain } from './classes.mjs';
+import { Audit, Config, Context, DisposableContext, Filler, Log, Pool, Users, chain } from './classes.mjs';
+import { modules, tree } from './generated.mjs';
 
 /**
  * @typedef {object} Service
  * @property {string} key
  * @property {new (...deps: any[]) => object} type
  * @property {string[]} deps keys, in the order of the constructor's parameters
- * @property {'app' | 'request'} life
- * @property {boolean} [ends] has an async `dispose()`
+ * @property {'app' | 'request' | 'request or job' | 'transaction'} lifetime
+ * @property {boolean} [disposable] has an async `dispose()`
+ * @property {'listed' | 'from scope' | 'decorated'} [made] not by its class: by a factory that gets the dependencies or the
+ *   scope, or with a decorator around it
  */
 
-/** @type {(life: Service['life'], key: string, type: Service['type'], ...deps: string[]) => Service} */
-const service = (life, key, type, ...deps) => ({ key, type, deps, life });
+/** @type {(lifetime: Service['lifetime'], key: string, type: Service['type'], ...deps: string[]) => Service} */
+const service = (lifetime, key, type, ...deps) => ({ key, type, deps, lifetime });
 
 const application = [
   service('app', 'config', Config),
@@ -22,11 +25,16 @@ const request = [
   service('request', 'users', Users, 'pool', 'context'),
   service('request', 'audit', Audit, 'log', 'context'),
 ];
-const ending = [{ ...service('request', 'context', EndingContext, 'config'), ends: true }, ...request.slice(1)];
+const disposable = [
+  { ...service('request', 'context', DisposableContext, 'config'), disposable: true },
+  ...request.slice(1),
+];
 
 const diamonds = chain.map((type, i) =>
   service('request', `d${i}`, type, ...[i - 2, i - 1].filter((j) => j >= 0).map((j) => `d${j}`)),
 );
+
+const everyRequestService = (change) => [...application, ...request.map((it) => ({ ...it, ...change }))];
 
 /** Fills a graph up to `size` registrations, half application singletons and half request services. */
 const fill = (services, size) => [
@@ -38,7 +46,20 @@ const fill = (services, size) => [
 
 export const graphs = {
   small: (size) => fill([...application, ...request], size),
-  ending: (size) => fill([...application, ...ending], size),
+  disposable: (size) => fill([...application, ...disposable], size),
   deep: () => [...application, ...diamonds],
+  listed: () => everyRequestService({ made: 'listed' }),
+  'from scope': () => everyRequestService({ made: 'from scope' }),
+  decorated: () => everyRequestService({ made: 'decorated' }),
+  kinds: () => everyRequestService({ lifetime: 'request or job' }),
+  levels: () => [...application, request[0], ...request.slice(1).map((it) => ({ ...it, lifetime: 'transaction' }))],
+  ten: () => diamonds.slice(0, 10).map((it) => ({ ...it, lifetime: 'app' })),
+  modules,
+  tree,
+  slots: (size) => [
+    ...application,
+    ...Array.from({ length: size }, (_, i) => service('request', `f${i}`, Filler, 'config')),
+    ...request,
+  ],
   big: (size) => fill([...application, ...request, ...diamonds.slice(0, 2)], size),
 };

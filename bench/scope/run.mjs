@@ -1,27 +1,31 @@
 /**
- * Containers at the work of a request: `node bench/scope/run.mjs [--rounds 12] [--only ambit,awilix] [--work main,deep] [--write]`.
- * `--only hand,ambit --work main,deep` is enough while developing; `--write` replaces the tables in results.md.
+ * Containers at the work of a request, and off that path, cold start and memory included:
+ * `node bench/scope/run.mjs [--rounds 12] [--only ambit,awilix] [--work main,deep] [--check] [--write]`.
+ * `--only hand,ambit --work main,deep` is enough while developing; `cliffs` and `targets` stand for the works of these tables.
+ * `--check` exits with 1 where Ambit misses a target of works.mjs, `--write` replaces the tables in results.md.
  */
-import { fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { able } from './contestant.mjs';
+import { interleave } from './interleave.mjs';
+import { cliffs } from './cliffs.mjs';
 import { report } from './report.mjs';
+import { judge, rowsOf } from './targets.mjs';
 import { write } from '../results.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
-import { flatness, works } from './works.mjs';
+import { flatness, targets, works } from './works.mjs';
 
 const here = new URL('.', import.meta.url);
 const BASE = 'hand';
 const FIRST = [BASE, 'hand-sync', 'ambit', 'inferdi', 'inferdi-fast'];
-const ROUNDS_PER_PROCESS = 4;
 
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '12' },
     only: { type: 'string' },
     work: { type: 'string' },
+    check: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
 });
@@ -29,7 +33,11 @@ const rounds = Number(options.rounds);
 
 const files = readdirSync(new URL('contestants/', here)).map((file) => file.replace('.mjs', ''));
 const names = pick(options.only, [...new Set([...FIRST, ...files])], [BASE]);
-const asked = pick(options.work, [...Object.keys(works).filter((work) => works[work].title), 'bytes', 'flat']);
+const asked = pick(namesOfWorks(options.work), [
+  ...Object.keys(works).filter((work) => works[work].title),
+  'bytes',
+  'flat',
+]);
 
 const contestants = new Map();
 for (const name of names) {
@@ -40,62 +48,40 @@ const ables = (work) => [...contestants].filter(([, contestant]) => able(contest
 /** @type {import('./report.mjs').Results} */
 const results = { base: BASE, contestants, works: {}, flat: {} };
 for (const work of asked.filter((it) => it !== 'flat')) {
-  results.works[work] = await interleave(ables(work).map((name) => [name, name, work]));
+  const jobs = ables(work).map((name) => [name, name, work]);
+  // Next to one another, as neighbours slow everything down that runs at the same time.
+  if (besideMain(work) && names.includes('ambit')) jobs.push(['main', 'ambit', 'main']);
+  results.works[work] = await interleave(jobs, rounds, work);
 }
 for (const name of asked.includes('flat') ? names : []) {
   const jobs = flatness.filter((work) => able(contestants.get(name), work)).map((work) => [work, name, work]);
-  results.flat[name] = await interleave(jobs);
+  results.flat[name] = await interleave(jobs, rounds, 'flat');
 }
 progress('');
-console.log(report(results));
-if (options.write) write('scope', report(results));
-
-/**
- * Runs jobs `[label, contestant, work]` side by side, one measure at a time: a b c, b c a, c a b, ... Each has a process
- * of its own, as a container that has seen other work is up to twice as slow: V8 specialises on what it has seen. A
- * process is also one throw of dice (what is inlined, where things lie), so a fresh one takes over every few rounds.
- * Gives label -> one number a round.
- */
-async function interleave(jobs) {
-  const measures = Object.fromEntries(jobs.map(([label]) => [label, []]));
-  for (let done = 0; done < rounds; done += ROUNDS_PER_PROCESS) {
-    const running = [];
-    for (const [label, name, work] of jobs) {
-      progress(`${work}: ${name}, round ${done + 1} of ${rounds}`);
-      running.push({ label, ...(await start(name, work)) });
-    }
-    for (let round = done; round < Math.min(rounds, done + ROUNDS_PER_PROCESS); round++) {
-      const first = round % running.length;
-      for (const { label, measure } of [...running.slice(first), ...running.slice(0, first)]) {
-        measures[label].push(await measure());
-      }
-    }
-    for (const { stop } of running) stop();
-  }
-  return measures;
+for (const [section, text] of Object.entries({ scope: report(results), cliffs: cliffs(results) })) {
+  if (!text) continue;
+  console.log(`${text}\n`);
+  if (options.write) write(section, text);
+}
+if (options.check) {
+  const verdicts = judge(results);
+  if (verdicts.length === 0) throw new Error('nothing was measured that has a target');
+  if (verdicts.some(({ kept }) => !kept)) process.exitCode = 1;
 }
 
-/** Starts a process and waits until it has checked the contestant and warmed up. */
-async function start(name, work) {
-  const child = fork(new URL('child.mjs', here), [name, work], {
-    execArgv: ['--expose-gc'],
-    env: { ...process.env, NODE_ENV: 'production' },
-  });
-  const answer = () =>
-    new Promise((resolve, reject) => {
-      const died = (code) => reject(new Error(`${name} failed at ${work}: exit code ${code}`));
-      child.once('exit', died);
-      child.once('message', (message) => {
-        child.off('exit', died);
-        resolve(message);
-      });
-    });
-  await answer();
-  return {
-    measure: () => {
-      child.send('measure');
-      return answer();
-    },
-    stop: () => child.kill(),
+function namesOfWorks(list) {
+  const groups = {
+    cliffs: Object.keys(works).filter((work) => works[work].cliff),
+    targets: [...new Set(Object.keys(targets).map((row) => row.split(':')[0]))],
   };
+  if (!list && options.check) return groups.targets.join();
+  return list
+    ?.split(',')
+    .flatMap((name) => groups[name] ?? [name])
+    .join();
+}
+
+function besideMain(work) {
+  if (work === 'main' || !works[work]) return false;
+  return rowsOf(work).some((row) => targets[row]?.main) || (works[work].cliff && !works[work].once);
 }

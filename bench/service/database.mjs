@@ -1,13 +1,15 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresDatabase, run } from '../shared/postgres.mjs';
+import { createPostgresDatabase, MAIN, run } from '../shared/postgres.mjs';
 import { migrate } from '../../service/dist/database/migrate.js';
 import { createPool, dialectOf } from '../../service/dist/database/pool.js';
 import { productsOf, SCARCE, userId, USERS } from './works.mjs';
 
 const PLENTY = 1_000_000_000;
+/** Of Linux on nearly all machines: `getconf CLK_TCK` is 100. */
+const MICROSECONDS_PER_TICK = 10_000;
 /** Where Linux has a file system in memory. */
 const MEMORY = '/dev/shm';
 const CONTENTS = {
@@ -32,8 +34,8 @@ export async function dropDatabases() {
  * A database for one server: the tables of the service, 100 users, and plenty of the products that are tracked. It waits
  * for the disk only where it is asked to: that wait is the same for all, and varies by more than they differ.
  */
-export async function createDatabase(kind, { onDisk = false } = {}) {
-  const { config, env, remove } = await (kind === 'postgres' ? createOnPostgres(onDisk) : createFolder(onDisk));
+export async function createDatabase(kind, { onDisk = false, products = 0 } = {}) {
+  const { config, env, remove, cpu } = await (kind === 'postgres' ? createOnPostgres(onDisk) : createFolder(onDisk));
   const drop = async () => {
     drops.delete(drop);
     await remove();
@@ -57,6 +59,11 @@ export async function createDatabase(kind, { onDisk = false } = {}) {
     }
     const levels = [...productsOf('tracked').map((product) => [product, PLENTY]), [SCARCE, 3]];
     for (const level of levels) await pool.query('INSERT INTO stock (product_id, level) VALUES ($1, $2)', level);
+    await pool.query(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+       INSERT INTO stock (product_id, level) SELECT 'other-' || n, 0 FROM numbers WHERE n <= $1`,
+      [products - levels.length],
+    );
     // Not the tables that are empty: PostgreSQL would take them for small, and look through all of them at each foreign key.
     if (kind === 'postgres') await pool.query('ANALYZE users, stock');
   });
@@ -64,6 +71,7 @@ export async function createDatabase(kind, { onDisk = false } = {}) {
   return {
     env,
     drop,
+    cpu,
     /** Everything that is stored, with the lengths of ids and times in their place. */
     contents: () =>
       withPool(async (pool) => {
@@ -87,7 +95,21 @@ async function createOnPostgres(onDisk) {
   const { url, drop: remove } = await createPostgresDatabase(name);
   if (!onDisk) await run(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
   const config = { kind: 'postgres', url, poolSize: 1, prepare: true };
-  return { config, remove, env: { DATABASE_URL: url } };
+  return { config, remove, env: { DATABASE_URL: url }, cpu: () => cpuOfBackends(name) };
+}
+
+/** Microseconds that the processes at the database have used; undefined where they are not on this machine. */
+async function cpuOfBackends(name) {
+  const backends = await run(MAIN, `SELECT pid FROM pg_stat_activity WHERE datname = '${name}'`);
+  try {
+    const used = backends.map(({ pid }) => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+      return Number(fields[11]) + Number(fields[12]);
+    });
+    return used.reduce((sum, ticks) => sum + ticks, 0) * MICROSECONDS_PER_TICK;
+  } catch {
+    return undefined;
+  }
 }
 
 async function createFolder(onDisk) {

@@ -1,4 +1,3 @@
-import { ConflictException } from '@nestjs/common';
 import { v7 } from 'uuid';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -48,9 +47,7 @@ export class OrderRepository {
   }
   async create(connection, { items }) {
     const order = { id: v7(), items, createdAt: new Date().toISOString() };
-    await connection.run('newOrder', [order.id, this.context.requestId, order.createdAt]);
-    const rows = items.map((item, position) => ({ position, ...item }));
-    await connection.run('newItems', [order.id, JSON.stringify(rows)]);
+    await connection.insertOrder(order, this.context.requestId);
     return order;
   }
 }
@@ -59,14 +56,7 @@ export class Inventory {
   constructor(context) {
     this.context = context;
   }
-  async reserve(connection, items) {
-    const wanted = new Map();
-    for (const { productId, quantity } of items) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity);
-    const rows = JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
-    const levels = await connection.all('lockStock', [rows]);
-    const short = levels.find(({ product_id, level }) => level < wanted.get(product_id));
-    if (short) throw new ConflictException(`Not enough stock of ${short.product_id}`);
-    if (levels.length > 0) await connection.run('takeStock', [rows]);
-    await connection.run('reserve', [this.context.requestId, rows]);
+  reserve(connection, items) {
+    return connection.reserve(items, this.context.requestId);
   }
 }

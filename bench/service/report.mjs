@@ -3,8 +3,16 @@ import { median, ratio, table } from '../shared/table.mjs';
 import { databases } from './contestant.mjs';
 import { works } from './works.mjs';
 
-/** The contestant that the others are compared with. */
+/** The contestant whose answers, rows and log lines the others must equal. */
 export const BASE = 'ambit';
+
+/** Who is compared with whom: the hand-written code on the same host. */
+const BY_HAND = {
+  ambit: 'hand',
+  'ambit-express': 'hand-express',
+  nest: 'hand',
+  'nest-express': 'hand-express',
+};
 
 /**
  * @typedef {object} Result
@@ -21,31 +29,49 @@ export function report(results, contestants) {
   return [summary(results, contestants), ...results.map((result) => details(result, contestants))].join('\n\n');
 }
 
-/** The CPU time of each as a part of what ambit takes, in the same round. */
-function summary(results, contestants) {
-  const names = Object.keys(contestants).filter((name) => name !== BASE);
-  const heads = [`CPU / that of ${contestants[BASE].title}`, ...names.map((name) => contestants[name].title)];
+/**
+ * Requests per second of the server's CPU, as a part of what the hand-written code on the same host manages in the same
+ * round: below 1.00 the hand-written code wins.
+ */
+export function summary(results, contestants) {
+  const names = Object.keys(contestants).filter((name) => BY_HAND[name] in contestants);
+  const head = ({ title }, { title: other }) => `${title} / ${other}`;
+  const heads = [
+    'requests per second of CPU',
+    ...names.map((name) => head(contestants[name], contestants[BY_HAND[name]])),
+  ];
   const rows = results.map(({ database, work, measures }) => [
     `${works[work].title}, ${databases[database]}`,
-    ...names.map((name) => number(ratio(cpuOf(measures[name]), cpuOf(measures[BASE])))),
+    ...names.map((name) => number(ratio(cpuOf(measures[BY_HAND[name]]), cpuOf(measures[name])))),
   ]);
   return table(heads, rows);
 }
 
 function details({ database, work, measures }, contestants) {
-  const base = cpuOf(measures[BASE]);
+  const withDatabase = Object.values(measures).every((all) =>
+    all.every(({ databaseCpu }) => databaseCpu !== undefined),
+  );
   const rows = Object.entries(contestants).map(([name, { title, package: from }]) => {
     const cpu = cpuOf(measures[name]);
+    const byHand = measures[BY_HAND[name] ?? name];
+    const ofDatabase = measures[name].map(({ databaseCpu }) => databaseCpu);
     return [
       `${title} ${version(from)}`,
       number(median(cpu)),
       number(Math.min(...cpu)),
-      number(ratio(cpu, base)),
-      number(Math.min(...cpu) / Math.min(...base)),
+      ...(withDatabase ? [number(median(ofDatabase))] : []),
+      byHand ? number(ratio(cpuOf(byHand), cpu)) : '-',
       Math.round(median(measures[name].map(({ rate }) => rate))).toLocaleString('en'),
     ];
   });
-  const heads = ['', 'µs, median', 'µs, least', '/ ambit, median', '/ ambit, least', 'requests/s'];
+  const heads = [
+    '',
+    'µs of Node, median',
+    'µs of Node, least',
+    ...(withDatabase ? ['µs of PostgreSQL, median'] : []),
+    'hand-written = 1',
+    'requests/s',
+  ];
   return `**${works[work].title}**, ${databases[database]}\n\n${table(heads, rows)}`;
 }
 

@@ -1,26 +1,26 @@
 /**
- * The service beside the same work written by hand, and in NestJS: `node bench/service/run.mjs [--processes 8]
- * [--rounds 6] [--requests 300] [--database sqlite,postgres] [--work user,users,...] [--only ambit,hand,nest] [--disk]
- * [--write]`.
+ * The service beside the same work written by hand on the same host, and in NestJS: `node bench/service/run.mjs
+ * [--processes 5] [--rounds 2] [--seconds 5] [--database sqlite,postgres] [--work user,users,...]
+ * [--only ambit,hand,nest] [--disk] [--write]`. A turn is so many seconds of load, after one that does not count.
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
  */
 import { parseArgs } from 'node:util';
-import { write } from '../results.mjs';
+import { write, writeToReadme } from '../results.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
 import { interleave } from '../shared/servers.mjs';
 import { check } from './check.mjs';
 import { contestants, databases } from './contestant.mjs';
 import { dropDatabases } from './database.mjs';
-import { BASE, report } from './report.mjs';
+import { BASE, report, summary } from './report.mjs';
 import { startServiceOn } from './server.mjs';
 import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
   options: {
-    processes: { type: 'string', default: '8' },
-    rounds: { type: 'string', default: '6' },
-    requests: { type: 'string', default: '300' },
+    processes: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '2' },
+    seconds: { type: 'string', default: '5' },
     database: { type: 'string' },
     work: { type: 'string' },
     only: { type: 'string' },
@@ -33,7 +33,7 @@ const names = pick(options.only, contestants, [BASE]);
 const times = {
   processes: Number(options.processes),
   rounds: Number(options.rounds),
-  requests: Number(options.requests),
+  seconds: Number(options.seconds),
 };
 
 const results = [];
@@ -53,7 +53,10 @@ const titles = {};
 for (const name of names) titles[name] = (await import(fileOf(name).href)).contestant;
 const text = report(results, titles);
 console.log(text);
-if (options.write) write('service', text);
+if (options.write) {
+  write('service', text);
+  writeToReadme('service', summary(results, titles));
+}
 
 function start(name, work, kind) {
   progress(`${databases[kind]}, ${works[work].title}: ${name}`);

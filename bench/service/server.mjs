@@ -11,11 +11,11 @@ import { works } from './works.mjs';
  * @param {{ env?: NodeJS.ProcessEnv, onDisk?: boolean }} [options]
  */
 export async function startServiceOn(kind, file, work, { env = {}, onDisk = false } = {}) {
-  const { requestOf, stores, warmUp } = works[work];
-  const database = await createDatabase(kind, { onDisk });
+  const { requestOf, stores, warmUp, products } = works[work];
+  const database = await createDatabase(kind, { onDisk, products });
   // The check has seen the answers; the load sees that they are answers of success.
   const told = { requestOf, check: () => undefined, warmUp };
-  const server = await startServer(file, told, { ...database.env, LOG_LEVEL: 'info', ...env });
+  const server = await startServer(file, told, { ...database.env, LOG_LEVEL: 'info', ...env }, database.cpu);
   const stop = async () => {
     await server.stop();
     const [stored, expected] = [await database.stored(), stores ? server.answered() : 0];

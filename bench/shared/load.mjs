@@ -7,19 +7,21 @@ const SUCCESS = '2'.charCodeAt(0);
 /**
  * A client that costs as little as it can: it knows how long an answer is, looks at its status, and counts bytes.
  * `requestOf(i)` is what the connection `i` sends again and again; `check(text)` sees its first answer.
- * `send(n)` resolves when `n` more were answered.
+ * `send(n)` resolves when `n` more were answered; `sendFor(ms)` sends for so long, and resolves with how many were.
  */
 export async function openLoad(port, { connections, requestOf, check }) {
   const clients = await Promise.all(Array.from({ length: connections }, (_, i) => meet(port, requestOf(i), check)));
 
-  const send = (n) =>
+  /** Every connection sends its next request when it has its answer, for as long as there are `more()`. */
+  const sendWhile = (more) =>
     new Promise((resolve, reject) => {
-      let toSend = n;
-      let toCome = n;
+      let answered = 0;
+      let busy = clients.length;
       for (const { socket, request, length } of clients) {
         let bytes = 0;
         const next = () => {
-          if (toSend-- > 0) socket.write(request);
+          if (more()) socket.write(request);
+          else if (--busy === 0) resolve(answered);
         };
         socket.removeAllListeners();
         socket.on('error', reject);
@@ -29,16 +31,24 @@ export async function openLoad(port, { connections, requestOf, check }) {
           bytes += chunk.length;
           if (bytes < length) return;
           bytes -= length;
-          if (--toCome === 0) resolve();
-          else next();
+          answered += 1;
+          next();
         });
         next();
       }
     });
+  const send = (n) => {
+    let toSend = n;
+    return sendWhile(() => toSend-- > 0);
+  };
+  const sendFor = (ms) => {
+    const end = performance.now() + ms;
+    return sendWhile(() => performance.now() < end);
+  };
   const close = () => {
     for (const { socket } of clients) socket.removeAllListeners().destroy();
   };
-  return { send, close };
+  return { send, sendFor, close };
 }
 
 /** All answers of one connection have the same length: what differs in them is numbers and ids. */

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 
-const MAIN = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+export const MAIN = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
 
 /** A database of our own in the PostgreSQL at DATABASE_URL, empty. */
 export async function createPostgresDatabase(name) {

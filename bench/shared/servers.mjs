@@ -3,16 +3,19 @@ import { openLoad } from './load.mjs';
 
 const CONNECTIONS = 16;
 const WARM_UPS = 4;
-/** Answers on each connection before a measure begins: to wake up after the others' turns is not what is measured. */
-const WAKING = 4;
+/** What comes before a measure and does not count: to wake up after the others' turns is not what is measured. */
+const WAKING = { requests: 4 * CONNECTIONS, ms: 1000 };
 
 /**
+ * @typedef {{ requests: number } | { seconds: number }} Turn so many requests, or as many as are answered meanwhile
+ *
  * @typedef {object} Server
- * @property {(requests: number) => Promise<Measure>} measure
+ * @property {(turn: Turn) => Promise<Measure>} measure
  * @property {() => Promise<void> | void} stop
  *
  * @typedef {object} Measure
  * @property {number} cpu microseconds of the server's process per request
+ * @property {number} [databaseCpu] the same of the database's processes, where they are its own and on this machine
  * @property {number} rate requests per second
  */
 
@@ -22,10 +25,10 @@ const WAKING = 4;
  *
  * @param {string[]} names
  * @param {(name: string) => Promise<Server>} start
- * @param {{ processes: number, rounds: number, requests: number }} times
+ * @param {{ processes: number, rounds: number } & Turn} times
  * @returns {Promise<Record<string, Measure[]>>}
  */
-export async function interleave(names, start, { processes, rounds, requests }) {
+export async function interleave(names, start, { processes, rounds, ...turn }) {
   const measures = Object.fromEntries(names.map((name) => [name, []]));
   for (let process = 0; process < processes; process++) {
     const running = [];
@@ -33,7 +36,7 @@ export async function interleave(names, start, { processes, rounds, requests }) 
     for (let round = 0; round < rounds; round++) {
       const first = round % running.length;
       for (const { name, measure } of [...running.slice(first), ...running.slice(0, first)]) {
-        measures[name].push(await measure(requests));
+        measures[name].push(await measure(turn));
       }
     }
     for (const { stop } of running) await stop();
@@ -50,9 +53,10 @@ export async function interleave(names, start, { processes, rounds, requests }) 
  * @param {(answer: string) => void} work.check throws at a wrong answer
  * @param {number} work.warmUp how many requests
  * @param {NodeJS.ProcessEnv} [env]
+ * @param {() => Promise<number | undefined>} [databaseCpu] microseconds that the processes of its database have used
  * @returns {Promise<Server & { answered: () => number }>}
  */
-export async function startServer(file, { requestOf, check, warmUp }, env = {}) {
+export async function startServer(file, { requestOf, check, warmUp }, env = {}, databaseCpu = async () => undefined) {
   const child = fork(new URL('child.mjs', import.meta.url), [file.href], {
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -70,18 +74,23 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}) 
     return answer();
   };
   // Connections are new each time: while others are measured, a server may close those that are idle.
-  const measure = async (count) => {
+  const measure = async ({ requests, seconds }) => {
     const load = await openLoad(port, { connections: CONNECTIONS, requestOf, check });
-    await load.send(CONNECTIONS * WAKING);
-    const [cpuBefore, before] = [await cpu(), performance.now()];
-    await load.send(count);
-    const [seconds, cpuAfter] = [(performance.now() - before) / 1000, await cpu()];
+    const send = () => (seconds ? load.sendFor(1000 * seconds) : load.send(requests));
+    const waking = await (seconds ? load.sendFor(WAKING.ms) : load.send(WAKING.requests));
+    const [before, databaseBefore, start] = [await cpu(), await databaseCpu(), performance.now()];
+    const count = await send();
+    const [end, after, databaseAfter] = [performance.now(), await cpu(), await databaseCpu()];
     load.close();
-    answered += CONNECTIONS * (1 + WAKING) + count;
-    return { cpu: (cpuAfter - cpuBefore) / count, rate: count / seconds };
+    answered += CONNECTIONS + waking + count;
+    return {
+      cpu: (after - before) / count,
+      databaseCpu: databaseBefore === undefined ? undefined : (databaseAfter - databaseBefore) / count,
+      rate: count / ((end - start) / 1000),
+    };
   };
   // In parts, because V8 compiles much anew when it has seen connections close for the first time.
-  for (let part = 0; part < WARM_UPS; part++) await measure(warmUp / WARM_UPS);
+  for (let part = 0; part < WARM_UPS; part++) await measure({ requests: warmUp / WARM_UPS });
   return {
     measure,
     answered: () => answered,

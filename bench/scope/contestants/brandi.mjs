@@ -5,14 +5,14 @@ export const contestant = {
   title: 'brandi',
   package: 'brandi',
   scopes: 'registered once',
-  ends: 'no',
+  disposal: 'no',
   setup(services) {
     const tokens = Object.fromEntries(services.map(({ key }) => [key, token(key)]));
     const app = createContainer();
-    for (const { key, type, deps, life } of services) {
+    for (const { key, type, deps, lifetime } of services) {
       injected(type, ...deps.map((dep) => tokens[dep]));
       const binding = app.bind(tokens[key]).toInstance(type);
-      if (life === 'request') binding.inContainerScope();
+      if (lifetime === 'request') binding.inContainerScope();
       else binding.inSingletonScope();
     }
     return {

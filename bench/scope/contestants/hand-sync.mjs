@@ -4,6 +4,6 @@ import { contestant as hand } from './hand.mjs';
 export const contestant = {
   title: 'hand-written, sync',
   scopes: 'a class',
-  ends: 'sync',
-  setup: (services, work) => ({ ...hand.setup(services, work), close: (scope) => scope.end() }),
+  disposal: 'sync',
+  setup: (services, work) => ({ ...hand.setup(services, work), close: (scope) => scope.close() }),
 };

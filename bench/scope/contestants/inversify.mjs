@@ -3,10 +3,10 @@ import { Container } from 'inversify';
 
 /** Factories were faster here than classes with metadata, `toResolvedValue`, or its code generation. */
 const bind = (container, services) => {
-  for (const { key, type, deps, ends } of services) {
+  for (const { key, type, deps, disposable } of services) {
     const make = (context) => new type(...deps.map((dep) => context.get(dep)));
     const binding = container.bind(key).toDynamicValue(make).inSingletonScope();
-    if (ends) binding.onDeactivation((it) => it.dispose());
+    if (disposable) binding.onDeactivation((it) => it.dispose());
   }
 };
 
@@ -15,14 +15,14 @@ export const contestant = {
   title: 'inversify',
   package: 'inversify',
   scopes: 'bound again in each',
-  ends: 'awaited',
+  disposal: 'awaited',
   setup(services) {
     const app = new Container();
     bind(
       app,
-      services.filter((it) => it.life === 'app'),
+      services.filter((it) => it.lifetime === 'app'),
     );
-    const perRequest = services.filter((it) => it.life === 'request');
+    const perRequest = services.filter((it) => it.lifetime === 'request');
     return {
       open() {
         const child = new Container({ parent: app });

@@ -10,9 +10,9 @@ export const contestant = {
   title: 'needle-di',
   package: '@needle-di/core',
   scopes: 'bound again in each',
-  ends: 'no',
+  disposal: 'no',
   setup(services) {
-    const of = (life) => services.filter((it) => it.life === life).map(provider);
+    const of = (lifetime) => services.filter((it) => it.lifetime === lifetime).map(provider);
     const app = new Container();
     for (const it of of('app')) app.bind(it);
     const perRequest = of('request');

@@ -7,13 +7,13 @@ export const contestant = {
   title: 'ts-ioc-container',
   package: 'ts-ioc-container',
   scopes: 'registered once, applied to each',
-  ends: 'no',
+  disposal: 'no',
   setup(services) {
     const app = new Container(new MetadataInjector(), { tags: ['application'] });
-    for (const { key, type, deps, life } of services) {
+    for (const { key, type, deps, lifetime } of services) {
       // Twice as fast as `fromClass` with `inject` metadata.
       const made = Registration.fromFn((it) => new type(...deps.map((dep) => it.resolve(dep))));
-      const where = tagged(life === 'request' ? 'request' : 'application');
+      const where = tagged(lifetime === 'request' ? 'request' : 'application');
       app.add(where(made.pipe(singleton())).to(key));
     }
     return {

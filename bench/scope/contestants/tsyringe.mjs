@@ -6,13 +6,13 @@ export const contestant = {
   title: 'tsyringe',
   package: 'tsyringe',
   scopes: 'registered once, copied to each',
-  ends: 'awaited',
+  disposal: 'awaited',
   setup(services) {
     const app = container.createChildContainer();
-    for (const { key, type, deps, life } of services) {
+    for (const { key, type, deps, lifetime } of services) {
       deps.forEach((dep, index) => inject(dep)(type, undefined, index));
       injectable()(type);
-      const lifecycle = life === 'request' ? Lifecycle.ContainerScoped : Lifecycle.Singleton;
+      const lifecycle = lifetime === 'request' ? Lifecycle.ContainerScoped : Lifecycle.Singleton;
       app.register(key, { useClass: type }, { lifecycle });
     }
     return {

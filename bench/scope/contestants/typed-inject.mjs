@@ -9,16 +9,16 @@ export const contestant = {
   title: 'typed-inject',
   package: 'typed-inject',
   scopes: 'provided again in each',
-  ends: 'awaited',
+  disposal: 'awaited',
   // A provider asks the one before it: with 5,000 in a row, the stack overflows.
   cannot: ['big', 'main, 5,000 registrations'],
   setup(services) {
     for (const { type, deps } of services) type.inject = deps;
     const app = provide(
       createInjector(),
-      services.filter((it) => it.life === 'app'),
+      services.filter((it) => it.lifetime === 'app'),
     );
-    const perRequest = services.filter((it) => it.life === 'request');
+    const perRequest = services.filter((it) => it.lifetime === 'request');
     return {
       open() {
         const root = app.createChildInjector();

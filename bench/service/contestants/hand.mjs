@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fastify from 'fastify';
 import { v7 } from 'uuid';
-import { logLine, newOrderSchema, newUserSchema, openDatabase, openLog } from '../by-hand.mjs';
+import { logLine, newOrderSchema, newUserSchema, openLog } from '../by-hand.mjs';
+import { openDatabase } from '../hand-database.mjs';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -74,12 +75,8 @@ function serve() {
     async ({ id: requestId, body: { items } }, reply) => {
       const order = { id: v7(), items, createdAt: new Date().toISOString() };
       await database.transaction(async (connection) => {
-        await connection.run('newOrder', [order.id, requestId, order.createdAt]);
-        await connection.run('newItems', [
-          order.id,
-          JSON.stringify(items.map((item, position) => ({ position, ...item }))),
-        ]);
-        await reserve(connection, requestId, items);
+        await connection.insertOrder(order, requestId);
+        await connection.reserve(items, requestId);
         audit('order_created', requestId, { orderId: order.id });
       });
       return reply.code(201).send(order);
@@ -87,15 +84,4 @@ function serve() {
   );
 
   return server;
-}
-
-async function reserve(connection, requestId, items) {
-  const wanted = new Map();
-  for (const { productId, quantity } of items) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity);
-  const rows = JSON.stringify(Array.from(wanted, ([productId, quantity]) => ({ productId, quantity })));
-  const levels = await connection.all('lockStock', [rows]);
-  const short = levels.find(({ product_id, level }) => level < wanted.get(product_id));
-  if (short) throw Object.assign(new Error(`Not enough stock of ${short.product_id}`), { statusCode: 409 });
-  if (levels.length > 0) await connection.run('takeStock', [rows]);
-  await connection.run('reserve', [requestId, rows]);
 }
