@@ -1,29 +1,37 @@
-// Packs every public package as npm would publish it and examines the tarball: contents, publint, are-the-types-wrong.
+// Packs every public package in a fresh clone, as npm would publish it, and examines the tarball: contents, publint,
+// are-the-types-wrong.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { cloneInto } from './fresh-clone.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'];
+/** @type {Record<string, string[]>} */
+const MUST_ALSO_CONTAIN = { 'packages/inspector': ['dist/page/main.js'] };
 const MAY_CONTAIN = /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts)|assets\/.+\.(css|html|svg))$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });
 mkdirSync(tarballs, { recursive: true });
 
+const clone = mkdtempSync(join(tmpdir(), 'ambit-clone-'));
+process.on('exit', () => rmSync(clone, { recursive: true, force: true }));
+cloneInto(clone);
+
 const folders = readdirSync('packages').map((name) => join('packages', name));
 for (const folder of folders.filter(isPublic)) {
   const output = execFileSync(
     'npm',
-    ['pack', `./${folder}`, '--json', '--loglevel=error', '--pack-destination', tarballs],
-    {
-      encoding: 'utf8',
-    },
+    ['pack', `./${folder}`, '--json', '--loglevel=error', '--pack-destination', resolve(tarballs)],
+    { cwd: clone, encoding: 'utf8' },
   );
   /** @type {{ filename: string, files: { path: string }[] }[]} */
   const [packed] = JSON.parse(output);
   if (!packed) throw new Error(`npm pack made nothing of ${folder}`);
   const paths = packed.files.map((file) => file.path);
-  for (const path of MUST_CONTAIN) if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
+  for (const path of [...MUST_CONTAIN, ...(MUST_ALSO_CONTAIN[folder] ?? [])])
+    if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
   for (const path of paths) if (!MAY_CONTAIN.test(path)) complain(`${folder}: the tarball has no use for ${path}`);
 
   const tarball = join(tarballs, packed.filename);
