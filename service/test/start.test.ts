@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Container } from '@ambit/container';
@@ -279,12 +279,19 @@ describe('the service', () => {
     expect(output).not.toContain('s3cret');
   });
 
-  test.skipIf(postgres.missing)('waits for a database that comes later', async () => {
+  const REFUSALS: readonly (readonly [string, (socket: Socket) => void])[] = [
+    ['closes connections', (socket) => socket.destroy()],
+    [
+      'resets connections',
+      (socket) => void socket.once('data', () => void socket.resetAndDestroy()).on('error', () => undefined),
+    ],
+  ];
+  test.skipIf(postgres.missing).each(REFUSALS)('waits for a database that %s at first', async (_, refuse) => {
     await using database = await postgres.open();
     const { hostname, port } = new URL(postgresUrl);
     const door = await freePort();
     await using service = new ServiceProcess({ DATABASE_URL: at(database.env['DATABASE_URL'] ?? '', door) });
-    const closed = createServer((socket) => socket.destroy());
+    const closed = createServer(refuse);
     await listening(closed, door);
     await once(closed, 'connection');
     await once(closed.close(), 'close');

@@ -2,13 +2,13 @@
 const NO_TLS = 'The server does not support SSL connections';
 /** Node's codes for certificates and keys that are refused, or that are none. */
 const REFUSED = /^(?:CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_|ERR_(?:TLS_CERT|OSSL_))/;
-/** Only files are opened and read by these names; a socket file that is not there yet is `connect`. */
-const OF_FILES: ReadonlySet<unknown> = new Set(['open', 'read']);
 
 /** Whether a TLS setting of `DATABASE_URL` has to be corrected; of several hosts, for each of them. */
 export function isTlsFault(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isTlsFault);
   if (!(error instanceof Error)) return false;
   const { code = '', syscall } = error as NodeJS.ErrnoException;
-  return error.message === NO_TLS || OF_FILES.has(syscall) || REFUSED.test(code) || isTlsFault(error.cause);
+  // A certificate file cannot be opened, or is a folder. Sockets are never opened: their calls are `connect` and `read`.
+  const isFileFault = syscall === 'open' || code === 'EISDIR';
+  return error.message === NO_TLS || isFileFault || REFUSED.test(code) || isTlsFault(error.cause);
 }
