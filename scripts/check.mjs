@@ -17,6 +17,7 @@ const STEPS = {
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
   layering: 'node scripts/layering.mjs',
+  words: 'node scripts/words.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
   deploy: 'node scripts/lint-deploy.mjs',
   instances: 'node scripts/several-instances.mjs',
