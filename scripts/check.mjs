@@ -16,6 +16,7 @@ const STEPS = {
   unused: 'knip',
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
+  'quick-start': 'node scripts/quick-start.mjs',
   layering: 'node scripts/layering.mjs',
   words: 'node scripts/words.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
