@@ -51,9 +51,9 @@ function withoutExceptions(path, text) {
   );
 }
 
-/** `camelCase`, `snake_case` and `kebab-case` as separate words. @param {string} text */
+/** `camelCase`, `snake_case`, `kebab-case` and `word1` as separate words. @param {string} text */
 function separated(text) {
-  return text.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ').replaceAll(/(?<=\w)[_-](?=\w)/g, ' ');
+  return text.replaceAll(/(?<=[a-z\d])(?=[A-Z])|(?<=[a-z])(?=\d)/g, ' ').replaceAll(/(?<=\w)[_-](?=\w)/g, ' ');
 }
 
 /** @param {string[]} paths */

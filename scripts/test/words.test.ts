@@ -18,6 +18,7 @@ describe('the list of words', () => {
     ['a phrase that goes on in the next line of a comment', '/**\n * It gave\n * up.\n */', 'gave up'],
     ['a name in camelCase', 'const requestLife = 1;', 'Life'],
     ['a name in PascalCase', 'class StatementLane {}', 'Lane'],
+    ['a word with a number', 'const answer201 = 1;', 'answer'],
     ['a name in snake_case', 'is_at_work', 'at work'],
     ['a text', "throw new Error('No answer');", 'answer'],
     ['an option that is nothing but invalid', 'An option that cannot be.', 'that cannot be'],
