@@ -66,7 +66,7 @@ try {
 /** @param {import('playwright-core').Page} page @param {string} file */
 async function graph(page, file) {
   // At the moment when the three boxes are open.
-  const order = page.locator('.story', { hasText: 'POST /api/orders' });
+  const order = page.locator('.caption', { hasText: 'POST /api/orders' });
   const placing = order.filter({ hasText: /COMMIT/ });
   void post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
   await placing.waitFor();

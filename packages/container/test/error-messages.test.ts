@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { ContainerError, DisposeError, ErrorCode } from '../src/index.js';
 import { declaring } from './support/situations/declaring.js';
@@ -13,8 +12,6 @@ const everyCode: ErrorCode[] = codesIn(Object.keys(situations).join(' '));
 const every = Object.entries<Situations>(situations).flatMap(([code, of]) =>
   Object.entries(of).map(([title, happen]) => ({ code, title, happen })),
 );
-
-const table = new URL('../../../docs/errors.md', import.meta.url);
 
 function codesIn(text: string): ErrorCode[] {
   return (text.match(/\bAMBIT_\w+/g) ?? []) as ErrorCode[];
@@ -82,21 +79,6 @@ describe('every error message', () => {
 describe('every code', () => {
   it('has its messages in golden/errors.md, and no other code has', async () => {
     expect(codesIn((await page()).match(/^## .*$/gm)?.join(' ') ?? '')).toEqual(everyCode);
-  });
-
-  it('has one row in docs/errors.md, with its meaning and what to do, and no other code has', async () => {
-    const rows = (await readFile(table, 'utf8')).match(/^\| `AMBIT_.*\|$/gm) ?? [];
-    const cells = rows.map((row) =>
-      row
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    );
-
-    expect(codesIn(cells.map(([code]) => code).join(' ')).toSorted()).toEqual(everyCode.toSorted());
-    expect(cells).toEqual(
-      rows.map(() => [expect.anything(), expect.stringMatching(/.{20}/), expect.stringMatching(/.{20}/)]),
-    );
   });
 });
 

@@ -27,7 +27,7 @@ export function lastOf(box: string): string {
   return box.split(' > ').at(-1) ?? box;
 }
 
-/** Lives are coloured by how deep they lie; beyond the fourth the colours begin again. */
-export function lifeOf(box: string): string {
+/** The colour number of a kind of scope, by its depth; there are four. */
+export function lifetimeOf(box: string): string {
   return String((box.split(' > ').length - 1) % 4);
 }

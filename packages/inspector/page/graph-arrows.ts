@@ -37,7 +37,7 @@ export class Arrows {
     this.element.append(...this.#paths.map(({ path }) => path));
   }
 
-  /** Finds where the services are; to be called when that changes. */
+  /** Draws the arrows again after the positions of services have changed. */
   layOut(content: HTMLElement): void {
     const origin = content.getBoundingClientRect();
     this.element.setAttribute('width', String(content.scrollWidth));
@@ -54,7 +54,7 @@ export class Arrows {
     }
   }
 
-  /** Makes the arrows stand out that lead from or to a service. */
+  /** Highlights the arrows from and to a service. */
   light(node: string | undefined): void {
     for (const { edge, path } of this.#paths) {
       path.classList.toggle('out', edge.from === node);
@@ -62,7 +62,7 @@ export class Arrows {
     }
   }
 
-  /** Those by which a service that is just being made gets what it needs. */
+  /** Flashes the arrows to the dependencies of a service that is being created. */
   flash(node: string): void {
     for (const { edge, path } of this.#paths) {
       if (edge.from !== node) continue;
@@ -72,7 +72,7 @@ export class Arrows {
   }
 }
 
-/** To the left where the other one lives longer; a bow where both stand in one column; to the right it is a mistake. */
+/** To the left if the dependency has a longer lifetime; a curve if both are in one column; to the right it is a captive dependency. */
 function way(from: Place, to: Place): string {
   const inOneColumn = from.left < to.right && to.left < from.right;
   if (inOneColumn) {

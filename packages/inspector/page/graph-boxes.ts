@@ -1,6 +1,6 @@
 import type { GraphBox, GraphView, ServiceNode } from '../src/wire.js';
 import { h } from './dom.js';
-import { lifeOf } from './format.js';
+import { lifetimeOf } from './format.js';
 
 export interface Boxes {
   readonly element: HTMLElement;
@@ -22,8 +22,8 @@ export function drawBoxes(view: GraphView): Boxes {
     const inner = view.boxes.filter(({ parent }) => parent === box.id).map(draw);
     const element = h(
       'section',
-      { class: 'box', 'data-life': lifeOf(box.id), 'data-box': box.id, 'aria-label': `scope ${box.tags}` },
-      h('header', {}, h('strong', {}, box.tags), h('span', { class: 'life' }, lifeText(box)), h('output', {})),
+      { class: 'box', 'data-lifetime': lifetimeOf(box.id), 'data-box': box.id, 'aria-label': `scope ${box.tags}` },
+      h('header', {}, h('strong', {}, box.tags), h('span', { class: 'lifetime' }, lifetimeText(box)), h('output', {})),
       h(
         'div',
         { class: 'box-body' },
@@ -53,8 +53,8 @@ function drawNode({ id, key, kind, singleton }: ServiceNode, wrong: boolean): HT
   );
 }
 
-function lifeText({ tags, parent }: GraphBox): string {
-  if (parent === undefined) return 'one, from start to end';
+function lifetimeText({ tags, parent }: GraphBox): string {
+  if (parent === undefined) return 'one, from start to shutdown';
   return tags === 'transaction' ? 'while it is open' : `one for each ${tags}`;
 }
 

@@ -1,6 +1,6 @@
 import type { GraphView, ServiceNode } from '../src/wire.js';
 import { h } from './dom.js';
-import { count, duration, lastOf, lifeOf } from './format.js';
+import { count, duration, lastOf, lifetimeOf } from './format.js';
 import { fetchExplanation } from './server.js';
 import type { Store } from './store.js';
 
@@ -8,7 +8,7 @@ interface Choose {
   (node: string | undefined): void;
 }
 
-/** How the drawing is to be read, and what is wrong with it. */
+/** The problems that `verify()` finds, and how to read the graph. */
 export function guide(view: GraphView, choose: Choose): Node[] {
   const problems = view.problems.map(({ code, message, nodes }) => {
     const text = h('pre', {}, message);
@@ -28,28 +28,32 @@ export function guide(view: GraphView, choose: Choose): Node[] {
     h(
       'p',
       {},
-      'A box is a life. What stands in it is made when it is first asked for, shared within the box, and gone with it.',
+      'A box is a kind of scope. Its services are created when they are first resolved, shared within the scope, and disposed with it.',
     ),
-    h('p', {}, 'An arrow says “needs”. It may lead to what lives as long or longer, never the other way.'),
+    h(
+      'p',
+      {},
+      'An arrow means “depends on”. It may lead to a service with the same or a longer lifetime. The other way is a captive dependency.',
+    ),
     h(
       'ul',
       { class: 'legend' },
       line('lamp lit', 'alive'),
-      line('lamp', 'not made yet, or not known to be'),
-      line('lamp dash', 'made anew each time it is asked for'),
+      line('lamp', 'not created yet, or not known to be'),
+      line('lamp dash', 'transient: a new one for each resolve'),
       line('mark good', 'COMMIT'),
-      line('mark bad', 'ROLLBACK, an abort, a leak'),
+      line('mark bad', 'ROLLBACK, an aborted request, a leak'),
     ),
-    h('p', { class: 'hint' }, 'Choose a service for more. Arrow keys move between them, Escape comes back here.'),
+    h('p', { class: 'hint' }, 'Choose a service to see more. Arrow keys move between services, Escape returns here.'),
   ];
 }
 
-/** One service: how it lives, its numbers, its neighbours, and why it is the one. */
+/** One service: its lifetime, its numbers, its dependencies and dependents, and what `explain()` says. */
 export function serviceDetails(view: GraphView, node: ServiceNode, store: Store, choose: Choose): Node[] {
   const neighbours = (title: string, ids: readonly string[]): Node[] => {
     const links = ids.map((id) => {
       const other = view.nodes.find((one) => one.id === id);
-      const link = h('button', { class: 'link', 'data-life': lifeOf(other?.box ?? '') }, other?.key ?? id);
+      const link = h('button', { class: 'link', 'data-lifetime': lifetimeOf(other?.box ?? '') }, other?.key ?? id);
       link.addEventListener('click', () => choose(id));
       return h('li', {}, link);
     });
@@ -66,17 +70,17 @@ export function serviceDetails(view: GraphView, node: ServiceNode, store: Store,
     h(
       'p',
       { class: 'chips' },
-      h('span', { class: 'chip', 'data-life': lifeOf(node.box) }, lastOf(node.box)),
-      ...life(node),
+      h('span', { class: 'chip', 'data-lifetime': lifetimeOf(node.box) }, lastOf(node.box)),
+      ...lifetimeBadges(node),
     ),
     ...problems.map(({ message }) => h('div', { class: 'problem' }, h('pre', {}, message))),
     numbers(node, store),
     ...neighbours(
-      'Needs',
+      'Depends on',
       view.edges.filter(({ from }) => from === node.id).map(({ to }) => to),
     ),
     ...neighbours(
-      'Needed by',
+      'Used by',
       view.edges.filter(({ to }) => to === node.id).map(({ from }) => from),
     ),
     h('h3', {}, 'Why this one'),
@@ -84,24 +88,24 @@ export function serviceDetails(view: GraphView, node: ServiceNode, store: Store,
   ];
 }
 
-/** Counted on the server from the moment a page was opened. */
+/** Counted on the server since the page was opened. */
 export function numbers({ box, key, kind }: ServiceNode, store: Store): HTMLElement {
   const stats = store.stats(box, key);
   const pair = (name: string, value: string): HTMLElement => h('div', {}, h('dt', {}, name), h('dd', {}, value));
-  if (kind === 'value') return h('p', { class: 'hint numbers' }, 'A value: the container did not make it.');
-  if (kind === 'register') return h('p', { class: 'hint numbers' }, 'Registered by hand on each such scope.');
+  if (kind === 'value') return h('p', { class: 'hint numbers' }, 'A value: the container did not create it.');
+  if (kind === 'register') return h('p', { class: 'hint numbers' }, 'Registered directly on each such scope.');
   return h(
     'dl',
     { class: 'numbers' },
     pair('alive', stats ? count(stats.alive) : '–'),
-    pair('made', stats ? count(stats.created) : '–'),
-    pair('making it', stats ? duration(stats.averageMs) : '–'),
-    pair('at most', stats ? duration(stats.longestMs) : '–'),
+    pair('created', stats ? count(stats.created) : '–'),
+    pair('average', stats ? duration(stats.averageMs) : '–'),
+    pair('longest', stats ? duration(stats.longestMs) : '–'),
   );
 }
 
-function life({ kind, singleton }: ServiceNode): HTMLElement[] {
-  const words = { register: 'given by hand', value: 'value', missing: 'missing', alias: 'alias' };
+function lifetimeBadges({ kind, singleton }: ServiceNode): HTMLElement[] {
+  const words = { register: 'registered directly', value: 'value', missing: 'missing', alias: 'alias' };
   if (kind !== 'class' && kind !== 'factory') return [h('span', { class: 'badge' }, words[kind])];
   return [
     h('span', { class: 'badge' }, singleton ? 'one per scope' : 'always a new one'),

@@ -1,9 +1,9 @@
 type Direction = 'ArrowDown' | 'ArrowLeft' | 'ArrowRight' | 'ArrowUp';
 
-/** Going aside costs more than going far, so that a column stays a column. */
+/** A sideways step costs more than a long one, so that arrow keys stay in a column. */
 const ASIDE = 3;
 
-/** The service that lies in this direction, if any does. */
+/** The nearest service in the direction of an arrow key, if there is one. */
 export function neighbour(
   from: HTMLElement,
   key: string,

@@ -1,4 +1,5 @@
 import type { GraphView, RequestSummary } from '../src/wire.js';
+import { Caption } from './caption.js';
 import { byId, h, setText } from './dom.js';
 import { count } from './format.js';
 import { Arrows } from './graph-arrows.js';
@@ -9,7 +10,6 @@ import { GraphStage } from './graph-stage.js';
 import { Replay, type Stage } from './replay.js';
 import { fetchGraph } from './server.js';
 import type { Store } from './store.js';
-import { Story } from './story.js';
 
 interface Drawn {
   readonly view: GraphView;
@@ -18,12 +18,12 @@ interface Drawn {
   readonly stage: GraphStage;
 }
 
-/** The application as boxes within boxes, where requests are played. */
+/** The dependency graph as nested boxes, in which requests are replayed. */
 export class GraphPanel {
   readonly #store: Store;
   readonly #canvas = byId('canvas');
   readonly #details = byId('details');
-  readonly #story = new Story(byId('story'));
+  readonly #caption = new Caption(byId('caption'));
   readonly #replay: Replay;
   #drawn: Drawn | undefined;
   #chosen: string | undefined;
@@ -35,7 +35,7 @@ export class GraphPanel {
       begin: (request) => stage()?.begin(request),
       step: (request, step, slower) => stage()?.step(request, step, slower),
       end: (request) => stage()?.end(request),
-      idle: () => this.#story.waiting(),
+      idle: () => this.#caption.waiting(),
     });
     store.onStart(() => void this.#load());
     store.onChange((changed) => this.#update(changed));
@@ -54,7 +54,7 @@ export class GraphPanel {
     const view = await fetchGraph();
     const boxes = drawBoxes(view);
     const arrows = new Arrows(view.edges, boxes.nodes);
-    this.#drawn = { view, boxes, arrows, stage: new GraphStage(view, boxes, arrows, this.#story) };
+    this.#drawn = { view, boxes, arrows, stage: new GraphStage(view, boxes, arrows, this.#caption) };
     const content = h('div', { class: 'content' }, boxes.element);
     content.append(arrows.element);
     this.#canvas.replaceChildren(content);
@@ -127,7 +127,7 @@ export class GraphPanel {
   }
 }
 
-/** What the application keeps: what was seen being made, and what something that was made cannot do without. */
+/** The application singletons that exist: those seen being created, and those that a created service depends on. */
 function aliveInRoot({ nodes, edges, boxes }: GraphView, store: Store): Set<string> {
   const root = boxes.find(({ parent }) => parent === undefined)?.id;
   const inRoot = new Map(nodes.filter(({ box }) => box === root).map((node) => [node.id, node]));

@@ -1,23 +1,23 @@
 import type { GraphView, RequestDetails, Step } from '../src/wire.js';
+import { moodOf, type Caption } from './caption.js';
 import type { Arrows } from './graph-arrows.js';
 import type { Boxes } from './graph-boxes.js';
 import type { Stage } from './replay.js';
-import { moodOf, type Story } from './story.js';
 
 const FLASH_MS = 1000;
 
-/** Opens and closes boxes and lights services, as a request is played. */
+/** Opens and closes boxes and highlights services while a request is replayed. */
 export class GraphStage implements Stage {
   readonly #view: GraphView;
   readonly #boxes: Boxes;
   readonly #arrows: Arrows;
-  readonly #story: Story;
+  readonly #caption: Caption;
 
-  constructor(view: GraphView, boxes: Boxes, arrows: Arrows, story: Story) {
+  constructor(view: GraphView, boxes: Boxes, arrows: Arrows, caption: Caption) {
     this.#view = view;
     this.#boxes = boxes;
     this.#arrows = arrows;
-    this.#story = story;
+    this.#caption = caption;
   }
 
   begin(): void {
@@ -25,14 +25,14 @@ export class GraphStage implements Stage {
   }
 
   step(request: RequestDetails, step: Step, slower: number): void {
-    this.#story.tell(request, step, slower);
-    const box = step.lane === undefined ? this.#root : request.lanes[step.lane]?.box;
+    this.#caption.show(request, step, slower);
+    const box = step.span === undefined ? this.#root : request.spans[step.span]?.box;
     const element = box === undefined ? undefined : this.#boxes.boxes.get(box);
     const mood = moodOf(step);
     if (mood !== '') flash(element ?? this.#boxes.boxes.values().next().value, mood);
     if (box === undefined) return;
     if (step.kind === 'scope opened') this.#open(box, element);
-    else if (step.kind === 'scope ended') this.#close(box, element);
+    else if (step.kind === 'scope closed') this.#close(box, element);
     else if (step.kind === 'created') this.#light(box, step.key ?? '');
     else if (step.kind === 'disposed') this.#node(box, step.key ?? '')?.classList.remove('lit');
     else if (step.kind === 'statement') this.#pulse(box);
@@ -40,11 +40,11 @@ export class GraphStage implements Stage {
 
   end(request: RequestDetails): void {
     this.#clear();
-    this.#story.over(request);
+    this.#caption.finished(request);
   }
 
   idle(): void {
-    this.#story.waiting();
+    this.#caption.waiting();
   }
 
   get #root(): string | undefined {
@@ -53,7 +53,7 @@ export class GraphStage implements Stage {
 
   #open(box: string, element: HTMLElement | undefined): void {
     element?.classList.add('open');
-    // What is registered by hand is there from the beginning.
+    // Directly registered services and values exist from the beginning.
     for (const { id, kind } of this.#view.nodes.filter((node) => node.box === box)) {
       if (kind === 'register' || kind === 'value') this.#boxes.nodes.get(id)?.classList.add('lit');
     }
@@ -76,7 +76,7 @@ export class GraphStage implements Stage {
   #pulse(box: string): void {
     const connection = this.#node(box, 'IConnection');
     connection?.classList.remove('pulse');
-    // Read, so that the animation begins anew.
+    // Reading it restarts the animation.
     void connection?.offsetWidth;
     connection?.classList.add('pulse');
   }

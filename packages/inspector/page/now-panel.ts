@@ -1,6 +1,6 @@
 import type { KindNow, Now, OpenScope } from '../src/wire.js';
 import { byId, h } from './dom.js';
-import { age, count, lastOf, lifeOf } from './format.js';
+import { age, count, lastOf, lifetimeOf } from './format.js';
 import type { Store } from './store.js';
 
 /** What is open at this moment. */
@@ -24,7 +24,7 @@ export class NowPanel {
   #draw(): void {
     const { now, hello } = this.#store;
     if (!this.#shown || !now || !hello) return;
-    // Who reads with the keyboard keeps the place.
+    // The focus must survive the redraw.
     const focused = document.activeElement?.getAttribute('data-request');
     this.#element.replaceChildren(
       h('div', { class: 'cards' }, kinds(now.kinds), transactions(now), pool(now)),
@@ -40,7 +40,7 @@ export class NowPanel {
       return h(
         'tr',
         { class: isOld ? 'old' : '' },
-        h('td', {}, h('span', { class: 'chip', 'data-life': lifeOf(box), title: box }, lastOf(box))),
+        h('td', {}, h('span', { class: 'chip', 'data-lifetime': lifetimeOf(box), title: box }, lastOf(box))),
         h('td', { class: 'number' }, `${atLeast ? '> ' : ''}${age(old)}`),
         h('td', {}, isOld && h('span', { class: 'badge bad' }, `older than ${age(limitMs)}`)),
         h('td', { class: 'where' }, ...whereText(isOld, where)),
@@ -54,29 +54,29 @@ export class NowPanel {
       h('h2', {}, 'Open scopes, the oldest first'),
       rows.length > 0
         ? h('table', {}, head('scope', 'age', '', 'opened at', ''), h('tbody', {}, ...rows))
-        : h('p', { class: 'empty' }, 'None is open. Every scope that was opened has ended.'),
+        : h('p', { class: 'empty' }, 'None is open. Every scope that was opened is disposed.'),
     );
   }
 }
 
 function whereText(isOld: boolean, where: readonly string[] | undefined): HTMLElement[] {
   if (!isOld) return [];
-  const lines = where ?? ['It was open before this page was.'];
+  const lines = where ?? ['It was opened before this page.'];
   return lines.map((line) => h('code', { title: line }, line));
 }
 
 function kinds(all: readonly KindNow[]): HTMLElement {
-  const rows = all.map(({ box, open, openedPerSecond, endedPerSecond }) =>
+  const rows = all.map(({ box, open, openedPerSecond, closedPerSecond }) =>
     h(
       'tr',
       {},
-      h('td', {}, h('span', { class: 'chip', 'data-life': lifeOf(box), title: box }, lastOf(box))),
+      h('td', {}, h('span', { class: 'chip', 'data-lifetime': lifetimeOf(box), title: box }, lastOf(box))),
       h('td', { class: 'number big' }, count(open)),
       h('td', { class: 'number' }, count(openedPerSecond)),
-      h('td', { class: 'number' }, count(endedPerSecond)),
+      h('td', { class: 'number' }, count(closedPerSecond)),
     ),
   );
-  return card('Scopes', h('table', {}, head('', 'open', 'opened/s', 'ended/s'), h('tbody', {}, ...rows)));
+  return card('Scopes', h('table', {}, head('', 'open', 'opened/s', 'closed/s'), h('tbody', {}, ...rows)));
 }
 
 function transactions({ transactions: all }: Now): HTMLElement {
@@ -91,13 +91,13 @@ function transactions({ transactions: all }: Now): HTMLElement {
       line('committed', all.committed, 'good'),
       line('rolled back', all['rolled back'], 'bad'),
       line('no connection', all.refused, 'bad'),
-      line('end unknown', all.unknown, 'bad'),
+      line('commit unknown', all.unknown, 'bad'),
     ),
   );
 }
 
 function pool({ pool: size }: Now): HTMLElement {
-  if (!size) return card('Connections', h('p', { class: 'empty' }, 'No IDatabasePool that tells its size.'));
+  if (!size) return card('Connections', h('p', { class: 'empty' }, 'No IDatabasePool that reports its size.'));
   const inUse = size.open - size.idle;
   const lamps = Array.from({ length: Math.min(size.open, 60) }, (_, i) =>
     h('i', { class: i < inUse ? 'lamp lit' : 'lamp' }),
@@ -114,7 +114,7 @@ function pool({ pool: size }: Now): HTMLElement {
   );
 }
 
-/** What is counted stands below the number, so that it stays where it is when the number grows. */
+/** The unit is below the number, so that it does not move when the number grows. */
 function figure(number: number, what: string): HTMLElement {
   return h('p', { class: 'figure' }, h('b', {}, count(number)), what);
 }

@@ -1,17 +1,17 @@
 import type { RequestDetails, RequestSummary, Step } from '../src/wire.js';
 import { fetchRequest } from './server.js';
 
-/** What a replay is shown on. */
+/** Where a replay is shown. */
 export interface Stage {
   begin(request: RequestDetails): void;
   step(request: RequestDetails, step: Step, slower: number): void;
   end(request: RequestDetails): void;
-  /** Nothing has come for a while. */
+  /** No request is left to replay. */
   idle(): void;
 }
 
-/** How long each thing is looked at, in milliseconds. */
-const LOOK: Record<Step['kind'], number> = {
+/** How long each step is shown, in milliseconds. */
+const SHOW_MS: Record<Step['kind'], number> = {
   arrived: 500,
   'scope opened': 450,
   created: 300,
@@ -21,16 +21,16 @@ const LOOK: Record<Step['kind'], number> = {
   statement: 420,
   commit: 850,
   rollback: 1000,
-  'end unknown': 1000,
-  answered: 650,
+  'commit unknown': 1000,
+  responded: 650,
   aborted: 1000,
   disposed: 160,
-  'scope ended': 420,
+  'scope closed': 420,
 };
 const LONGEST = 7000;
 const AFTERWARDS = 900;
 
-/** Shows, one after another, the newest requests that are over, in slow motion: what takes a millisecond is not seen otherwise. */
+/** Replays the newest complete requests in slow motion, one after another. */
 export class Replay {
   readonly #stage: Stage;
   #next: number | undefined;
@@ -42,13 +42,13 @@ export class Replay {
     this.#stage = stage;
   }
 
-  /** While it is not shown, none is begun. */
+  /** While the panel is hidden, no replay starts. */
   set shown(shown: boolean) {
     this.#shown = shown;
     if (shown && !this.#running) void this.#run();
   }
 
-  /** Of many, the newest is taken; one with a transaction before one without. */
+  /** Takes the newest one with a transaction, or else the newest. */
   offer(requests: readonly RequestSummary[]): void {
     const over = requests.filter(({ id, state, open }) => id > this.#last && state !== 'open' && open === 0);
     const best = over.findLast(({ outcome }) => outcome !== undefined) ?? over.at(-1);
@@ -56,7 +56,7 @@ export class Replay {
     if (!this.#running) void this.#run();
   }
 
-  /** After a restart the numbers begin anew. */
+  /** After a restart of the server, request ids start at 1 again. */
   reset(): void {
     this.#next = undefined;
     this.#last = 0;
@@ -77,14 +77,14 @@ export class Replay {
 
   async #play(request: RequestDetails): Promise<void> {
     const { steps } = request;
-    const total = steps.reduce((sum, { kind }) => sum + LOOK[kind], 0);
+    const total = steps.reduce((sum, { kind }) => sum + SHOW_MS[kind], 0);
     const scale = Math.min(1, LONGEST / total);
     const took = steps.at(-1)?.at ?? 1;
     const slower = Math.max(1, Math.round((total * scale) / Math.max(took, 0.1)));
     this.#stage.begin(request);
     for (const step of steps) {
       this.#stage.step(request, step, slower);
-      await pause(LOOK[step.kind] * scale);
+      await pause(SHOW_MS[step.kind] * scale);
     }
     this.#stage.end(request);
     await pause(AFTERWARDS);

@@ -1,7 +1,7 @@
 import type { RequestSummary } from '../src/wire.js';
 import { h } from './dom.js';
 
-/** The status, or what became of the request without one. */
+/** The status of the response, or the state of a request without one. */
 export function stateBadge({ state, status = 0 }: RequestSummary): HTMLElement {
   if (state === 'open') return h('span', { class: 'badge' }, 'open');
   if (state === 'aborted') return h('span', { class: 'badge bad' }, 'aborted');
@@ -14,7 +14,7 @@ export function outcomeBadge({ outcome }: RequestSummary): HTMLElement | undefin
   return h('span', { class: outcome === 'committed' ? 'badge good' : 'badge bad' }, outcome);
 }
 
-/** Whether it is one to look into. */
+/** Whether the request failed in some way. */
 export function isTrouble({ state, status = 0, outcome, leaks }: RequestSummary): boolean {
   return state === 'aborted' || status >= 500 || leaks > 0 || (outcome !== undefined && outcome !== 'committed');
 }

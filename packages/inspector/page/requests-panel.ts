@@ -5,7 +5,7 @@ import { fetchRequest } from './server.js';
 import type { Store } from './store.js';
 import { waterfall } from './waterfall.js';
 
-const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, made, stored and ended.';
+const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, created, stored and disposed.';
 
 /** The newest requests, and one of them as a waterfall. */
 export class RequestsPanel {

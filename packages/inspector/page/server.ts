@@ -4,7 +4,7 @@ import type { Store } from './store.js';
 
 const RETRY_MS = 1000;
 
-/** Keeps the store up to date for as long as the page lives, over restarts of the server, too. */
+/** Keeps the store up to date while the page is open, also across restarts of the server. */
 export function connect(store: Store): void {
   const source = new EventSource('events');
   source.addEventListener('hello', ({ data }: MessageEvent<string>) => {
@@ -14,7 +14,7 @@ export function connect(store: Store): void {
   source.addEventListener('message', ({ data }: MessageEvent<string>) => store.tick(JSON.parse(data) as Tick));
   source.addEventListener('error', () => {
     show('reconnecting');
-    // The browser itself goes on trying, but not after an answer that it does not like.
+    // The browser reconnects by itself, but not after an error response.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => connect(store), RETRY_MS);
   });
 }

@@ -1,6 +1,6 @@
 import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../src/wire.js';
 
-/** What the page knows of the server, and who wants to hear when it changes. */
+/** The state that the server has sent, and the listeners for changes. */
 export class Store {
   hello: Hello | undefined;
   now: Now | undefined;
@@ -14,7 +14,7 @@ export class Store {
     this.#listeners.push(listener);
   }
 
-  /** Called for the first message of each server: at first, and after its restart. */
+  /** Called for the first message of each server process: at first, and after a restart. */
   onStart(listener: () => void): void {
     this.#onStart.push(listener);
   }

@@ -1,34 +1,38 @@
-import type { Lane, RequestDetails, Step } from '../src/wire.js';
+import type { ScopeSpan, RequestDetails, Step } from '../src/wire.js';
 import { h } from './dom.js';
-import { clock, duration, lastOf, lifeOf } from './format.js';
+import { clock, duration, lastOf, lifetimeOf } from './format.js';
 import { outcomeBadge, stateBadge } from './request-badges.js';
-import { moodOf } from './story.js';
+import { moodOf } from './caption.js';
 
 const NAMES: Partial<Record<Step['kind'], string>> = {
   arrived: 'request arrives',
-  created: 'make',
+  created: 'create',
   connection: 'connection',
   'no connection': 'no connection',
   begin: 'BEGIN',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
-  'end unknown': 'COMMIT or not',
-  answered: 'answer',
-  aborted: 'client gone',
-  disposed: 'end',
+  'commit unknown': 'COMMIT or not',
+  responded: 'response',
+  aborted: 'client disconnected',
+  disposed: 'dispose',
 };
 
 /** One request as a waterfall. */
 export function waterfall(request: RequestDetails): Node[] {
-  const { steps, lanes, dropped } = request;
-  const length = Math.max(...steps.map(({ at, took = 0 }) => at + took), ...lanes.map(({ ended = 0 }) => ended), 0.01);
-  // A scope is one bar from its opening to its end.
-  const rows = steps.filter(({ kind }) => kind !== 'scope ended').map((step) => row(request, step, length));
+  const { steps, spans, dropped } = request;
+  const length = Math.max(
+    ...steps.map(({ at, took = 0 }) => at + took),
+    ...spans.map(({ closed = 0 }) => closed),
+    0.01,
+  );
+  // A scope is one bar, so its closing has no row.
+  const rows = steps.filter(({ kind }) => kind !== 'scope closed').map((step) => row(request, step, length));
   return [
     heading(request),
-    ...lanes.filter(({ where }) => where).map(leak),
+    ...spans.filter(({ where }) => where).map(leak),
     h('div', { class: 'waterfall', role: 'table', 'aria-label': 'What happened, in order' }, axis(length), ...rows),
-    ...(dropped > 0 ? [h('p', { class: 'hint' }, `and ${dropped} steps more, which were not kept`)] : []),
+    ...(dropped > 0 ? [h('p', { class: 'hint' }, `and ${dropped} more steps, which were not kept`)] : []),
   ];
 }
 
@@ -43,20 +47,24 @@ function heading(request: RequestDetails): HTMLElement {
       stateBadge(request),
       outcomeBadge(request),
       request.leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
-      h('span', { class: 'badge' }, request.milliseconds === undefined ? 'under way' : duration(request.milliseconds)),
+      h(
+        'span',
+        { class: 'badge' },
+        request.milliseconds === undefined ? 'in progress' : duration(request.milliseconds),
+      ),
       h('span', { class: 'hint' }, `at ${clock(request.arrived)}`),
     ),
   );
 }
 
-function leak({ box, where = [], ended }: Lane): HTMLElement {
+function leak({ box, where = [], closed }: ScopeSpan): HTMLElement {
   return h(
     'div',
     { class: 'problem' },
     h(
       'strong',
       {},
-      `A ${lastOf(box)} scope ${ended === undefined ? 'is still open' : 'ended long'} after the answer. It was opened at`,
+      `A ${lastOf(box)} scope ${closed === undefined ? 'is still open' : 'was closed long'} after the response. It was opened at`,
     ),
     h('pre', {}, where.join('\n')),
   );
@@ -76,11 +84,11 @@ function axis(length: number): HTMLElement {
   );
 }
 
-function row({ lanes, status }: RequestDetails, step: Step, length: number): HTMLElement {
-  const { kind, at, lane, error } = step;
-  const scope = lane === undefined ? undefined : lanes[lane];
+function row({ spans, status }: RequestDetails, step: Step, length: number): HTMLElement {
+  const { kind, at, span, error } = step;
+  const scope = span === undefined ? undefined : spans[span];
   const isScope = kind === 'scope opened';
-  const took = isScope && scope ? (scope.ended ?? length) - scope.opened : (step.took ?? 0);
+  const took = isScope && scope ? (scope.closed ?? length) - scope.opened : (step.took ?? 0);
   const depth = scope ? scope.box.split(' > ').length - 1 : 0;
   const bar = h('i', { class: took > 0 ? 'bar' : 'bar point' });
   bar.style.setProperty('--at', String(at / length));
@@ -88,11 +96,13 @@ function row({ lanes, status }: RequestDetails, step: Step, length: number): HTM
   const element = h(
     'div',
     {
-      class: ['row', isScope ? 'scope' : '', scope && isScope && scope.ended === undefined ? 'unended' : ''].join(' '),
+      class: ['row', isScope ? 'scope' : '', scope && isScope && scope.closed === undefined ? 'unclosed' : ''].join(
+        ' ',
+      ),
       role: 'row',
       'data-kind': kind,
       'data-mood': moodOf(step) || undefined,
-      'data-life': scope ? lifeOf(scope.box) : undefined,
+      'data-lifetime': scope ? lifetimeOf(scope.box) : undefined,
     },
     label(step, scope, status, error),
     h('span', { class: 'track', role: 'cell' }, bar),
@@ -104,12 +114,12 @@ function row({ lanes, status }: RequestDetails, step: Step, length: number): HTM
 
 function label(
   { kind, key, sql }: Step,
-  scope: Lane | undefined,
+  scope: ScopeSpan | undefined,
   status: number | undefined,
   error?: string,
 ): HTMLElement {
   const what = kind === 'scope opened' ? `${lastOf(scope?.box ?? '')} scope` : (NAMES[kind] ?? '');
-  const text = kind === 'answered' ? String(status ?? '') : (key ?? '');
+  const text = kind === 'responded' ? String(status ?? '') : (key ?? '');
   return h(
     'span',
     { class: 'label', role: 'cell', title: sql ?? key ?? what },

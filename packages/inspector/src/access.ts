@@ -1,16 +1,16 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-export type Access = 'granted' | 'refused' | 'token wanted';
+export type Access = 'granted' | 'refused' | 'token required';
 
 const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
-/** A proxy in front makes every client look like this machine. Such headers take trust away, and never give any. */
+/** Behind a proxy every client has a loopback address. So these headers only ever deny access, and never grant it. */
 const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
 
-/** Who may look: this machine, or whoever has the token. */
-export class Doorkeeper {
+/** Who may open the page: clients on this machine, or clients that send the token. */
+export class AccessControl {
   readonly #token: string | undefined;
   readonly #path: string;
 
@@ -25,14 +25,14 @@ export class Doorkeeper {
     const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (bearer !== undefined && this.accepts(bearer)) return 'granted';
     const session = cookieOf(request);
-    return session !== undefined && same(session, sessionFor(this.#token)) ? 'granted' : 'token wanted';
+    return session !== undefined && same(session, sessionFor(this.#token)) ? 'granted' : 'token required';
   }
 
   accepts(token: string): boolean {
     return this.#token !== undefined && same(token, this.#token);
   }
 
-  /** Says that the browser knew the token, without saying the token; the same after a restart. */
+  /** A cookie that proves that the browser sent the token, without containing it; it stays valid after a restart. */
   cookie(request: IncomingMessage): string {
     const secure = 'encrypted' in request.socket ? '; Secure' : '';
     const session = sessionFor(this.#token ?? '');
@@ -40,7 +40,7 @@ export class Doorkeeper {
   }
 }
 
-/** Also by name: a site of somebody else may have its name lead to this machine. */
+/** The host name is checked too: another site's name may resolve to this machine (DNS rebinding). */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
   const host = headers.host ?? headers[':authority'];
   return (
@@ -51,7 +51,7 @@ function isLocal({ socket, headers }: IncomingMessage): boolean {
   );
 }
 
-/** Following a link is allowed, since a page that is shown tells the other site nothing. */
+/** Following a link is allowed: the other site cannot read the page that it opens. */
 function isFromAnotherSite({ headers, method }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none') return false;
@@ -67,7 +67,7 @@ function sessionFor(token: string): string {
   return createHmac('sha256', token).update('ambit inspector session').digest('hex');
 }
 
-/** Takes equally long wherever they differ. */
+/** Compares in constant time. */
 function same(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

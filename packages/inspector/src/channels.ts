@@ -13,9 +13,9 @@ interface Message {
   readonly error?: unknown;
 }
 
-/** Tells the recorder what the channels tell, until what it returns is called. */
+/** Passes the messages of the diagnostics channels to the recorder. The returned function stops that. */
 export function listen(recorder: Recorder): () => void {
-  const heard: Record<string, (message: Message) => void> = {
+  const handlers: Record<string, (message: Message) => void> = {
     'ambit:scope:opened': ({ scope }) => recorder.scopeOpened(scope),
     'ambit:scope:closed': ({ scope }) => recorder.scopeClosed(scope),
     'ambit:instance:created': ({ scope, key, milliseconds }) => recorder.instanceCreated(scope, key, milliseconds),
@@ -27,10 +27,10 @@ export function listen(recorder: Recorder): () => void {
     'ambit:transaction:statement': ({ scope, sql, milliseconds, error }) =>
       recorder.statement(scope, sql, milliseconds, error),
     'ambit:transaction:ended': ({ scope, outcome, milliseconds, error }) =>
-      recorder.ended(scope, outcome, milliseconds, error),
+      recorder.transactionFinished(scope, outcome, milliseconds, error),
   };
-  const listeners = Object.entries(heard).map(
-    ([name, tell]) => [name, (message: unknown) => tell(message as Message)] as const,
+  const listeners = Object.entries(handlers).map(
+    ([name, handle]) => [name, (message: unknown) => handle(message as Message)] as const,
   );
   for (const [name, listener] of listeners) subscribe(name, listener);
   return () => {

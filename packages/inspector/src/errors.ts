@@ -1,5 +1,5 @@
 /**
- * An option of `inspector()` that cannot be.
+ * An invalid option of `inspectorMiddleware()`, `inspectorPlugin()` or `Inspector`.
  *
  * @example
  * ```ts
@@ -11,6 +11,11 @@ export class InspectorError extends Error {
   readonly code = 'AMBIT_INSPECTOR_OPTION';
 
   constructor(problem: string) {
-    super(`AMBIT_INSPECTOR_OPTION: ${problem}`);
+    super(withLink(problem, 'AMBIT_INSPECTOR_OPTION'));
   }
+}
+
+/** Every message ends with its code, and with the heading of docs/errors.md that explains it. */
+function withLink(message: string, code: string): string {
+  return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
 }

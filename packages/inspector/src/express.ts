@@ -4,7 +4,7 @@ import type { InspectorOptions } from './options.js';
 import { shareShapes } from './shapes.js';
 
 /**
- * Serves the inspector at its path. Mount it before `containerMiddleware`, so that looking opens no request scope.
+ * Serves the inspector at its path. Mount it before `containerMiddleware`, so that requests of the page open no scope.
  *
  * @example
  * ```ts
@@ -29,22 +29,22 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
   };
 }
 
-/** The same as {@link inspectorMiddleware}, under the name it had first. @alias */
+/** The earlier name of {@link inspectorMiddleware}. @alias */
 export const inspector = inspectorMiddleware;
 
-/** Nothing until the router has found it. */
+/** Undefined until the router has matched a route. */
 function routeOf({ baseUrl, originalUrl, route }: Request): string | undefined {
   const { path } = (route ?? {}) as { path?: RegExp | string | readonly string[] };
   if (path === undefined) return undefined;
   const below = path === '/' ? [] : String(path).split('/').slice(1);
   const asked = (originalUrl.split('?', 1)[0] ?? '').split('/').slice(1);
-  // An error that left the router took along where it was mounted, which is what comes before the route.
+  // When an error leaves a router, Express resets `baseUrl`: the mount path is then the part of the URL before the route.
   const mount = baseUrl === '' ? asked.slice(0, Math.max(0, asked.length - below.length)) : baseUrl.split('/').slice(1);
   const parts = [...mount.filter((part) => part !== '').map(withoutValue), ...below];
   return `/${parts.join('/')}`;
 }
 
-/** A router may be mounted below a parameter. */
+/** A part of the mount path may be the value of a parameter. */
 function withoutValue(part: string): string {
   return /\d|%|@/.test(part) || part.length > 30 ? ':…' : part;
 }

@@ -3,7 +3,7 @@ import { Inspector } from './inspector.js';
 import type { InspectorOptions } from './options.js';
 
 /**
- * Serves the inspector at its path. Register it before `containerPlugin`, so that looking opens no request scope.
+ * Serves the inspector at its path. Register it before `containerPlugin`, so that requests of the page open no scope.
  *
  * @example
  * ```ts
@@ -19,14 +19,14 @@ import type { InspectorOptions } from './options.js';
 export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assign(
   async (server: FastifyInstance, options: InspectorOptions): Promise<void> => register(server, options),
   {
-    // What the package `fastify-plugin` does: the hooks belong to the context that registers it.
+    // The package `fastify-plugin` sets these: the hooks then apply to the context that registers the plugin.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'inspector',
     [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '5.x' },
   },
 );
 
-/** The same as {@link inspectorPlugin}, under the name it had first. @alias */
+/** The earlier name of {@link inspectorPlugin}. @alias */
 export const inspector = inspectorPlugin;
 
 function register(server: FastifyInstance, options: InspectorOptions): void {

@@ -3,7 +3,7 @@ import { explain, graph, type GraphNode, type ScopeDeclaration, verify } from '@
 import { boxOf, label, lineageOf, nameOf } from './names.js';
 import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
 
-/** The application's services, and what is wrong with them, as plain data. */
+/** The dependency graph of the application, and the problems that `verify()` finds in it, as plain data. */
 export class Drawing {
   readonly #container: Container;
   readonly #scopes: readonly ScopeDeclaration[];
@@ -14,7 +14,7 @@ export class Drawing {
     this.#scopes = scopes;
   }
 
-  /** Anew each time: registrations may have been added. */
+  /** Read again each time: registrations may have been added. */
   view(): GraphView {
     const { nodes, edges } = graph(this.#container, ...this.#scopes);
     this.#nodes = nodes;
@@ -44,7 +44,7 @@ export class Drawing {
     };
   }
 
-  /** Why the key of this node resolves to what it does, in a scope like the one that owns it. */
+  /** What `explain()` says about the key of this node, in a scope like the one that owns it. */
   explain(id: string): string | undefined {
     if (this.#nodes.length === 0) this.view();
     const node = this.#nodes.find((one) => one.id === id);
@@ -89,7 +89,7 @@ export class Drawing {
     }
   }
 
-  /** Opens the scopes that lead there for as long as it takes to look. */
+  /** Opens temporary scopes with these tags, and disposes them again. */
   #inScopeLike<T>(lineage: readonly (readonly string[])[], look: (scope: Container) => T): T {
     const opened: Container[] = [];
     let scope = this.#container;

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Doorkeeper } from './access.js';
+import { AccessControl } from './access.js';
 import { asset } from './assets.js';
-import type { Audience } from './audience.js';
 import type { Drawing } from './graph-view.js';
+import type { OpenPages } from './open-pages.js';
 import type { RequestDetails } from './wire.js';
 
 export interface HandlerParts {
   readonly path: string;
   readonly token: string | undefined;
-  readonly audience: Audience;
+  readonly pages: OpenPages;
   readonly drawing: Drawing;
   readonly details: (id: number) => RequestDetails | undefined;
-  /** Runs the work without recording what it opens. */
-  readonly unseen: <T>(work: () => T) => T;
+  /** Runs the work without recording the scopes that it opens. */
+  readonly unrecorded: <T>(work: () => T) => T;
 }
 
 const HEADERS = {
@@ -24,29 +24,29 @@ const HEADERS = {
 };
 
 const REFUSED =
-  'The inspector answers this machine only, asked as localhost and without a proxy in between. To look from elsewhere, give inspector() a token.';
-/** Without the message: the error may be one of the application's, whose predicates and injector run for the graph. */
-const FAILED = 'The inspector failed. Why is not told here, since messages of errors may hold values.';
+  'The inspector responds to clients on this machine only: open it as localhost, without a proxy in between. To open it from elsewhere, set the option `token`.';
+/** Without the message of the error: it may come from a predicate of the application, and contain values. */
+const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
 const LONGEST_FORM = 4096;
 
-/** Answers everything below the path of the inspector. */
+/** Handles every request below the path of the inspector. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const door = new Doorkeeper(parts.token, parts.path);
+  const control = new AccessControl(parts.token, parts.path);
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     const url = new URL(urlOf(request), 'http://inspector');
     const name = url.pathname.slice(parts.path.length);
-    const access = door.access(request);
-    if (access === 'refused') return answer(response, 403, REFUSED);
+    const access = control.access(request);
+    if (access === 'refused') return sendText(response, 403, REFUSED);
     if (name === '/login' && request.method === 'POST') return login(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      return answer(response, 405, 'There is nothing to change here');
+      return sendText(response, 405, 'Only GET and HEAD are allowed');
     if (name.startsWith('/assets/')) return file(response, name.slice('/assets/'.length));
     if (name === '') return redirect(response, `${parts.path}/`);
-    if (access === 'token wanted') {
+    if (access === 'token required') {
       if (name === '/') return file(response, 'login.html', 401);
-      return answer(response, 401, 'Send the token: Authorization: Bearer <token>');
+      return sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
     }
     return show(name, url.searchParams, request, response);
   };
@@ -58,10 +58,10 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     response: ServerResponse,
   ): Promise<void> | void => {
     if (name === '/') return file(response, 'index.html');
-    if (name === '/events') return parts.audience.join(request, response);
+    if (name === '/events') return parts.pages.open(request, response);
     if (name === '/graph') return json(response, parts.drawing.view());
     if (name === '/explain') {
-      const explanation = parts.unseen(() => parts.drawing.explain(query.get('node') ?? ''));
+      const explanation = parts.unrecorded(() => parts.drawing.explain(query.get('node') ?? ''));
       return json(response, explanation === undefined ? undefined : { explanation });
     }
     const id = /^\/requests\/(\d+)$/.exec(name)?.[1];
@@ -70,28 +70,28 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
 
   const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request);
-    if (body === undefined) return answer(response, 413, 'The form is too long');
+    if (body === undefined) return sendText(response, 413, 'The form is too long');
     const form = new URLSearchParams(body);
-    if (!door.accepts(form.get('token') ?? ''))
+    if (!control.accepts(form.get('token') ?? ''))
       return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
-    response.setHeader('set-cookie', door.cookie(request));
+    response.setHeader('set-cookie', control.cookie(request));
     return redirect(response, `${parts.path}/`);
   };
 
   return (request, response) => {
     handle(request, response).catch(() => {
-      if (!response.headersSent) answer(response, 500, FAILED);
+      if (!response.headersSent) sendText(response, 500, FAILED);
       else response.destroy();
     });
   };
 }
 
-/** Express cuts off where a router is mounted, and keeps the whole. */
+/** Express removes the mount path from `url`, and keeps the whole in `originalUrl`. */
 export function urlOf({ url = '/', originalUrl }: IncomingMessage & { originalUrl?: string }): string {
   return originalUrl ?? url;
 }
 
-function answer(response: ServerResponse, status: number, text: string): void {
+function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
@@ -100,7 +100,7 @@ function redirect(response: ServerResponse, to: string): void {
 }
 
 function json(response: ServerResponse, data: unknown): void {
-  if (data === undefined) return answer(response, 404, 'There is no such thing, or no more');
+  if (data === undefined) return sendText(response, 404, 'Not found, or no longer kept');
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(data));
 }
 
@@ -111,11 +111,11 @@ async function file(
   edit?: (page: string) => string,
 ): Promise<void> {
   const found = await asset(name);
-  if (!found) return answer(response, 404, 'There is no such file');
+  if (!found) return sendText(response, 404, 'There is no such file');
   response.writeHead(status, { 'content-type': found.type }).end(edit ? edit(String(found.body)) : found.body);
 }
 
-/** Undefined where it is too long. It is read to its end all the same: to stop would cut the connection before the answer. */
+/** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   let body = '';
   for await (const chunk of request) if (body.length <= LONGEST_FORM) body += String(chunk);

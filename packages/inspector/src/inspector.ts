@@ -3,20 +3,20 @@ import type { PoolSize } from '@ambit/transaction';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Audience } from './audience.js';
 import { listen } from './channels.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
+import { OpenPages } from './open-pages.js';
 import { type InspectorOptions, settingsOf } from './options.js';
 import { Recorder } from './recorder.js';
 import type { Arrival, RequestRecord } from './request-record.js';
 import type { Hello } from './wire.js';
 
 const TICK_MS = 250;
-/** A page that is loaded again, or whose connection broke, finds everything as it was. */
+/** A page that reloads or reconnects within this time finds all recorded requests. */
 const LINGER_MS = 5000;
 
-/** A request of the host, and what only the host knows of it. */
+/** A request of the host, and its route, which only the host knows. */
 export interface Followed extends Pick<Arrival, 'route'> {
   readonly raw: IncomingMessage;
 }
@@ -25,10 +25,10 @@ export interface Followed extends Pick<Arrival, 'route'> {
 export class Inspector {
   readonly enabled: boolean;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Whether anybody looks. While nobody does, asking this is all there is to do for a request. */
+  /** Whether a page is open. While none is, this check is all that a request costs. */
   watching = false;
   readonly #path: string;
-  readonly #audience: Audience;
+  readonly #pages: OpenPages;
   readonly #current = new AsyncLocalStorage<RequestRecord>();
   #recorder: Recorder | undefined;
 
@@ -43,15 +43,15 @@ export class Inspector {
     const current = (): RequestRecord | undefined => this.#current.getStore();
     let stop = (): void => undefined;
 
-    this.#audience = new Audience(
+    this.#pages = new OpenPages(
       {
-        begin: () => {
+        start: () => {
           const recorder = new Recorder(container, openScopes(container), { ...settings, now, current });
           stop = listen(recorder);
           this.#recorder = recorder;
           this.watching = true;
         },
-        end: () => {
+        stop: () => {
           this.watching = false;
           this.#recorder = undefined;
           stop();
@@ -65,10 +65,10 @@ export class Inspector {
     this.handle = createHandler({
       path,
       token,
-      audience: this.#audience,
+      pages: this.#pages,
       drawing: new Drawing(container, settings.scopes),
       details: (id) => this.#recorder?.details(id),
-      unseen: (work) => (this.#recorder ? this.#recorder.unseen(work) : work()),
+      unrecorded: (work) => (this.#recorder ? this.#recorder.unrecorded(work) : work()),
     });
   }
 
@@ -80,7 +80,7 @@ export class Inspector {
     return next === undefined || next === '/' || next === '?';
   }
 
-  /** Follows a request from here to the end of its answer; `next` goes on with it. */
+  /** Records a request until its response is complete; `next` continues with the request. */
   follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
     const recorder = this.#recorder;
     const record = recorder?.arrive({ method, route, lost: () => socket.destroyed });
@@ -88,22 +88,22 @@ export class Inspector {
       next();
       return;
     }
-    const over = (): void => {
-      if (response.writableFinished) recorder.answered(record, response.statusCode);
+    const finish = (): void => {
+      if (response.writableFinished) recorder.responded(record, response.statusCode);
       else recorder.aborted(record);
     };
-    response.on('finish', over);
-    response.on('close', over);
+    response.on('finish', finish);
+    response.on('close', finish);
     this.#current.run(record, next);
   }
 
-  /** Lets the open pages go, as when the server closes. */
+  /** Disconnects the open pages, so that the server can close. */
   close(): void {
-    this.#audience.dismiss();
+    this.#pages.closeAll();
   }
 }
 
-/** The size of the application's pool, where it has one that tells. */
+/** The size of the application's connection pool, if it has one that reports its size. */
 function poolOf(container: InspectorOptions['container']): () => PoolSize | undefined {
   return () => {
     try {

@@ -8,7 +8,7 @@ export function label(key: Key): string {
   return (typeof key === 'symbol' ? (key.description ?? 'a symbol') : key).slice(0, LONGEST);
 }
 
-/** The kind of scope that has these tags, and above it those: `application > request`. */
+/** The kind of a scope, from the tags of the outermost scope to its own: `application > request`. */
 export function boxOf(lineage: readonly (readonly string[])[]): string {
   return lineage.map(nameOf).join(' > ');
 }
@@ -25,7 +25,7 @@ export function nameOf(tags: readonly string[]): string {
   return tags.join(', ').slice(0, LONGEST) || 'no tags';
 }
 
-/** What an error is called. Its message may hold values, so it stays here. */
+/** The class and the code of an error. Its message may contain values, so it is not sent. */
 function errorName(error: unknown): string {
   if (!(error instanceof Error)) return 'something thrown';
   const { code } = error as { code?: unknown };

@@ -5,13 +5,13 @@ import type { KindNow, OpenScope } from './wire.js';
 interface Kind {
   open: number;
   readonly opened: Rate;
-  readonly ended: Rate;
+  readonly closed: Rate;
 }
 
-/** Tags made from data do not pile up beyond this; the rest share one line. */
+/** If tags are made from data, kinds beyond this number are counted together. */
 const MOST_KINDS = 100;
 const THE_REST = 'other kinds';
-/** Of more than so many open scopes only the number is known. */
+/** Beyond this number, open scopes are counted but not listed. */
 const MOST_LISTED = 5000;
 const MOST_SHOWN = 40;
 
@@ -21,7 +21,7 @@ export class OpenScopes {
   /** In order of opening, so the oldest come first. */
   readonly #listed = new Map<number, ScopeEntry>();
 
-  get roomForMore(): boolean {
+  get hasCapacity(): boolean {
     return this.#listed.size < MOST_LISTED;
   }
 
@@ -29,17 +29,17 @@ export class OpenScopes {
     const kind = this.#kind(entry.box);
     kind.open++;
     if (!entry.atLeast) kind.opened.add(now);
-    if (this.roomForMore) this.#listed.set(entry.id, entry);
+    if (this.hasCapacity) this.#listed.set(entry.id, entry);
   }
 
   remove(entry: ScopeEntry, now: number): void {
     const kind = this.#kind(entry.box);
     kind.open--;
-    kind.ended.add(now);
+    kind.closed.add(now);
     this.#listed.delete(entry.id);
   }
 
-  /** Counts it, but does not list it: the application is meant to stay. */
+  /** Keeps it counted but not listed: the application scope is open all the time. */
   unlist(entry: ScopeEntry | undefined): void {
     if (entry) this.#listed.delete(entry.id);
   }
@@ -52,11 +52,11 @@ export class OpenScopes {
   }
 
   kinds(now: number): KindNow[] {
-    return Array.from(this.#kinds, ([box, { open, opened, ended }]) => ({
+    return Array.from(this.#kinds, ([box, { open, opened, closed }]) => ({
       box,
       open,
       openedPerSecond: opened.perSecond(now),
-      endedPerSecond: ended.perSecond(now),
+      closedPerSecond: closed.perSecond(now),
     }));
   }
 
@@ -81,7 +81,7 @@ export class OpenScopes {
   #kind(box: string): Kind {
     const name = this.#kinds.has(box) || this.#kinds.size < MOST_KINDS ? box : THE_REST;
     let kind = this.#kinds.get(name);
-    if (!kind) this.#kinds.set(name, (kind = { open: 0, opened: new Rate(), ended: new Rate() }));
+    if (!kind) this.#kinds.set(name, (kind = { open: 0, opened: new Rate(), closed: new Rate() }));
     return kind;
   }
 }

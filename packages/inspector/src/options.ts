@@ -11,11 +11,11 @@ export interface InspectorOptions {
   readonly enabled?: boolean;
   /** Where the page is. Default `/inspector`. */
   readonly path?: string;
-  /** With one, any address may look that knows it; without, only this machine. At least 16 characters. */
+  /** With a token, clients from any address may open the page; without, only clients on this machine. At least 16 characters. */
   readonly token?: string;
   /** A scope older than this is marked, with where it was opened. Default 10 s. */
   readonly limitMs?: number;
-  /** How many requests per second are recorded whole; all are counted. Default 50. */
+  /** How many requests per second are recorded in full; all are counted. Default 50. */
   readonly samplesPerSecond?: number;
   /** How many requests are kept. Default 300. */
   readonly keep?: number;

@@ -4,7 +4,7 @@ export class Rate {
   #count = 0;
   #before = 0;
 
-  /** Gives how often it happened in this second so far. */
+  /** Returns how often it happened in this second so far. */
   add(now: number): number {
     this.#roll(now);
     return ++this.#count;

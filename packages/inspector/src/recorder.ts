@@ -20,13 +20,13 @@ export interface RecorderOptions {
   readonly current: () => RequestRecord | undefined;
 }
 
-const END: Record<Exclude<Outcome, 'refused'>, StepKind> = {
+const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
   committed: 'commit',
   'rolled back': 'rollback',
-  unknown: 'end unknown',
+  unknown: 'commit unknown',
 };
 
-/** Remembers a bounded part of what the channels tell, as plain data. Knows neither channels nor HTTP. */
+/** Keeps a bounded part of the channels' messages, as plain data. Knows neither channels nor HTTP. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #entries = new WeakMap<object, ScopeEntry>();
@@ -35,9 +35,9 @@ export class Recorder {
   readonly #requests: RequestList;
   readonly #transactions = new TransactionTally();
   #ids = 0;
-  #unseen = false;
+  #paused = false;
 
-  /** The application and the scopes that are open already. */
+  /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: RecorderOptions) {
     this.#options = options;
     this.#requests = new RequestList(options);
@@ -46,13 +46,13 @@ export class Recorder {
     this.#scopes.unlist(this.#entries.get(application));
   }
 
-  /** A request has arrived; gives its record, or nothing when there were too many in this second. */
+  /** Returns the record of a new request, or undefined if too many arrived in this second. */
   arrive(arrival: Arrival): RequestRecord | undefined {
     return this.#requests.arrive(arrival, this.#options.now());
   }
 
-  answered(record: RequestRecord, status: number): void {
-    record.answered(status, this.#options.now());
+  responded(record: RequestRecord, status: number): void {
+    record.responded(status, this.#options.now());
     this.#requests.touch(record);
   }
 
@@ -63,8 +63,8 @@ export class Recorder {
 
   scopeOpened(scope: Container): void {
     const above = scope.parent && this.#entries.get(scope.parent);
-    // Of another application in this process.
-    if (!above || this.#unseen) return;
+    // A scope without a known parent belongs to another application in this process.
+    if (!above || this.#paused) return;
     const request = above.request ?? this.#options.current();
     this.#add(scope, boxBelow(above.box, scope), { request, atLeast: false });
   }
@@ -75,9 +75,9 @@ export class Recorder {
     const now = this.#options.now();
     this.#entries.delete(scope);
     this.#scopes.remove(entry, now);
-    for (const service of entry.services) this.#services.gone(service);
-    this.#transactions.left(entry);
-    entry.request?.endLane(entry.lane, now);
+    for (const service of entry.services) this.#services.removed(service);
+    this.#transactions.scopeClosed(entry);
+    entry.request?.closeSpan(entry.span, now);
     this.#requests.touch(entry.request);
   }
 
@@ -119,29 +119,29 @@ export class Recorder {
     if (entry) this.#step(entry, 'statement', { sql: withoutValues(sql), took: milliseconds, ...failure(error) });
   }
 
-  ended(scope: object, outcome: Exclude<Outcome, 'refused'>, milliseconds: number, error: unknown): void {
+  transactionFinished(scope: object, outcome: Exclude<Outcome, 'refused'>, milliseconds: number, error: unknown): void {
     const entry = this.#entries.get(scope);
     if (!entry) return;
-    this.#transactions.ended(entry, outcome);
-    this.#step(entry, END[outcome], { took: milliseconds, ...failure(error) });
+    this.#transactions.finished(entry, outcome);
+    this.#step(entry, FINAL_STEP[outcome], { took: milliseconds, ...failure(error) });
   }
 
   /** Runs the work without recording the scopes it opens. */
-  unseen<T>(work: () => T): T {
-    this.#unseen = true;
+  unrecorded<T>(work: () => T): T {
+    this.#paused = true;
     try {
       return work();
     } finally {
-      this.#unseen = false;
+      this.#paused = false;
     }
   }
 
-  /** Everything there is. */
+  /** The complete state. */
   all(pool?: Now['pool']): Tick {
     return { now: this.#state(pool), requests: this.#requests.all(), services: this.#services.all() };
   }
 
-  /** What changed since this was asked last. */
+  /** What changed since the last call. */
   tick(pool?: Now['pool']): Tick {
     return {
       now: this.#state(pool),
@@ -162,18 +162,18 @@ export class Recorder {
       id: ++this.#ids,
       box,
       opened: now,
-      where: atLeast || !this.#scopes.roomForMore ? undefined : new Where(scope),
+      where: atLeast || !this.#scopes.hasCapacity ? undefined : new Where(scope),
     });
     this.#entries.set(scope, entry);
     this.#scopes.add(entry, now);
     this.#requests.touch(request);
   }
 
-  #step(entry: ScopeEntry, kind: StepKind, details: Omit<StepDetails, 'lane'>): void {
-    // What the application makes, it makes because some request asked.
+  #step(entry: ScopeEntry, kind: StepKind, details: Omit<StepDetails, 'span'>): void {
+    // An application singleton is created on behalf of the request that resolves it first.
     const request = entry.request ?? this.#options.current();
-    const lane = entry.request ? entry.lane : undefined;
-    request?.step(kind, this.#options.now(), lane === undefined ? details : { ...details, lane });
+    const span = entry.request ? entry.span : undefined;
+    request?.step(kind, this.#options.now(), span === undefined ? details : { ...details, span });
     this.#requests.touch(request);
   }
 
@@ -182,10 +182,10 @@ export class Recorder {
     this.#requests.sweep(now);
     for (const entry of this.#scopes.olderThan(now - this.#options.limitMs)) {
       entry.old = true;
-      // While its request is under way, it is only slow.
+      // While its request is in progress, the scope is only slow.
       if (entry.leaked || !entry.request?.over) continue;
       entry.leaked = true;
-      entry.request.leak(entry.lane, entry.where?.lines() ?? []);
+      entry.request.leak(entry.span, entry.where?.lines() ?? []);
       this.#requests.touch(entry.request);
     }
     return {

@@ -18,7 +18,7 @@ export class RequestList {
     this.#samplesPerSecond = samplesPerSecond;
   }
 
-  /** Gives its record, or nothing when there were too many in this second. */
+  /** Returns the record of the request, or undefined if too many arrived in this second. */
   arrive(arrival: Arrival, now: number): RequestRecord | undefined {
     if (this.#seen.add(now) > this.#samplesPerSecond) return undefined;
     this.#recorded.add(now);
@@ -33,7 +33,7 @@ export class RequestList {
     return record;
   }
 
-  /** It has changed. One that was dropped for newer ones changes no more. */
+  /** Marks a record as changed, unless it was dropped for a newer one. */
   touch(record: RequestRecord | undefined): void {
     if (record && this.#records.has(record.id)) this.#changed.add(record);
   }
@@ -42,7 +42,7 @@ export class RequestList {
     return this.#records.get(id);
   }
 
-  /** Ends those whose connection died without their hearing of it. */
+  /** Marks requests as aborted whose connection was closed without an event on their response. */
   sweep(now: number): void {
     for (const record of this.#records.values()) {
       if (!record.lost) continue;

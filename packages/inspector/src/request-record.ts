@@ -1,32 +1,32 @@
-import type { Lane, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
+import type { ScopeSpan, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
-/** What a host tells of a request. */
+/** What a host knows about a new request. */
 export interface Arrival {
   readonly method: string;
-  /** As it was declared; unknown until the host has found it. */
+  /** The route as declared; undefined until the host has matched it. */
   route(): string | undefined;
-  /** The connection is gone: of pipelined requests, only the first hears of it. */
+  /** Whether the connection is closed: of several pipelined requests, only the first one gets an event. */
   lost(): boolean;
 }
 
-export type StepDetails = Partial<Pick<Step, 'error' | 'key' | 'lane' | 'sql' | 'took'>>;
+export type StepDetails = Partial<Pick<Step, 'error' | 'key' | 'span' | 'sql' | 'took'>>;
 
-/** The worst is what the list shows. */
-const BY_BADNESS: readonly Outcome[] = ['committed', 'refused', 'rolled back', 'unknown'];
+/** From good to bad: the list shows the worst one. */
+const BY_SEVERITY: readonly Outcome[] = ['committed', 'refused', 'rolled back', 'unknown'];
 const MOST_STEPS = 500;
-const MOST_LANES = 50;
+const MOST_SPANS = 50;
 
-/** One request, from its arrival to the end of its last scope. */
+/** One request, from its arrival until its last scope is closed. */
 export class RequestRecord {
   readonly id: number;
   readonly #arrival: Arrival;
   readonly #start: number;
   readonly #arrived: number;
   readonly #steps: Step[] = [];
-  readonly #lanes: { box: string; opened: number; ended?: number; where?: readonly string[] }[] = [];
+  readonly #spans: { box: string; opened: number; closed?: number; where?: readonly string[] }[] = [];
   #route: string | undefined;
   #state: RequestSummary['state'] = 'open';
-  #answer: { milliseconds: number; status?: number } | undefined;
+  #response: { milliseconds: number; status?: number } | undefined;
   #outcome: Outcome | undefined;
   #dropped = 0;
   #open = 0;
@@ -55,53 +55,53 @@ export class RequestRecord {
       return;
     }
     const { took = 0 } = details;
-    // What is told afterwards began before.
+    // A message with a duration is published at the end, so the step began earlier.
     this.#steps.push({ kind, at: Math.max(0, now - this.#start - took), ...details });
   }
 
-  /** Gives the number of the lane. */
-  openLane(box: string, now: number): number | undefined {
+  /** Returns the index of the new span in `spans`. */
+  openSpan(box: string, now: number): number | undefined {
     this.#open++;
-    const lane = this.#lanes.length;
-    if (lane >= MOST_LANES) {
+    const span = this.#spans.length;
+    if (span >= MOST_SPANS) {
       this.#dropped++;
       return undefined;
     }
-    this.#lanes.push({ box, opened: now - this.#start });
-    this.step('scope opened', now, { lane });
-    return lane;
+    this.#spans.push({ box, opened: now - this.#start });
+    this.step('scope opened', now, { span });
+    return span;
   }
 
-  endLane(lane: number | undefined, now: number): void {
+  closeSpan(span: number | undefined, now: number): void {
     this.#open--;
-    const ended = lane === undefined ? undefined : this.#lanes[lane];
-    if (!ended || lane === undefined) return;
-    ended.ended = now - this.#start;
-    this.step('scope ended', now, { lane });
+    const found = span === undefined ? undefined : this.#spans[span];
+    if (!found) return;
+    found.closed = now - this.#start;
+    this.step('scope closed', now, span === undefined ? {} : { span });
   }
 
-  leak(lane: number | undefined, where: readonly string[]): void {
+  leak(span: number | undefined, where: readonly string[]): void {
     this.#leaks++;
-    const leaked = lane === undefined ? undefined : this.#lanes[lane];
+    const leaked = span === undefined ? undefined : this.#spans[span];
     if (leaked) leaked.where = where;
   }
 
-  transactionEnded(outcome: Outcome): void {
-    const worse = BY_BADNESS.indexOf(outcome) > (this.#outcome ? BY_BADNESS.indexOf(this.#outcome) : -1);
+  transactionFinished(outcome: Outcome): void {
+    const worse = BY_SEVERITY.indexOf(outcome) > (this.#outcome ? BY_SEVERITY.indexOf(this.#outcome) : -1);
     if (worse) this.#outcome = outcome;
   }
 
-  answered(status: number, now: number): void {
+  responded(status: number, now: number): void {
     if (this.over) return;
-    this.#state = 'answered';
-    this.#answer = { milliseconds: now - this.#start, status };
-    this.step('answered', now);
+    this.#state = 'responded';
+    this.#response = { milliseconds: now - this.#start, status };
+    this.step('responded', now);
   }
 
   aborted(now: number): void {
     if (this.over) return;
     this.#state = 'aborted';
-    this.#answer = { milliseconds: now - this.#start };
+    this.#response = { milliseconds: now - this.#start };
     this.step('aborted', now);
   }
 
@@ -113,7 +113,7 @@ export class RequestRecord {
       route: this.#route ?? '(no route)',
       arrived: this.#arrived,
       state: this.#state,
-      ...this.#answer,
+      ...this.#response,
       ...(this.#outcome && { outcome: this.#outcome }),
       open: this.#open,
       leaks: this.#leaks,
@@ -121,12 +121,12 @@ export class RequestRecord {
   }
 
   details(): RequestDetails {
-    const lanes: readonly Lane[] = this.#lanes;
+    const spans: readonly ScopeSpan[] = this.#spans;
     const steps = this.#steps.toSorted((one, other) => one.at - other.at);
-    return { ...this.summary(), lanes, steps, dropped: this.#dropped };
+    return { ...this.summary(), spans, steps, dropped: this.#dropped };
   }
 
-  /** Early, because Express forgets where a router was mounted once an error left it. */
+  /** At the first step that has it: Express resets the mount path of a router when an error leaves it. */
   #findRoute(): void {
     this.#route ??= this.#arrival.route();
   }

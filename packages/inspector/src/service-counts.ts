@@ -27,7 +27,7 @@ export class ServiceCount {
   }
 }
 
-/** Keys made from data do not pile up beyond this. */
+/** If keys are made from data, services beyond this number are not counted. */
 const MOST = 2000;
 
 export class ServiceCounts {
@@ -46,7 +46,7 @@ export class ServiceCounts {
     return count;
   }
 
-  gone(count: ServiceCount): void {
+  removed(count: ServiceCount): void {
     count.alive--;
     this.#changed.add(count);
   }

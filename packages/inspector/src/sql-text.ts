@@ -2,7 +2,7 @@ import { withoutLiterals } from './literals.js';
 
 const LONGEST = 2000;
 
-/** The text of a statement, on one line, without the values that were written into it. */
+/** The text of a statement, on one line, without literals and comments. */
 export function withoutValues(sql: string): string {
   const text = withoutLiterals(sql.slice(0, 4 * LONGEST), { text: "'…'", number: '0' })
     .replaceAll(/\s+/g, ' ')

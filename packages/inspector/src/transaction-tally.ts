@@ -1,7 +1,7 @@
 import type { ScopeEntry } from './scope-entry.js';
 import type { Now, Outcome } from './wire.js';
 
-/** How many transactions are open, and how the others ended. */
+/** How many transactions are open, and how many had which outcome. */
 export class TransactionTally {
   readonly #counts: Record<'open' | Outcome, number> = {
     open: 0,
@@ -13,7 +13,7 @@ export class TransactionTally {
 
   refused({ request }: ScopeEntry): void {
     this.#counts.refused++;
-    request?.transactionEnded('refused');
+    request?.transactionFinished('refused');
   }
 
   begun(entry: ScopeEntry): void {
@@ -21,14 +21,14 @@ export class TransactionTally {
     this.#counts.open++;
   }
 
-  ended(entry: ScopeEntry, outcome: Outcome): void {
-    this.left(entry);
+  finished(entry: ScopeEntry, outcome: Outcome): void {
+    this.scopeClosed(entry);
     this.#counts[outcome]++;
-    entry.request?.transactionEnded(outcome);
+    entry.request?.transactionFinished(outcome);
   }
 
-  /** Its scope is gone, whatever became of it. */
-  left(entry: ScopeEntry): void {
+  /** No longer open, with or without a known outcome. */
+  scopeClosed(entry: ScopeEntry): void {
     if (entry.inTransaction) this.#counts.open--;
     entry.inTransaction = false;
   }

@@ -5,7 +5,7 @@ const DEEPEST = 24;
 const LINES = 3;
 const FOREIGN = /node:|[\\/]node_modules[\\/]|<anonymous>\)?$/;
 
-/** Remembers who called `createScope`. The text is made when it is asked for, which is what costs. */
+/** The stack of a `createScope` call. Its text is computed on demand, because that is the expensive part. */
 export class Where {
   declare private readonly stack?: string;
   #lines: readonly string[] | undefined;
@@ -18,7 +18,7 @@ export class Where {
     Error.stackTraceLimit = stackTraceLimit;
   }
 
-  /** The nearest lines that are not of packages. */
+  /** The nearest lines of the application's own code. */
   lines(): readonly string[] {
     return (this.#lines ??= this.#read());
   }

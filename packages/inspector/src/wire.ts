@@ -1,22 +1,22 @@
-/** What became of the transactions of a request; where it had several, the worst. */
+/** The outcome of the transactions of a request; of several, the worst one. */
 export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
 
 /** One line of the list of requests. */
 export interface RequestSummary {
   readonly id: number;
   readonly method: string;
-  /** As it was declared, such as `/api/users/:id`: never what was asked for. */
+  /** As declared, such as `/api/users/:id`, never the requested path. */
   readonly route: string;
   /** Milliseconds since 1970. */
   readonly arrived: number;
-  readonly state: 'open' | 'answered' | 'aborted';
+  readonly state: 'open' | 'responded' | 'aborted';
   readonly status?: number;
-  /** Until it was answered, or its client was gone. */
+  /** Until the response was complete, or the client disconnected. */
   readonly milliseconds?: number;
   readonly outcome?: Outcome;
   /** Scopes that are still open. */
   readonly open: number;
-  /** Scopes that outlived the answer by more than the limit. */
+  /** Scopes that are open longer than the limit although the request is complete. */
   readonly leaks: number;
 }
 
@@ -30,36 +30,36 @@ export type StepKind =
   | 'statement'
   | 'commit'
   | 'rollback'
-  | 'end unknown'
-  | 'answered'
+  | 'commit unknown'
+  | 'responded'
   | 'aborted'
   | 'disposed'
-  | 'scope ended';
+  | 'scope closed';
 
 /** One thing that happened; `at` and `took` are milliseconds, counted from the arrival of the request. */
 export interface Step {
   readonly kind: StepKind;
   readonly at: number;
   readonly took?: number;
-  /** Which of the lanes it happened in. */
-  readonly lane?: number;
+  /** The index in `spans` of the scope in which it happened. */
+  readonly span?: number;
   readonly key?: string;
   readonly sql?: string;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
 }
 
-/** A scope of a request. */
-export interface Lane {
+/** A scope of a request, from opening to closing. */
+export interface ScopeSpan {
   readonly box: string;
   readonly opened: number;
-  readonly ended?: number;
+  readonly closed?: number;
   /** Where a scope that leaked was opened. */
   readonly where?: readonly string[];
 }
 
 export interface RequestDetails extends RequestSummary {
-  readonly lanes: readonly Lane[];
+  readonly spans: readonly ScopeSpan[];
   readonly steps: readonly Step[];
   /** Steps beyond the number that is kept. */
   readonly dropped: number;
@@ -70,7 +70,7 @@ export interface KindNow {
   readonly box: string;
   readonly open: number;
   readonly openedPerSecond: number;
-  readonly endedPerSecond: number;
+  readonly closedPerSecond: number;
 }
 
 export interface OpenScope {
@@ -112,9 +112,9 @@ export interface Tick {
   readonly services: readonly ServiceStats[];
 }
 
-/** The first message: everything there is. */
+/** The first message: the complete state. */
 export interface Hello extends Tick {
-  /** Another one after a restart. */
+  /** A new id after each restart. */
   readonly boot: string;
   readonly limitMs: number;
   /** How many requests are kept. */

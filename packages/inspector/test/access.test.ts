@@ -1,31 +1,31 @@
-import { request as ask } from 'node:http';
+import { request as send } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Doorkeeper } from '../src/access.js';
+import { AccessControl } from '../src/access.js';
 import { createApp } from './support/app.js';
 import { hosts, type RunningApp } from './support/hosts.js';
 
 const TOKEN = 'a token that is long enough';
 
-/** A request as the doorkeeper sees it. */
-const coming = (from: string, headers: Record<string, string>): IncomingMessage =>
+/** A request as the access control sees it. */
+const incoming = (from: string, headers: Record<string, string>): IncomingMessage =>
   ({ socket: { remoteAddress: from }, headers: { host: 'localhost:3000', ...headers }, method: 'GET' }) as never;
 
 describe('without a token', () => {
-  const door = new Doorkeeper(undefined, '/inspector');
+  const control = new AccessControl(undefined, '/inspector');
 
-  it.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])('lets in this machine: %s', (from) => {
-    expect(door.access(coming(from, {}))).toBe('granted');
+  it.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])('grants access to this machine: %s', (from) => {
+    expect(control.access(incoming(from, {}))).toBe('granted');
   });
 
-  it.each(['10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '1.127.0.0.1'])('refuses all others: %s', (from) => {
-    expect(door.access(coming(from, {}))).toBe('refused');
+  it.each(['10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '1.127.0.0.1'])('refuses all other addresses: %s', (from) => {
+    expect(control.access(incoming(from, {}))).toBe('refused');
   });
 
-  it('believes no header about where a request comes from', () => {
-    expect(door.access(coming('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }))).toBe('refused');
-    expect(door.access(coming('127.0.0.1', { 'x-forwarded-for': '10.0.0.1' }))).toBe('refused');
+  it('does not trust a header that names the address of the client', () => {
+    expect(control.access(incoming('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }))).toBe('refused');
+    expect(control.access(incoming('127.0.0.1', { 'x-forwarded-for': '10.0.0.1' }))).toBe('refused');
   });
 
   it.each([
@@ -40,31 +40,34 @@ describe('without a token', () => {
     'x-client-ip',
     'cf-connecting-ip',
     'true-client-ip',
-  ])('refuses what a proxy passes on, known by its header %s', (name) => {
-    expect(door.access(coming('127.0.0.1', { [name]: '127.0.0.1' }))).toBe('refused');
+  ])('refuses a request that a proxy has forwarded, recognised by its header %s', (name) => {
+    expect(control.access(incoming('127.0.0.1', { [name]: '127.0.0.1' }))).toBe('refused');
   });
 
-  it('refuses nobody for other headers', () => {
-    expect(door.access(coming('127.0.0.1', { 'x-request-id': '1', 'accept-language': 'en' }))).toBe('granted');
+  it('ignores other headers', () => {
+    expect(control.access(incoming('127.0.0.1', { 'x-request-id': '1', 'accept-language': 'en' }))).toBe('granted');
   });
 
-  it.each(['localhost', 'localhost:3000', '127.0.0.1:80', '[::1]:3000'])('answers to the name %s', (host) => {
-    expect(door.access(coming('127.0.0.1', { host }))).toBe('granted');
-  });
-
-  it.each(['evil.example', 'localhost.evil.example', 'evil.example:3000', ''])(
-    'answers to no other name: %s',
+  it.each(['localhost', 'localhost:3000', '127.0.0.1:80', '[::1]:3000'])(
+    'grants access under the host name %s',
     (host) => {
-      expect(door.access(coming('127.0.0.1', { host }))).toBe('refused');
+      expect(control.access(incoming('127.0.0.1', { host }))).toBe('granted');
     },
   );
 
-  it('refuses what a page of another site asks for, but follows a link from there', () => {
+  it.each(['evil.example', 'localhost.evil.example', 'evil.example:3000', ''])(
+    'refuses any other host name: %s',
+    (host) => {
+      expect(control.access(incoming('127.0.0.1', { host }))).toBe('refused');
+    },
+  );
+
+  it('refuses requests of a page of another site, but allows a link from there', () => {
     const fromSite = { 'sec-fetch-site': 'cross-site' };
     const link = { ...fromSite, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
-    expect(door.access(coming('127.0.0.1', fromSite))).toBe('refused');
-    expect(door.access(coming('127.0.0.1', { ...link, 'sec-fetch-dest': 'iframe' }))).toBe('refused');
-    expect(door.access(coming('127.0.0.1', link))).toBe('granted');
+    expect(control.access(incoming('127.0.0.1', fromSite))).toBe('refused');
+    expect(control.access(incoming('127.0.0.1', { ...link, 'sec-fetch-dest': 'iframe' }))).toBe('refused');
+    expect(control.access(incoming('127.0.0.1', link))).toBe('granted');
   });
 });
 
@@ -79,7 +82,7 @@ describe.each(hosts)('with a token on $name', (host) => {
 
   afterEach(() => app.close());
 
-  it('asks for it, and shows nothing without', async () => {
+  it('asks for the token, and shows nothing without it', async () => {
     await start();
     const page = await (await get('/')).text();
     expect(page).toContain('type="password"');
@@ -90,19 +93,19 @@ describe.each(hosts)('with a token on $name', (host) => {
     expect(statuses).toEqual([401, 401, 401, 401]);
   });
 
-  it('takes it as a bearer, from any name and address', async () => {
+  it('accepts the token as a bearer token, from any host name and address', async () => {
     await start();
     expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
     expect((await get('/graph', { authorization: `Bearer ${TOKEN}x` })).status).toBe(401);
-    const answer = await new Promise<IncomingMessage>((resolve) => {
+    const response = await new Promise<IncomingMessage>((resolve) => {
       const headers = { host: 'inspected.example', authorization: `Bearer ${TOKEN}` };
-      ask(`${app.url}/inspector/graph`, { headers }, resolve).end();
+      send(`${app.url}/inspector/graph`, { headers }, resolve).end();
     });
-    await text(answer);
-    expect(answer.statusCode).toBe(200);
+    await text(response);
+    expect(response.statusCode).toBe(200);
   });
 
-  it('takes it from the form, and remembers in a cookie that does not hold it', async () => {
+  it('accepts the token from the form, and sets a cookie that does not contain it', async () => {
     await start();
     const { status, headers } = await login(TOKEN);
     const cookie = headers.get('set-cookie') ?? '';
@@ -113,11 +116,11 @@ describe.each(hosts)('with a token on $name', (host) => {
     expect((await get('/graph', { cookie: `ambit_inspector=${'0'.repeat(64)}` })).status).toBe(401);
   });
 
-  it('asks again after a wrong one', async () => {
+  it('asks again after a wrong token', async () => {
     await start();
-    const answer = await login('a token that is wrong');
-    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null]);
-    expect(await answer.text()).toContain('role="alert">That is not the token');
+    const response = await login('a token that is wrong');
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
+    expect(await response.text()).toContain('role="alert">That is not the token');
   });
 
   it.each([10_000, 1_000_000])('refuses a form with a token of %d characters', async (length) => {

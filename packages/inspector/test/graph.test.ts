@@ -5,8 +5,8 @@ import { SCOPES } from './support/app.js';
 
 const make = (...needs: string[]) => Registration.fromFactory(() => ({}), needs as never[]);
 
-describe('the drawing', () => {
-  it('has the problems of verify() where they are', () => {
+describe('the graph', () => {
+  it('marks the services and dependencies that verify() reports', () => {
     const app = new Container({ tags: ['application'] }).addRegistration(
       make('IMissing').pipe(singleton()).to('ICache'),
       make('IUsers').pipe(singleton()).to('IClock'),
@@ -26,7 +26,7 @@ describe('the drawing', () => {
     ]);
   });
 
-  it('has the declared scopes as boxes within boxes, empty ones included', () => {
+  it('has the declared scopes as nested boxes, empty ones included', () => {
     const app = new Container({ tags: ['application'] });
     const scopes = [{ tags: ['request'], scopes: [{ tags: ['transaction'] }] }, { tags: ['job', 'nightly'] }];
     expect(new Drawing(app, scopes).view().boxes).toEqual([
@@ -37,7 +37,7 @@ describe('the drawing', () => {
     ]);
   });
 
-  it('is that of the moment', () => {
+  it('shows registrations that were added later', () => {
     const app = new Container({ tags: ['application'] });
     const drawing = new Drawing(app, []);
     expect(drawing.view().nodes).toEqual([]);

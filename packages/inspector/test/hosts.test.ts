@@ -40,7 +40,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     await app.close();
   });
 
-  it('serves its page, under rules that let nothing in from elsewhere', async () => {
+  it('serves its page, with a Content-Security-Policy that allows nothing from elsewhere', async () => {
     await start();
     const response = await fetch(`${app.url}/inspector`);
     expect(response.url).toBe(`${app.url}/inspector/`);
@@ -53,8 +53,8 @@ describe.each(hosts)('the inspector on $name', (host) => {
   it('serves no file but those of the page', async () => {
     await start();
     const names = ['..%2fpackage.json', '%2e%2e/package.json', 'none.js', 'main.ts', ''];
-    const answers = await Promise.all(names.map((name) => fetch(`${app.url}/inspector/assets/${name}`)));
-    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 404));
+    const responses = await Promise.all(names.map((name) => fetch(`${app.url}/inspector/assets/${name}`)));
+    expect(responses.map(({ status }) => status)).toEqual(names.map(() => 404));
   });
 
   it('leaves all other requests alone', async () => {
@@ -65,7 +65,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(statuses).toEqual([200, 404, 404]);
   });
 
-  it('shows the graph of the application, grouped by the scope that owns', async () => {
+  it('shows the dependency graph, grouped by the scope that owns each service', async () => {
     await start();
     const response = await fetch(`${app.url}/inspector/graph`);
     const { nodes, edges, problems } = (await response.json()) as GraphView;
@@ -86,19 +86,19 @@ describe.each(hosts)('the inspector on $name', (host) => {
     await start();
     const { nodes } = (await (await fetch(`${app.url}/inspector/graph`)).json()) as GraphView;
     const { id } = nodes.find(({ key }) => key === 'IUsers')!;
-    const answer = await (await fetch(`${app.url}/inspector/explain?node=${id}`)).text();
-    expect(answer).toContain('singleton factory of [application] > [request]: wins');
+    const explanation = await (await fetch(`${app.url}/inspector/explain?node=${id}`)).text();
+    expect(explanation).toContain('singleton factory of [application] > [request]: wins');
     expect((await fetch(`${app.url}/inspector/explain?node=n99`)).status).toBe(404);
   });
 
-  it('tells of a request, step by step, from its arrival to the end of its scope', async () => {
+  it('records a request, step by step, from its arrival until its scope is closed', async () => {
     await start();
     const watching = await open();
     await fetch(`${app.url}/orders/7?secret=1`);
-    const { id, ...seen } = await watching.request(({ open: scopes, state }) => state === 'answered' && scopes === 0);
+    const { id, ...seen } = await watching.request(({ open: scopes, state }) => state === 'responded' && scopes === 0);
     expect(seen).toMatchObject({ method: 'GET', route: '/orders/:id', status: 201, outcome: 'committed', leaks: 0 });
-    const { steps, lanes } = await watching.details(id);
-    expect(lanes.map(({ box }) => box)).toEqual(['application > request', 'application > request > transaction']);
+    const { steps, spans } = await watching.details(id);
+    expect(spans.map(({ box }) => box)).toEqual(['application > request', 'application > request > transaction']);
     expect(steps.map(({ kind, key, sql }) => [kind, key ?? sql].filter(Boolean).join(' '))).toEqual([
       'arrived',
       'scope opened',
@@ -108,20 +108,20 @@ describe.each(hosts)('the inspector on $name', (host) => {
       'created IOrders',
       "statement INSERT INTO orders VALUES ($1, '…')",
       'commit',
-      'scope ended',
-      // Which of the two is told first is up to the host.
-      ...(host.name === 'Express' ? ['answered', 'scope ended'] : ['scope ended', 'answered']),
+      'scope closed',
+      // The order of these two depends on the host.
+      ...(host.name === 'Express' ? ['responded', 'scope closed'] : ['scope closed', 'responded']),
     ]);
   });
 
-  it('tells the route of a request that failed', async () => {
+  it('records the route of a request that failed', async () => {
     await start();
     const watching = await open();
     await fetch(`${app.url}/failing/1`);
     expect(await watching.request(({ status }) => status === 500)).toMatchObject({ route: '/failing/:id' });
   });
 
-  it('tells of a client that left', async () => {
+  it('records that a client disconnected', async () => {
     await start();
     const watching = await open();
     const client = new AbortController();
@@ -132,17 +132,17 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(await watching.request(({ state }) => state === 'aborted')).not.toHaveProperty('status');
   });
 
-  it('tells of a scope that outlived its request, and where it was opened', async () => {
+  it('reports a scope that is open after its request is complete, and where it was opened', async () => {
     await start({ limitMs: 20 });
     const watching = await open();
     await fetch(`${app.url}/forgetful/1`);
     const { id } = await watching.request(({ leaks }) => leaks === 1);
-    const { lanes } = await watching.details(id);
-    expect(lanes.find(({ box }) => box === 'application > job')?.where?.[0]).toContain('hosts.test.ts');
+    const { spans } = await watching.details(id);
+    expect(spans.find(({ box }) => box === 'application > job')?.where?.[0]).toContain('hosts.test.ts');
     await watching.until(() => watching.latest.now.scopes.some(({ old, box }) => old && box === 'application > job'));
   });
 
-  it('opens no request scope to be looked at', async () => {
+  it('opens no request scope for its own requests', async () => {
     await start();
     const opened = vi.fn<() => void>();
     subscribe(OPENED, opened);
@@ -154,7 +154,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     unsubscribe(OPENED, opened);
   });
 
-  it('listens to nothing until a page is open', async () => {
+  it('subscribes to no channel until a page is open', async () => {
     await start();
     await fetch(`${app.url}/inspector/`);
     await fetch(`${app.url}/inspector/graph`);
@@ -164,7 +164,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(channel(OPENED).hasSubscribers).toBe(true);
   });
 
-  it('holds up no server that closes', async () => {
+  it('does not keep a server from closing', async () => {
     await start();
     const watching = await open();
     const since = performance.now();
@@ -173,14 +173,14 @@ describe.each(hosts)('the inspector on $name', (host) => {
     await watching.until(() => true);
   });
 
-  it('is not there where it is not enabled, as in production', async () => {
+  it('is not mounted when it is not enabled, as in production', async () => {
     vi.stubEnv('NODE_ENV', 'production');
     await start();
     vi.unstubAllEnvs();
     expect((await fetch(`${app.url}/inspector/`)).status).toBe(404);
   });
 
-  it('may be enabled in production', async () => {
+  it('can be enabled in production', async () => {
     vi.stubEnv('NODE_ENV', 'production');
     await start({ enabled: true, path: '/behind/the-scenes' });
     vi.unstubAllEnvs();

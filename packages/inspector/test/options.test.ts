@@ -16,6 +16,7 @@ describe('the options', () => {
   ])('are refused with the reason: %s', (reason, options) => {
     const make = (): unknown => new Inspector({ container, ...options } as InspectorOptions);
     expect(make).toThrow(InspectorError);
-    expect(make).toThrow(`AMBIT_INSPECTOR_OPTION: ${reason}`);
+    expect(make).toThrow(reason);
+    expect(make).toThrow(/ \[AMBIT_INSPECTOR_OPTION, see docs\/errors\.md#ambit_inspector_option\]$/);
   });
 });

@@ -48,14 +48,14 @@ describe('the recorder', () => {
     expect(kind('application > request')?.open).toBe(0);
   });
 
-  it('counts what opens and ends in a second', async () => {
+  it('counts the scopes that are opened and closed per second', async () => {
     begin();
     now = 5000;
     for (let i = 0; i < 3; i++) await openRequest(app).dispose();
     now = 6000;
-    expect(kind('application > request')).toMatchObject({ openedPerSecond: 3, endedPerSecond: 3 });
+    expect(kind('application > request')).toMatchObject({ openedPerSecond: 3, closedPerSecond: 3 });
     now = 8000;
-    expect(kind('application > request')).toMatchObject({ openedPerSecond: 0, endedPerSecond: 0 });
+    expect(kind('application > request')).toMatchObject({ openedPerSecond: 0, closedPerSecond: 0 });
   });
 
   it('marks a scope that passes the limit, and says where it was opened', () => {
@@ -67,18 +67,18 @@ describe('the recorder', () => {
     expect(recorder.tick().now.scopes).toMatchObject([{ old: true, where: { 0: expect.stringContaining('app.ts') } }]);
   });
 
-  it('calls it a leak when the request was over, and not before', () => {
+  it('reports a leak only after the request is complete', () => {
     begin();
     request();
     now = 5000;
     expect(recorder.tick().requests).toMatchObject([{ leaks: 0 }]);
-    recorder.answered(current!, 200);
+    recorder.responded(current!, 200);
     now = 5001;
     recorder.tick();
     expect(recorder.all().requests).toMatchObject([{ leaks: 1, open: 1 }]);
   });
 
-  it('counts instances while their scope lives, and how long making them took', async () => {
+  it('counts instances until their scope is closed, and measures how long creating them took', async () => {
     begin();
     const scope = openRequest(app);
     scope.resolve('IUsers');
@@ -102,7 +102,7 @@ describe('the recorder', () => {
     expect(recorder.all().requests.map(({ outcome }) => outcome)).toEqual(['committed', 'rolled back']);
   });
 
-  it('tells the name and the code of an error, and not what it says', async () => {
+  it('records the class and the code of an error, but not its message', async () => {
     begin();
     await placeOrder(request(), 'rolled back');
     const text = JSON.stringify(recorder.details(current!.id));
@@ -110,22 +110,22 @@ describe('the recorder', () => {
     expect(text).not.toMatch(/4711|secret/);
   });
 
-  it('tells of an application that makes its own on behalf of a request', () => {
+  it('records the creation of an application singleton in the request that resolved it', () => {
     begin();
     request().resolve('IUsers');
     const steps = recorder.details(current!.id)!.steps.filter(({ kind: step }) => step === 'created');
-    expect(steps).toMatchObject([{ key: 'IPool' }, { key: 'IUsers', lane: 0 }]);
-    expect(steps[0]).not.toHaveProperty('lane');
+    expect(steps).toMatchObject([{ key: 'IPool' }, { key: 'IUsers', span: 0 }]);
+    expect(steps[0]).not.toHaveProperty('span');
   });
 
-  it('hears nothing of other applications in the process', () => {
+  it('ignores other applications in the process', () => {
     begin();
     const other = createApp();
     openRequest(other).resolve('IUsers');
     expect(recorder.all()).toMatchObject({ services: [], now: { scopes: [] } });
   });
 
-  it('records so many requests per second, and counts all', () => {
+  it('records a limited number of requests per second, and counts all', () => {
     begin({ samplesPerSecond: 2 });
     const records = Array.from({ length: 5 }, () => recorder.arrive(arrival));
     expect(records.filter(Boolean)).toHaveLength(2);
@@ -159,14 +159,14 @@ describe('the recorder', () => {
     expect(recorder.all().services).toHaveLength(2000);
   });
 
-  it('tells only what changed', () => {
+  it('sends only what has changed', () => {
     begin();
     recorder.arrive(arrival);
     expect(recorder.tick().requests).toHaveLength(1);
     expect(recorder.tick().requests).toHaveLength(0);
   });
 
-  it('ends a request whose connection died without its hearing of it', () => {
+  it('marks a request as aborted whose connection was closed without an event', () => {
     begin();
     let lost = false;
     recorder.arrive({ ...arrival, lost: () => lost });

@@ -27,11 +27,11 @@ describe('the text of a statement, without values', () => {
     expect(withoutValues(sql)).toBe(shown);
   });
 
-  it('is not longer than one can read', () => {
+  it('is cut to 2,000 characters', () => {
     expect(withoutValues(`SELECT ${'a, '.repeat(5000)} b`)).toHaveLength(2001);
   });
 
-  it('takes no time for text made to take long', () => {
+  it('is read in linear time', () => {
     const since = performance.now();
     for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(50_000));
     expect(performance.now() - since).toBeLessThan(200);

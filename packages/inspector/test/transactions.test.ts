@@ -6,7 +6,7 @@ import { SCOPES } from './support/app.js';
 import { hosts, type RunningApp } from './support/hosts.js';
 import { Page } from './support/page.js';
 
-/** What `@ambit/transaction` itself tells, on a real database. */
+/** The channels of `@ambit/transaction` itself, on a real database. */
 describe.each(hosts)('a real transaction on $name', (host) => {
   let app: RunningApp;
   let page: Page;
@@ -34,7 +34,7 @@ describe.each(hosts)('a real transaction on $name', (host) => {
     await app.close();
   });
 
-  it('is told of from the connection to the COMMIT', async () => {
+  it('is recorded from acquiring the connection to COMMIT', async () => {
     await fetch(`${app.url}/orders/1`);
     const { id } = await page.request(({ outcome, open }) => outcome === 'committed' && open === 0);
     const { steps } = await page.details(id);
@@ -43,7 +43,7 @@ describe.each(hosts)('a real transaction on $name', (host) => {
     expect(steps.find(({ kind }) => kind === 'statement')?.sql).toBe("INSERT INTO orders VALUES ('…')");
   });
 
-  it('tells how many connections there are', async () => {
+  it('reports how many connections the pool has', async () => {
     await page.until(() => page.latest.now.pool?.waiting === 0);
     expect(page.latest.now.pool).toMatchObject({ open: expect.any(Number), idle: expect.any(Number) });
   });

@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-/** As a propagator reads them. */
+
+/** Headers as a propagator reads them. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 const REQUEST_START = 'http.server.request.start';
 
 /**
- * The headers of the request that Node is handing over at this very moment. Hosts open a request's scope in the same turn,
- * so that is where an incoming trace is found when nothing else has made a span of it.
+ * The headers of the request that Node is passing to its listeners right now. Hosts open the request scope in the same turn of
+ * the event loop, so the `traceparent` of the request is found here if no HTTP instrumentation has made a span of it.
  */
 export class IncomingRequest {
   #headers: Headers | undefined;

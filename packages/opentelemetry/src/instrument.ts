@@ -11,20 +11,26 @@ export interface InstrumentOptions {
   readonly tracerProvider?: TracerProvider;
   /** Default: the one that is registered globally. */
   readonly meterProvider?: MeterProvider;
-  /** Whose connections are counted. */
+  /** The connection pool whose connections are counted. */
   readonly pool?: Pick<IDatabasePool, 'size'>;
 }
 
 export interface Instrumentation extends Disposable {
-  /** Nothing is heard of any more. A span that is open stays so, or where its transaction has ended, ends soon. */
+  /**
+   * Unsubscribes from all channels. Open spans stay open, except those of a transaction that is committed or rolled back:
+   * they end within ten seconds.
+   */
   stop(): void;
 }
 
 const NAME = '@ambit/opentelemetry';
 
 /**
- * Makes spans and metrics of every scope and transaction in this process, until stopped. Until it is called, and after
- * it was stopped, nothing is published and nothing costs anything.
+ * Creates spans and metrics for every scope and transaction in this process, until `stop()` is called. Before it is called
+ * and after `stop()` no channel has a subscriber, so it costs nothing.
+ *
+ * @param options where spans and metrics go, and the connection pool to observe
+ * @returns an object whose `stop()` ends the instrumentation; it also works with `using`
  *
  * @example
  * ```ts
@@ -43,14 +49,14 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const incoming = new IncomingRequest();
   const meter = meterProvider.getMeter(NAME);
   incoming.start();
-  const ends = [
+  const stops = [
     () => incoming.stop(),
     listen(new Spans(tracerProvider.getTracer(NAME), incoming)),
     listen(new Metrics(meter)),
     ...(pool ? [watchPool(meter, pool)] : []),
   ];
   const stop = (): void => {
-    for (const end of ends.splice(0)) end();
+    for (const stopOne of stops.splice(0)) stopOne();
   };
   return { stop, [Symbol.dispose]: stop };
 }

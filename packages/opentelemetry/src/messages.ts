@@ -1,4 +1,4 @@
-/** As much of a scope as its events are told about; any container of this shape will do. */
+/** The fields of a scope that the channels publish; scopes of any container library with these fields work. */
 export interface Scope {
   readonly tags?: readonly string[];
   readonly parent?: Scope | undefined;
@@ -36,7 +36,7 @@ export interface EndedMessage extends ScopeMessage {
   readonly error?: unknown;
 }
 
-/** Whoever wants to hear of scopes and transactions; what is not wanted is left out. */
+/** Handlers for the messages of the channels; each is optional. */
 export interface Listener {
   scopeOpened?(message: ScopeMessage): void;
   scopeClosed?(message: ScopeMessage): void;
@@ -47,12 +47,12 @@ export interface Listener {
   transactionEnded?(message: EndedMessage): void;
 }
 
-/** What a scope is for, as a word: its tags. */
+/** The kind of a scope: its tags. */
 export function kindOf({ tags = [] }: Scope): string {
   return tags.length > 0 ? tags.join(' ') : 'untagged';
 }
 
-/** A key as text. Of a class that is its name: as text, a class is its whole source. */
+/** A key as text. For a class that is its name, because `String(key)` would be its source. */
 export function nameOf(key: unknown): string {
   return typeof key === 'function' ? key.name || '(anonymous class)' : String(key);
 }

@@ -10,7 +10,7 @@ import {
   type ScopeMessage,
 } from './messages.js';
 
-/** From a connection at once to a queue that is about to give up, in seconds. */
+/** From an idle connection to a wait that is about to time out, in seconds. */
 const ACQUIRE_BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class Metrics implements Listener {
@@ -20,7 +20,7 @@ export class Metrics implements Listener {
   readonly #failures: Counter;
   readonly #transactions: Counter;
   readonly #acquiring: Histogram;
-  /** Scopes whose opening was counted: of others the end is none of ours. */
+  /** Scopes whose opening was counted: only their closing is counted, too. */
   readonly #counted = new WeakMap<object, Attributes>();
 
   constructor(meter: Meter) {
@@ -29,9 +29,9 @@ export class Metrics implements Listener {
       unit: '{scope}',
     });
     this.#opened = meter.createCounter('ambit.scope.opened', { description: 'Scopes opened so far', unit: '{scope}' });
-    this.#ended = meter.createCounter('ambit.scope.ended', { description: 'Scopes ended so far', unit: '{scope}' });
+    this.#ended = meter.createCounter('ambit.scope.ended', { description: 'Scopes closed so far', unit: '{scope}' });
     this.#failures = meter.createCounter('ambit.instance.disposal_failures', {
-      description: 'Instances that did not end well',
+      description: 'Instances that failed to dispose',
       unit: '{instance}',
     });
     this.#transactions = meter.createCounter('ambit.transaction.count', {

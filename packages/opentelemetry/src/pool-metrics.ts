@@ -1,7 +1,7 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import type { BatchObservableResult, Meter } from '@opentelemetry/api';
 
-/** What the pool says of itself whenever somebody looks; gives the function that ends this. */
+/** Reports the size of the pool at each collection. Returns the function that stops it. */
 export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () => void {
   const connections = meter.createObservableUpDownCounter('db.client.connection.count', {
     description: 'Connections of the pool, by state',

@@ -22,11 +22,14 @@ import {
 } from './messages.js';
 import { masked, operationOf } from './sql.js';
 
-/** Weak, so that a scope nobody ends takes its span along when it goes. */
+/** Weak, so that a scope that nobody disposes is garbage-collected together with its span. */
 const spans = new WeakMap<object, Span>();
 
 /**
- * The span of a request's scope or of a transaction's, while it lives and after.
+ * The span of a request scope or a transaction scope, also after it has ended.
+ *
+ * @param scope a scope tagged `request`, or the scope of a transaction
+ * @returns its span, or undefined if the scope is not traced
  *
  * @example
  * ```ts
@@ -40,14 +43,17 @@ export function spanOf(scope: object): Span | undefined {
   return spans.get(scope);
 }
 
-/** What a line in a log carries, so that it is found from the trace, in the names that OpenTelemetry gives them. */
+/** The fields of a log line that link it to its trace, under the names that OpenTelemetry gives them. */
 export interface TraceIds {
   readonly trace_id: string;
   readonly span_id: string;
 }
 
 /**
- * The ids for a log line; undefined where nothing is traced.
+ * The ids of the trace and the span, for a log line.
+ *
+ * @param scope a scope tagged `request`, or the scope of a transaction
+ * @returns the ids, or undefined if the scope is not traced
  *
  * @example
  * ```ts
@@ -62,16 +68,16 @@ export function traceIdsOf(scope: object): TraceIds | undefined {
   return ids && trace.isSpanContextValid(ids) ? { trace_id: ids.traceId, span_id: ids.spanId } : undefined;
 }
 
-/** As long as a transaction waits for the end of its scope, unless it is told otherwise. */
-const PATIENCE_MS = 10_000;
+/** How long a transaction waits for the disposal of its scope by default. */
+const DISPOSAL_TIMEOUT_MS = 10_000;
 
-/** A span for each request and each transaction, and one for each statement within. */
+/** One span per request scope, per transaction, and per statement. */
 export class Spans implements Listener {
   readonly #tracer: Tracer;
   readonly #incoming: IncomingRequest;
-  /** Scopes that will tell when they close. Those of a foreign container tell nothing. */
+  /** Open scopes that publish their closing. Scopes of another container library publish nothing. */
   readonly #open = new WeakSet<object>();
-  /** Scopes whose transaction has ended, each with what ends the span should the scope never close. */
+  /** Scopes whose transaction is committed or rolled back, with the timer that ends the span if the scope never closes. */
   readonly #closing = new WeakMap<object, NodeJS.Timeout>();
 
   constructor(tracer: Tracer, incoming: IncomingRequest) {
@@ -87,10 +93,10 @@ export class Spans implements Listener {
 
   scopeClosed({ scope }: ScopeMessage): void {
     this.#open.delete(scope);
-    const giveUp = this.#closing.get(scope);
-    clearTimeout(giveUp);
-    // A scope that is disposed before BEGIN closes before its transaction ends.
-    if (isRequest(scope) || giveUp) spans.get(scope)?.end();
+    const timer = this.#closing.get(scope);
+    clearTimeout(timer);
+    // A scope that is disposed before BEGIN is closed before the outcome of its transaction is published.
+    if (isRequest(scope) || timer) spans.get(scope)?.end();
   }
 
   instanceDisposed({ scope, key, error }: DisposedMessage): void {
@@ -138,16 +144,16 @@ export class Spans implements Listener {
     else span.end();
   }
 
-  /** Its instances are ended after it, and one that does not end well is told of in its span. */
+  /** The instances are disposed after the commit or rollback, and a disposer that fails is recorded in the span. */
   #endWhenClosed(scope: Scope, span: Span): void {
-    const giveUp = setTimeout(() => {
+    const timer = setTimeout(() => {
       this.#closing.delete(scope);
       span.end();
-    }, PATIENCE_MS);
-    this.#closing.set(scope, giveUp.unref());
+    }, DISPOSAL_TIMEOUT_MS);
+    this.#closing.set(scope, timer.unref());
   }
 
-  /** The nearest span around a scope: its own, one of a scope around it, or the one that is active. */
+  /** The span of the scope, of the nearest scope around it, or the active one. */
   #contextOf(scope: Scope): Context {
     for (let around: Scope | undefined = scope; around; around = around.parent) {
       const span = spans.get(around);
@@ -156,7 +162,7 @@ export class Spans implements Listener {
     return this.#contextAround(scope);
   }
 
-  /** A span that another instrumentation made of the request, or else what the request's headers say. */
+  /** The span of an HTTP instrumentation, or else the trace that the headers of the request name. */
   #contextAround(scope: Scope): Context {
     const outer = scope.parent && spans.get(scope.parent);
     const active = context.active();

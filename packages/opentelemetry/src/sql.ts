@@ -1,7 +1,7 @@
 import { withoutLiterals } from './literals.js';
 
-/** A statement's text without the values that may be written into it. Parameters are not in the text to begin with. */
+/** The text of a statement without literals. Parameters are not part of the text. */
 export const masked = (sql: string): string => withoutLiterals(sql, { text: '?', number: '?' }).trim();
 
-/** The first word of a statement that was masked: of those there are few, as names of spans must be. */
+/** The first word of a masked statement. There are few of them, as it must be for names of spans. */
 export const operationOf = (maskedSql: string): string => /^\w+/.exec(maskedSql)?.[0].toUpperCase() ?? 'STATEMENT';

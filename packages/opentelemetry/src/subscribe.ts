@@ -11,16 +11,16 @@ const CHANNELS = {
   transactionEnded: 'ambit:transaction:ended',
 } as const satisfies Record<keyof Listener, string>;
 
-/** Lets the listener hear what it has a method for, until the function given back is called. */
+/** Subscribes each method of the listener to its channel. The returned function unsubscribes them. */
 export function listen(listener: Listener): () => void {
-  const heard = (Object.keys(CHANNELS) as (keyof Listener)[])
+  const subscriptions = (Object.keys(CHANNELS) as (keyof Listener)[])
     .filter((name) => listener[name] !== undefined)
     .map((name) => {
-      const tell = (message: unknown): void => listener[name]?.(message as never);
-      return { channel: CHANNELS[name], tell };
+      const handle = (message: unknown): void => listener[name]?.(message as never);
+      return { channel: CHANNELS[name], handle };
     });
-  for (const { channel, tell } of heard) subscribe(channel, tell);
+  for (const { channel, handle } of subscriptions) subscribe(channel, handle);
   return () => {
-    for (const { channel, tell } of heard) unsubscribe(channel, tell);
+    for (const { channel, handle } of subscriptions) unsubscribe(channel, handle);
   };
 }

@@ -46,7 +46,7 @@ function open(kind: typeof Ledger): Container {
   return app;
 }
 
-describe('an instance of a transaction that does not end well', () => {
+describe('an instance of a transaction scope that fails to dispose', () => {
   const failed = { name: 'transaction', ended: true, status: { code: SpanStatusCode.ERROR } };
 
   it('marks the span of the transaction, which was committed before', async () => {
@@ -57,7 +57,7 @@ describe('an instance of a transaction that does not end well', () => {
     ]);
   });
 
-  it('marks it also when somebody else disposes the scope', async () => {
+  it('marks it also when the application disposes the scope', async () => {
     const transaction = await beginTransaction(open(Ledger), quiet);
     transaction.scope.resolve(Ledger);
 
@@ -76,7 +76,7 @@ describe('an instance of a transaction that does not end well', () => {
     ]);
   });
 
-  it('does not keep the span open for ever when it never ends', async () => {
+  it('does not keep the span open forever when the disposer never settles', async () => {
     vi.useFakeTimers();
     const options = { ...quiet, endTimeoutMs: 10 };
     await runInTransaction(open(EndlessLedger), async (transaction) => void transaction.resolve(Ledger), options);
@@ -88,7 +88,7 @@ describe('an instance of a transaction that does not end well', () => {
 });
 
 describe('the span of a transaction', () => {
-  it('has the outcome also when its scope was gone before BEGIN', async () => {
+  it('has the outcome also when its scope was disposed before BEGIN', async () => {
     const acquired = 'ambit:transaction:acquired';
     const disposeScope = (message: unknown): void => void (message as { scope: Container }).scope.dispose();
     subscribe(acquired, disposeScope);
@@ -99,7 +99,7 @@ describe('the span of a transaction', () => {
     expect(telemetry.span('transaction')?.attributes).toMatchObject({ 'ambit.transaction.outcome': 'rolled back' });
   });
 
-  it('ends with the transaction in a container that tells nothing of its scopes', async () => {
+  it('ends with the transaction in a container that publishes nothing about its scopes', async () => {
     await runInTransaction(new ForeignScope(new FakePool()), async () => undefined, quiet);
 
     expect(telemetry.span('transaction')?.attributes).toMatchObject({ 'ambit.transaction.outcome': 'committed' });

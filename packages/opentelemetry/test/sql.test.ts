@@ -44,7 +44,7 @@ describe('the text of a statement', () => {
     expect(masked(sql)).toBe(sql);
   });
 
-  it('takes no time, and no stack, for text made to take long', () => {
+  it('is masked in linear time, without recursion', () => {
     const since = performance.now();
     const seeds = [
       "'",
@@ -69,7 +69,7 @@ describe('the text of a statement', () => {
     expect(performance.now() - since).toBeLessThan(2000);
   });
 
-  it('begins with what is done, which a comment does not hide', () => {
+  it('has the operation as its first word, also behind a comment', () => {
     expect(operationOf(masked('\n  insert into orders VALUES (1)'))).toBe('INSERT');
     expect(operationOf(masked('/* orders.ts:42 */ SELECT 1'))).toBe('SELECT');
     expect(operationOf(masked("'secret'"))).toBe('STATEMENT');

@@ -41,7 +41,7 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(telemetry.spans.map(({ name }) => name)).toEqual(['request scope']);
   });
 
-  it('an order is a request, a transaction within it, and a statement within that', async () => {
+  it('an order is a request span, with a transaction span, with a statement span', async () => {
     expect(await send('POST', '/orders')).toBe(201);
 
     const [order, transaction, statement] = ['request scope', 'transaction', 'INSERT'].map((name) =>
@@ -59,7 +59,7 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(telemetry.span('INSERT')?.attributes['db.query.text']).toBe('INSERT INTO orders VALUES ($1, ?)');
   });
 
-  it('an incoming trace goes on', async () => {
+  it('an incoming trace is continued', async () => {
     await send('GET', '/users', { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` });
 
     const span = telemetry.span('request scope');
@@ -67,20 +67,20 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(span?.parentSpanContext?.spanId).toBe(PARENT_ID);
   });
 
-  it('the next request does not go on with the trace of the last', async () => {
+  it('the next request does not continue the trace of the previous one', async () => {
     await send('GET', '/users', { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` });
     await send('GET', '/users');
 
     expect(telemetry.spans[1]?.spanContext().traceId).not.toBe(TRACE_ID);
   });
 
-  it('a handler that fails leaves a transaction that was rolled back', async () => {
+  it('a handler that fails has a transaction span with the outcome "rolled back"', async () => {
     expect(await send('POST', '/failing')).toBe(500);
 
     expect(telemetry.span('transaction')?.attributes['ambit.transaction.outcome']).toBe('rolled back');
   });
 
-  it('a client that leaves ends the span', async () => {
+  it('the span ends when the client disconnects', async () => {
     const opened = scopeOpened();
     const closed = scopeClosed();
     const leaving = request(`${app.url}/orders`, { method: 'POST', headers: { 'content-length': '10' } });
@@ -108,7 +108,7 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(await telemetry.values('db.client.connection.wait_time')).toMatchObject([{ value: { count: 2 } }]);
   });
 
-  it('says nothing after stop()', async () => {
+  it('records nothing after stop()', async () => {
     instrumentation.stop();
 
     await send('POST', '/orders');
@@ -119,7 +119,7 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
 });
 
 describe('the span of a scope', () => {
-  it('gives a log line its ids while it is traced, and none otherwise', async () => {
+  it('provides the ids for a log line if it is traced', async () => {
     const telemetry = new Telemetry();
     const app = new Container();
     const before = app.createScope({ tags: ['request'] });
@@ -146,7 +146,7 @@ describe('the span of a scope', () => {
     expect(telemetry.span('request scope')?.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
   });
 
-  it('is marked when an instance does not end well', async () => {
+  it('has an error status when an instance fails to dispose', async () => {
     const telemetry = new Telemetry();
     const app = new Container();
     using _ = instrument(telemetry);

@@ -20,7 +20,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     expect([t.complaints, [...t.addresses]]).toEqual([[], [t.app.url]]);
   });
 
-  it('tells of a service that is chosen why it is the one, who needs it, and how many are alive', async () => {
+  it('shows for a chosen service why it was chosen, which services use it, and how many instances are alive', async () => {
     await t.start();
     await t.open();
     await t.ask('/users/1');
@@ -33,7 +33,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await expect(details.getByText('How to read this').waitFor()).resolves.toBeUndefined();
   });
 
-  it('plays a request: boxes open, services light up, COMMIT flashes, boxes close', async () => {
+  it('replays a request: boxes open, services light up, COMMIT flashes, boxes close', async () => {
     await t.start();
     await t.open();
     const request = t.page.locator('[data-box="application > request"]');
@@ -43,7 +43,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await transaction.and(t.page.locator('.open')).waitFor();
     await t.page.locator('.service.lit', { hasText: 'IOrders' }).waitFor();
     await transaction.and(t.page.locator('[data-flash=good]')).waitFor();
-    await t.page.getByText('What was made for it is gone').waitFor();
+    await t.page.getByText('Its scopes are disposed').waitFor();
     expect(await t.page.locator('.box.open').count()).toBe(1);
   });
 
@@ -90,7 +90,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.row('/users').waitFor();
   });
 
-  it('is used with the keyboard alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     await t.start();
     await t.open();
     await t.page.keyboard.press('Tab');
@@ -116,7 +116,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.page.locator('#details', { hasText: 'Why this one' }).waitFor();
   });
 
-  it('is dark where the system is, and where one wants it', async () => {
+  it('is dark when the system is, or when the user chooses so', async () => {
     await t.start();
     await t.page.emulateMedia({ colorScheme: 'dark' });
     await t.open();
@@ -128,7 +128,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     expect(await background()).toBe('rgb(245, 246, 248)');
   });
 
-  it('keeps still with 200 services and more requests than it can show, and says that it samples', async () => {
+  it('does not shift its layout with 200 services and more requests than it can show, and reports that it samples', async () => {
     const many = Array.from({ length: 200 }, (_, i) =>
       Registration.fromFactory(() => ({}))
         .pipe(singleton())
@@ -148,7 +148,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     expect(await jumped()).toEqual([]);
   });
 
-  it.for(['Graph', 'Now', 'Requests'])('keeps still when the numbers of "%s" grow', async (name) => {
+  it.for(['Graph', 'Now', 'Requests'])('does not shift its layout when the numbers of "%s" grow', async (name) => {
     await t.start();
     await t.open();
     await t.page.getByRole('tab', { name }).click();

@@ -17,14 +17,14 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
       'transaction scope',
       'connection',
       'BEGIN',
-      'makeIOrders',
+      'createIOrders',
       "INSERT INTO orders VALUES ($1, '…')",
       'COMMIT',
-      'answer201',
+      'response201',
     ]);
   });
 
-  it('marks a request whose client left', async () => {
+  it('marks a request whose client has disconnected', async () => {
     await t.start();
     await t.open('#/requests');
     const client = new AbortController();
@@ -36,7 +36,7 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await expect(t.page.locator('.row[data-kind=aborted][data-mood=bad]').waitFor()).resolves.toBeUndefined();
   });
 
-  it('shows a leak that was planted, and where', async () => {
+  it('shows a leaked scope, and where it was opened', async () => {
     await t.start({ limitMs: 100 });
     await t.open('#/now');
     await t.ask('/forgetful/1');

@@ -14,9 +14,9 @@ export class BrowserApp {
   app!: RunningApp;
   page!: Page;
   context!: BrowserContext;
-  /** What the console had to say. */
+  /** Errors on the console. */
   complaints: string[] = [];
-  /** Whom the page talked to. */
+  /** The origins of all requests of the page. */
   addresses = new Set<string>();
 
   readonly #routes: Routes = {
@@ -61,7 +61,7 @@ export class BrowserApp {
     return fetch(this.app.url + path);
   }
 
-  /** From here on, remembers what moves by itself; the answer waits for what is being painted. */
+  /** Records every layout shift from here on; the returned function waits for the current paint. */
   async watchJumps(): Promise<() => Promise<unknown>> {
     // In the list the newest come in at the top.
     await this.page.evaluate(`globalThis.jumped = new Set();

@@ -9,7 +9,7 @@ import { inspector as forExpress } from '../../src/express.js';
 import { inspector as forFastify } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
-/** Gives the status to answer with, or nothing: then the client waits in vain. */
+/** Returns the status to respond with, or undefined: then the client gets no response. */
 type Handler = (scope: Container) => Promise<number | undefined> | number | undefined;
 export type Routes = Readonly<Record<string, Handler>>;
 

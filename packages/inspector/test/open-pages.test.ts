@@ -2,16 +2,16 @@ import { createServer, get, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, type Mock, vi } from 'vitest';
-import { Audience } from '../src/audience.js';
+import { OpenPages } from '../src/open-pages.js';
 
-describe('the audience', () => {
-  let show: { begin: Mock<() => void>; end: Mock<() => void>; hello: () => string; tick: () => string };
+describe('the open pages', () => {
+  let feed: { start: Mock<() => void>; stop: Mock<() => void>; hello: () => string; tick: () => string };
   let server: Server;
 
   const start = async (lingerMs: number): Promise<void> => {
-    show = { begin: vi.fn<() => void>(), end: vi.fn<() => void>(), hello: () => 'hello', tick: () => 'tick' };
-    const audience = new Audience(show, { tickMs: 10, lingerMs });
-    server = createServer((request, response) => audience.join(request, response)).listen(0);
+    feed = { start: vi.fn<() => void>(), stop: vi.fn<() => void>(), hello: () => 'hello', tick: () => 'tick' };
+    const pages = new OpenPages(feed, { tickMs: 10, lingerMs });
+    server = createServer((request, response) => pages.open(request, response)).listen(0);
     await once(server, 'listening');
   };
   const open = async (): Promise<IncomingMessage> => {
@@ -24,7 +24,7 @@ describe('the audience', () => {
 
   afterEach(() => server.closeAllConnections());
 
-  it('is told everything first, and then what changes', async () => {
+  it('receive the complete state first, and then the changes', async () => {
     await start(60_000);
     const page = await open();
     let heard = '';
@@ -32,36 +32,36 @@ describe('the audience', () => {
     expect(heard).toBe('retry: 500\nevent: hello\ndata: "hello"\n\ndata: "tick"\n\n');
   });
 
-  it('begins the show with the first page, and ends it a while after the last one left', async () => {
+  it('start the feed with the first page, and stop it some time after the last one was closed', async () => {
     await start(10);
     const [one, other] = [await open(), await open()];
-    expect(show.begin).toHaveBeenCalledTimes(1);
+    expect(feed.start).toHaveBeenCalledTimes(1);
     one.destroy();
     other.destroy();
-    await vi.waitFor(() => expect(show.end).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(feed.stop).toHaveBeenCalledTimes(1));
     await open();
-    expect(show.begin).toHaveBeenCalledTimes(2);
+    expect(feed.start).toHaveBeenCalledTimes(2);
   });
 
-  it('goes on when a page comes back soon', async () => {
+  it('keep the feed running when a page reconnects soon', async () => {
     await start(60_000);
     (await open()).destroy();
     const page = await open();
     await once(page, 'data');
-    expect(show.begin).toHaveBeenCalledTimes(1);
-    expect(show.end).not.toHaveBeenCalled();
+    expect(feed.start).toHaveBeenCalledTimes(1);
+    expect(feed.stop).not.toHaveBeenCalled();
   });
 
-  it('is let go when the server closes', async () => {
+  it('are disconnected when the server closes', async () => {
     await start(60_000);
     const page = await open();
     page.resume();
     server.close();
     await Promise.all([once(page, 'end'), once(server, 'close')]);
-    expect(show.end).toHaveBeenCalledTimes(1);
+    expect(feed.stop).toHaveBeenCalledTimes(1);
   });
 
-  it('has room for twenty', async () => {
+  it('are twenty at most', async () => {
     await start(60_000);
     const pages = await Promise.all(Array.from({ length: 21 }, open));
     expect(pages.filter(({ statusCode }) => statusCode === 503)).toHaveLength(1);
