@@ -19,6 +19,7 @@ const STEPS = {
   layering: 'node scripts/layering.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
   deploy: 'node scripts/lint-deploy.mjs',
+  'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
   simulation: 'SEEDS=100000 vitest run test/simulation',
   'nothing-lost': 'node service/trials/nothing-lost.mjs --seconds 30',
