@@ -11,10 +11,10 @@ const ANY_VARYING = new RegExp(
 const HTTP_DATE = /\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g;
 
 /**
- * What a page shows, and what really came: ids and times differ, but the same one on the page is the same one in life.
- * So an id shown in an answer can stand in a later command.
+ * Compares what a page shows with what the service responds. Ids and times differ, but each one on the page stands for
+ * the same real one everywhere, so an id from a response can be part of a later command.
  */
-export class Likeness {
+export class ShownValues {
   readonly #real = new Map<string, string>();
 
   /** The text of the page with the real ids and times in it. */
@@ -22,21 +22,21 @@ export class Likeness {
     return shown.replaceAll(ANY_VARYING, (text) => this.#real.get(text) ?? text);
   }
 
-  /** The same, once the ids and times that are new on the page have learnt what they stand for in this answer. */
+  /** The same, after the ids and times that are new on the page were assigned those of this response. */
   learn(shown: string, real: string): string {
     const pairs = (shown.match(ANY_VARYING) ?? []).map(
       (text, index) => [text, real.match(ANY_VARYING)?.[index]] as const,
     );
-    for (const [text, inLife] of pairs) {
-      if (inLife !== undefined && kindOf(text) === kindOf(inLife) && !this.#real.has(text))
-        this.#real.set(text, inLife);
+    for (const [text, inResponse] of pairs) {
+      if (inResponse !== undefined && kindOf(text) === kindOf(inResponse) && !this.#real.has(text))
+        this.#real.set(text, inResponse);
     }
     return this.toReal(shown);
   }
 }
 
-/** The clock of the headers, and how a program sets its columns apart, are nobody's promise. */
-export function withoutChance(text: string): string {
+/** Without the `Date` header and the width of columns, which differ each time. */
+export function comparable(text: string): string {
   return text
     .replaceAll(HTTP_DATE, 'some day')
     .replaceAll('\r\n', '\n')
