@@ -22,10 +22,10 @@ const STEPS = {
   'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
   simulation: 'SEEDS=100000 vitest run test/simulation',
-  'nothing-lost': 'node service/trials/nothing-lost.mjs --seconds 30',
-  concurrency: 'node service/trials/concurrency.mjs --seconds 10',
+  'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
+  concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
-  shutdown: 'node service/trials/shutdown.mjs --rounds 1',
+  shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
   browser:
     'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run inspector/test/browser service/test/docs-page',
   tests: 'vitest run',

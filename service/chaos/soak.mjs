@@ -1,6 +1,6 @@
 /**
  * Looks for what is left behind after very many requests:
- * `node service/trials/soak.mjs [--requests 1000000] [--host both] [--database both] [--write]`, so many for each run.
+ * `node service/chaos/soak.mjs [--requests 1000000] [--host both] [--database both] [--write]`, so many for each run.
  * Some clients leave at random points, some pipeline. The data is deleted now and then, for it is not what is measured.
  */
 import { setTimeout as pause } from 'node:timers/promises';

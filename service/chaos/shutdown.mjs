@@ -1,5 +1,5 @@
 /**
- * Tells the service to stop in the middle of its work: `node service/trials/shutdown.mjs [--rounds 3] [--pipelined 4] [--write]`.
+ * Tells the service to stop in the middle of its work: `node service/chaos/shutdown.mjs [--rounds 3] [--pipelined 4] [--write]`.
  * A request counts as accepted when its bytes, or the first of an upload, were with the server's system before the signal
  * was sent, or when the server read it later. All of these must be answered. What was never read is reset, and the client
  * may safely send it elsewhere.

@@ -54,5 +54,5 @@ function replaceSection(section, text) {
 
 function command() {
   const options = process.argv.slice(2).filter((argument) => argument !== '--write');
-  return ['node', `service/trials/${basename(process.argv[1] ?? '')}`, ...options].join(' ');
+  return ['node', `service/chaos/${basename(process.argv[1] ?? '')}`, ...options].join(' ');
 }

@@ -1,6 +1,6 @@
 /**
  * Kills everything under load, and then looks whether what was promised is there:
- * `node service/trials/nothing-lost.mjs [--seconds 60] [--kills 10] [--host both] [--database both] [--write]`.
+ * `node service/chaos/nothing-lost.mjs [--seconds 60] [--kills 10] [--host both] [--database both] [--write]`.
  * The seconds are shared out among the runs; each run has so many kills. On PostgreSQL, one of its own, it also kills
  * sessions, restarts and crashes the database, and cuts connections at COMMIT, before and after it was carried out.
  */

@@ -1,5 +1,5 @@
 /**
- * Many clients want the same at once: `node service/trials/concurrency.mjs [--seconds 60] [--host both] [--write]`.
+ * Many clients want the same at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--write]`.
  * On PostgreSQL two instances share one database; on SQLite there is one. The seconds, shared out between the hosts, are
  * for orders over overlapping products in all orders.
  */

@@ -1,6 +1,6 @@
 /**
  * How long from starting the process until the first answer, and how much memory it then holds:
- * `node service/trials/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database is there already.
+ * `node service/chaos/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database is there already.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
