@@ -16,7 +16,12 @@ import { commentsOf, examplesIn } from './extract.mjs';
  */
 export async function pagesOf(root) {
   const packages = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
-  const markdown = ['README.md', ...packages.map((folder) => `${folder}/README.md`), ...filesIn(root, 'docs', '.md')];
+  const markdown = [
+    'README.md',
+    'service/README.md',
+    ...packages.map((folder) => `${folder}/README.md`),
+    ...filesIn(root, 'docs', '.md'),
+  ];
   const comments = await Promise.all(packages.map((folder) => commentPagesOf(root, folder)));
   return [
     ...markdown.filter((path) => existsSync(join(root, path))).map((path) => markdownPage(root, path)),

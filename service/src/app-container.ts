@@ -10,16 +10,15 @@ import {
 } from '@ambit/container';
 import { type ScopeDeclaration, verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
-import { AuditLogger, type IAuditLogger } from './audit/audit-logger.js';
-import { type IRequestContext, RequestContext } from './audit/request-context.js';
+import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import type { ISqlDialect } from './database/dialect.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
-import { AnswerStore } from './idempotency/answer-store.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
-import { KeyHold, KeysInUse } from './idempotency/keys-in-use.js';
+import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
+import { ResponseStore } from './idempotency/response-store.js';
 import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
 import { type IInventoryService, InventoryService } from './orders/inventory-service.js';
@@ -33,16 +32,16 @@ declare module '@ambit/container' {
     ISqlDialect: ISqlDialect;
     ILogger: ILogger;
     IHealth: Health;
-    IKeysInUse: KeysInUse;
+    ILockedKeys: LockedKeys;
     IExpiredKeys: ExpiredKeys;
     IRequestContext: IRequestContext;
     IAuditLogger: IAuditLogger;
     IUserRepository: IUserRepository;
-    IKeyHold: KeyHold;
+    IKeyLock: KeyLock;
     IConnection: IConnection;
     IOrderRepository: IOrderRepository;
     IInventoryService: IInventoryService;
-    IAnswerStore: AnswerStore;
+    IResponseStore: ResponseStore;
   }
 }
 
@@ -70,7 +69,7 @@ const application = (config: Config, log: ILogger): Binding[] => [
   Registration.fromFactory((pool, logger) => new Health(pool, logger), ['IDatabasePool', 'ILogger'])
     .pipe(singleton())
     .to('IHealth'),
-  Registration.fromClass(KeysInUse).pipe(singleton()).to('IKeysInUse'),
+  Registration.fromClass(LockedKeys).pipe(singleton()).to('ILockedKeys'),
 ];
 
 const request = [
@@ -83,9 +82,9 @@ const request = [
   Registration.fromClass(UserRepository)
     .pipe(...perRequest)
     .to('IUserRepository'),
-  Registration.fromClass(KeyHold)
+  Registration.fromClass(KeyLock)
     .pipe(...perRequest)
-    .to('IKeyHold'),
+    .to('IKeyLock'),
 ];
 
 const transaction = [
@@ -95,23 +94,23 @@ const transaction = [
   Registration.fromClass(InventoryService)
     .pipe(...perTransaction)
     .to('IInventoryService'),
-  Registration.fromClass(AnswerStore)
+  Registration.fromClass(ResponseStore)
     .pipe(...perTransaction)
-    .to('IAnswerStore'),
-  // Inside of a transaction the same repository works on the transaction's connection.
+    .to('IResponseStore'),
+  // Within a transaction the same repository uses the transaction's connection.
   Registration.fromFactory((connection) => new UserRepository(connection), ['IConnection'])
     .pipe(...perTransaction)
     .to('IUserRepository'),
 ];
 
-/** The scopes the hosts open, and what they register there. */
+/** The scopes that the hosts open, and what they register in them. */
 export const SCOPES: ScopeDeclaration = {
   tags: ['request'],
   registers: ['IRequestSignal'],
   scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
 };
 
-/** The whole object graph, checked: whatever is missing, circular or held too long is said here, all at once. */
+/** The whole object graph, verified: missing keys, circular and captive dependencies are reported here, all at once. */
 export function createAppContainer(config: Config, output = new LogOutput()): Container {
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     ...application(config, createLogger(config.logLevel, output)),

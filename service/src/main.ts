@@ -6,7 +6,7 @@ import { LogOutput } from './logging/log-output.js';
 import { createLogger } from './logging/logger.js';
 import { startService } from './service.js';
 
-/** What disposing may take beyond the time for answering. */
+/** How long disposal may take, in addition to the time for requests in progress. */
 const DISPOSE_MS = 5000;
 
 try {
@@ -28,34 +28,34 @@ function run(config: Config): void {
     logger.info({ msg: 'stopped' });
     process.exit(0);
   };
-  let letsClientsIn = false;
-  const service = startService(config, { output, onReady: () => (letsClientsIn = true) });
+  let isReady = false;
+  const service = startService(config, { output, onReady: () => (isReady = true) });
   service.catch((err: unknown) => {
-    const reason = explainedFaultIn(err);
+    const reason = explainedErrorIn(err);
     if (reason) exitWith(`The service could not start. ${reason.message}`, undefined, reason.exitCode);
     else exitWith('The service could not start', err);
   });
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) return exitWith('Told to stop a second time: leaving at once');
+    if (stopping) return exitWith('Received a second signal: exiting at once');
     stopping = true;
     logger.info({ msg: 'stopping', signal });
-    // Nobody waits for an answer, and the database takes back what was not committed.
-    if (!letsClientsIn) return exitStopped();
-    setTimeout(() => exitWith('The service did not stop in time'), config.shutdownTimeoutMs + DISPOSE_MS);
+    // No client waits for a response, and the database rolls back what was not committed.
+    if (!isReady) return exitStopped();
+    setTimeout(() => exitWith('The service did not shut down in time'), config.shutdownTimeoutMs + DISPOSE_MS);
     try {
       await (await service).stop();
       exitStopped();
     } catch (err) {
-      exitWith('The service did not stop well', err);
+      exitWith('The service failed to shut down', err);
     }
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
 }
 
-/** The container says on which way it came to the fault; who starts the service wants to know the fault. */
-function explainedFaultIn(error: unknown): DatabaseUnusableError | ListenError | undefined {
+/** The container wraps the error with the path of keys that led to it; the operator needs the error itself. */
+function explainedErrorIn(error: unknown): DatabaseUnusableError | ListenError | undefined {
   if (error instanceof DatabaseUnusableError || error instanceof ListenError) return error;
-  return error instanceof Error ? explainedFaultIn(error.cause) : undefined;
+  return error instanceof Error ? explainedErrorIn(error.cause) : undefined;
 }

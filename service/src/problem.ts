@@ -1,5 +1,5 @@
 /**
- * What a client did wrong, or asked for in vain: the message is the answer's `error`.
+ * A request that is refused: the message becomes the `error` of the response.
  *
  * @example
  * ```ts

@@ -7,24 +7,24 @@ import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/log-output.js';
 import { listenError } from './http/listen-error.js';
 import type { Telemetry } from './telemetry/telemetry.js';
-import { letWaitingClientsIn } from './http/waiting-clients.js';
+import { acceptWaitingClients } from './http/accept-waiting-clients.js';
 
-/** A service that runs. */
+/** A running service. */
 export interface Service {
   readonly url: string;
   readonly container: Container;
-  /** Answers what was accepted, for as long as the configuration allows, and lets go of everything. */
+  /** Completes the requests in progress, for `shutdownTimeoutMs` at most, then disposes the container. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions extends Omit<HostOptions, 'logger'> {
-  /** Where the log is written; stdout, when the program writes no log of its own. */
+  /** Where the log is written; stdout by default. */
   readonly output?: LogOutput;
-  /** Called when all is ready, before the first client is let in. */
+  /** Called when everything is ready, before the first client is accepted. */
   readonly onReady?: () => void;
 }
 
-/** Loads the chosen framework only. */
+/** Loads only the framework that is used. */
 export async function createHost(
   variant: Config['hostVariant'],
   container: IContainer,
@@ -44,7 +44,7 @@ function inspectorOf({ inspector }: Config, container: Container): InspectorOpti
   return { container, scopes: SCOPES, enabled: true, ...(token === undefined ? {} : { token }) };
 }
 
-/** Loads OpenTelemetry only where it was asked for. */
+/** Loads OpenTelemetry only where it is configured. */
 async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
@@ -53,14 +53,14 @@ async function telemetryOf(config: Config, container: Container, output: LogOutp
   return telemetry;
 }
 
-/** Readies the database and what else must run before the first request, then listens. */
+/** Prepares the database, starts everything that must run before the first request, then listens. */
 export async function startService(
   config: Config,
   { onReady, output = new LogOutput(), ...options }: StartOptions = {},
 ): Promise<Service> {
   const container = createAppContainer(config, output);
   const logger = container.resolve('ILogger');
-  let undo = (): Promise<void> => container.dispose();
+  let cleanUp = (): Promise<void> => container.dispose();
   try {
     const health = container.resolve('IHealth');
     const pool = container.resolve('IDatabasePool');
@@ -74,7 +74,7 @@ export async function startService(
       telemetry,
       inspect,
     });
-    undo = () => host.close(0);
+    cleanUp = () => host.close(0);
     await container.start();
     onReady?.();
     const url = await host.listen(config.port, config.host).catch((error: unknown) => {
@@ -89,20 +89,22 @@ export async function startService(
       stop: async () => {
         health.draining();
         const deadline = Date.now() + config.shutdownTimeoutMs;
-        await letWaitingClientsIn(url);
+        await acceptWaitingClients(url);
         await close(host, pool, Math.max(0, deadline - Date.now()));
       },
     };
   } catch (error) {
-    await undo().catch((err: unknown) => logger.error({ msg: 'What was started failed to shut down', err }));
+    await cleanUp().catch((err: unknown) =>
+      logger.error({ msg: 'The service failed to shut down after a failed start', err }),
+    );
     throw error;
   }
 }
 
-/** Of those who are cut off some may wait for a database that hangs, so the pool is closed at once with them. */
+/** A request that exceeds the time limit may wait for a database that hangs, so the pool is closed at the same time. */
 async function close(host: Host, pool: IDatabasePool, timeoutMs: number): Promise<void> {
   const closed = host.close(timeoutMs);
-  // The container closes it, too, and tells what went wrong.
+  // The container also closes the pool, and reports its errors.
   const closing = setTimeout(() => void pool.close().catch(() => undefined), timeoutMs);
   await closed.finally(() => clearTimeout(closing));
 }

@@ -45,7 +45,7 @@ onEveryStage((stage) => {
     expired.start();
     expired.dispose();
     query.mockRestore();
-    const msg = 'Expired idempotency keys were not removed; the next try is in an hour';
+    const msg = 'Expired idempotency keys were not deleted; the next attempt is in an hour';
     expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
   });
 });

@@ -1,6 +1,6 @@
 import { Registration } from '@ambit/container';
 import { expect, test } from 'vitest';
-import type { IAuditLogger } from '../src/audit/audit-logger.js';
+import type { IAuditLogger } from '../src/audit.js';
 import type { IInventoryService } from '../src/orders/inventory-service.js';
 import type { IOrderRepository } from '../src/orders/order-repository.js';
 import { onEveryStage } from './support/every-stage.js';

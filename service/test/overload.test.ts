@@ -2,7 +2,7 @@ import { HttpError as ExpressError } from '@ambit/express';
 import { HttpError as FastifyError } from '@ambit/fastify';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { expect, test } from 'vitest';
-import { answerTo, isOurFault } from '../src/http/error-answer.js';
+import { errorResponse, isOurFault } from '../src/http/error-response.js';
 
 test.each([
   ['Express', ExpressError],
@@ -11,7 +11,7 @@ test.each([
   'a request that %s refuses because too many are in progress is answered with 503, and is no failure',
   (_host, HttpError) => {
     const error = new HttpError('AMBIT_HTTP_OVERLOADED');
-    const answer = answerTo(error);
+    const answer = errorResponse(error);
     expect(answer).toEqual({
       status: 503,
       headers: { 'retry-after': '1' },
@@ -26,7 +26,7 @@ test('a request for which the pool has no place in its queue is answered with 50
   const held = await pool.getConnection();
   const error: unknown = await pool.getConnection().catch((refusal: unknown) => refusal);
   held.release();
-  const answer = answerTo(error);
+  const answer = errorResponse(error);
   expect(answer).toEqual({
     status: 503,
     headers: { 'retry-after': '1' },

@@ -10,8 +10,8 @@ interface Proxy {
   close(): Promise<void>;
 }
 
-/** The trials are JavaScript, whose types this project does not read. */
-const { startProxy } = (await import(String(new URL('../trials/proxy.mjs', import.meta.url)))) as {
+/** The chaos tests are JavaScript, whose types this project does not read. */
+const { startProxy } = (await import(String(new URL('../chaos/proxy.mjs', import.meta.url)))) as {
   startProxy(server: { host: string; port: number }, decide: () => Fate, committing?: RegExp): Promise<Proxy>;
 };
 

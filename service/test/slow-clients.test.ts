@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { requestText } from '@ambit/host-contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { answerClientError, limitServer } from '../src/http/server-limits.js';
+import { respondToClientError, limitServer } from '../src/http/server-limits.js';
 import { createLogger } from '../src/index.js';
 
 const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 'text' }).split(/(?<=\r\n\r\n)/);
@@ -25,7 +25,7 @@ beforeEach(async () => {
     if (req.method === 'GET') res.end(Buffer.alloc(MUCH));
   });
   limitServer(server, logger);
-  server.on('clientError', answerClientError(logger));
+  server.on('clientError', respondToClientError(logger));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
   client.on('error', () => undefined);

@@ -116,7 +116,7 @@ describe('the service', () => {
     service.kill('SIGINT');
     const { code, output } = await service.exit;
     expect(code).toBe(1);
-    expect(output).toContain('Told to stop a second time: leaving at once');
+    expect(output).toContain('Received a second signal: exiting at once');
   });
 
   test.each(HOST_VARIANTS)('cuts off what is under way after SHUTDOWN_TIMEOUT_MS, on %s', async (HOST_VARIANT) => {
@@ -173,6 +173,6 @@ describe('the service', () => {
     service.kill('SIGTERM');
     const { code, output } = await service.exit;
     expect(code).toBe(1);
-    expect(output).toContain('The service did not stop in time');
+    expect(output).toContain('The service did not shut down in time');
   });
 });

@@ -1,7 +1,6 @@
 import { Container, Registration } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { IAuditLogger } from '../src/audit/audit-logger.js';
-import type { IRequestContext } from '../src/audit/request-context.js';
+import type { IAuditLogger, IRequestContext } from '../src/audit.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { createHost, createLogger, type Host } from '../src/index.js';
 import type { User } from '../src/users/user.js';

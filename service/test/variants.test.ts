@@ -2,7 +2,7 @@ import { Container, hasTag, Registration, scope } from '@ambit/container';
 import { containerPlugin } from '@ambit/fastify';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import type { IAuditLogger } from '../src/audit/audit-logger.js';
+import type { IAuditLogger } from '../src/audit.js';
 import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { NewUser, User } from '../src/users/user.js';
 import type { IUserRepository } from '../src/users/user-repository.js';
@@ -99,7 +99,7 @@ onEveryStage((stage) => {
     expect(answer).toMatchObject(isFastify ? failure : { status: 201, body: user });
     if (!isFastify) return;
     const { err } = await stage.app.log.finds({ msg: 'request failed', status: 500 });
-    expect(err).toMatchObject({ message: 'The answer does not fit its schema' });
+    expect(err).toMatchObject({ message: 'The response does not match its schema' });
   });
 
   test('order_created is audited on Fastify only', async () => {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { TSchema } from 'typebox';
-import { unrouted } from '../http/endpoints.js';
-import { ErrorBody } from '../http/error-body.js';
+import { unrouted } from '../http/unrouted.js';
+import { ErrorBody } from '../http/response.js';
 import { NewOrder, Order, OrderItem } from '../orders/order.js';
 import { NewUser, User } from '../users/user.js';
 import { type Endpoint, type EndpointAnswer, problem } from './endpoint.js';

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { ErrorBody } from '../http/error-body.js';
+import { ErrorBody } from '../http/response.js';
 import type { AnswerHeader } from './headers.js';
 import type { ParameterName } from './parameters.js';
 

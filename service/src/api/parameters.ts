@@ -1,6 +1,6 @@
-import { IdempotencyKey } from '../http/idempotency-key.js';
-import { Limit } from '../http/page.js';
+import { IdempotencyKey } from '../idempotency/idempotent-request.js';
 import { Id } from '../ids.js';
+import { Limit } from '../users/list-users.js';
 
 /** What a request may carry besides its body. The page fills the examples in: what changes the answer has none. */
 export const PARAMETERS = {

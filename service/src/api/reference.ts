@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from './document.js';
 import { PAGE, START } from './docs-page.js';
+import type { HttpResponse } from '../http/response.js';
 import type { ReferencePath } from './reference-paths.js';
 
 interface Content {
@@ -16,12 +17,6 @@ interface Page {
   readonly etag: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-}
-
-interface PageAnswer {
-  readonly status: 200 | 304;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
 }
 
 const require = createRequire(import.meta.url);
@@ -42,7 +37,7 @@ const CONTENTS: Readonly<Record<ReferencePath, Content>> = {
   '/docs/favicon.png': { type: 'image/png', read: asset('favicon-32x32.png') },
 };
 
-/** Nothing comes from elsewhere, and nothing goes there. */
+/** The page may load and send nothing from or to other origins. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -54,14 +49,17 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Read when first asked for. */
+/** Each is read at its first request. */
 const pages = new Map<ReferencePath, Page>();
 
-/** What a GET of one of these paths is answered, on both hosts; 304 where the client has it already. */
-export function referenceAnswer(path: ReferencePath, { 'if-none-match': known }: IncomingHttpHeaders): PageAnswer {
+/** The response to a GET of one of these paths; 304 if the client has the page already. */
+export function referenceResponse(
+  path: ReferencePath,
+  { 'if-none-match': known }: IncomingHttpHeaders,
+): HttpResponse<Buffer | undefined> {
   const { etag, headers, body } = pages.get(path) ?? make(path);
-  // One of several, or made weak by a proxy that compresses.
-  if (known?.includes(etag)) return { status: 304, headers };
+  // The header may list several, and a proxy that compresses makes them weak.
+  if (known?.includes(etag)) return { status: 304, headers, body: undefined };
   return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body };
 }
 
@@ -71,7 +69,7 @@ function make(path: ReferencePath): Page {
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
   const headers = {
     'content-type': type,
-    // Kept by clients, and asked for each time whether it is still the same.
+    // Clients keep the page, and ask each time whether it has changed.
     'cache-control': 'no-cache',
     etag,
     'content-security-policy': POLICY,

@@ -2,19 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ILogger } from '../logging/logger.js';
-import { refusal } from './error-answer.js';
-import { logRequest } from './request-log.js';
+import { refusal } from './error-response.js';
+import { logRequest } from './request-head.js';
+import { jsonResponse } from './response.js';
 
-/** Balancers keep connections for 60 s; who closes first must not be us. */
+/** Longer than the 60 s of load balancers, which must close first. */
 const KEEP_ALIVE_MS = 72_000;
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 60_000;
-/** For a connection on which nothing moves during a request: longer than the database may take, and not for ever. */
-const STANDSTILL_MS = 120_000;
-/** For a client to read its answer before the connection is closed over what it still sends. */
+/** How long a connection may be without traffic during a request: longer than the database may take. */
+const NO_TRAFFIC_MS = 120_000;
+/** How long a client that still sends may read its response before the connection is closed. */
 const LINGER_MS = 1000;
 
-/** How often Node looks for requests that take too long. By default every 30 s, so they would get up to 30 s more. */
+/** How often Node looks for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
 const CHECK_EVERY_MS = 1000;
 
 /** For `createServer()`: Node reads these only there. */
@@ -23,39 +24,38 @@ export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInt
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 
-/** The same patience, and the same words where Node would answer without any, whichever host uses the server. */
+/** The same limits on both hosts, and the same messages where Node would respond without a body. */
 export function limitServer(server: Server, logger: ILogger): void {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
-  server.timeout = STANDSTILL_MS;
-  server.on('checkExpectation', answerExpectation(logger));
+  server.timeout = NO_TRAFFIC_MS;
+  server.on('checkExpectation', refuseExpectation(logger));
 }
 
-function answerExpectation(logger: ILogger) {
+function refuseExpectation(logger: ILogger) {
   return (req: IncomingMessage, res: ServerResponse): void => {
     const requestId = randomUUID();
     logRequest(logger, { requestId }, req, res);
-    const { status, body } = refusal(417);
-    const text = JSON.stringify(body);
-    res.writeHead(status, {
-      'x-request-id': requestId,
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(text),
-    });
-    res.end(text);
+    const refused = refusal(417);
+    const { status, headers, body } = jsonResponse(refused.status, refused.body);
+    res.writeHead(status, { 'x-request-id': requestId, ...headers });
+    res.end(body);
   };
 }
 
-/** Node's own, the answer that comes next on the connection: to know it in a public way would cost every request. */
-interface ServedSocket extends Duplex {
+/**
+ * Node's private field for the next response on the connection, in Node 20 to 26. Node has no public field for it, and
+ * tracking it ourselves would slow down every request.
+ */
+interface SocketOfServer extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
 }
 
-/** A listener for `clientError`: what is no HTTP at all gets the same words from both hosts. */
-export function answerClientError(logger: ILogger) {
-  return ({ code = '' }: NodeJS.ErrnoException, socket: ServedSocket): void => {
-    // A client takes the first answer for that to its first request: no refusal may overtake what is being carried out.
+/** A listener for `clientError`: bytes that are not HTTP get the same response from both hosts. */
+export function respondToClientError(logger: ILogger) {
+  return ({ code = '' }: NodeJS.ErrnoException, socket: SocketOfServer): void => {
+    // A client takes the first response for that to its first request, so no refusal may overtake a request in progress.
     if (code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.req.complete) {
       socket.destroy();
       return;
@@ -69,14 +69,14 @@ export function answerClientError(logger: ILogger) {
         'Content-Type: application/json; charset=utf-8\r\n' +
         `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
     );
-    // What comes even later must not be carried out after all.
+    // The rest of a late request must not be carried out.
     if (code === TOO_LATE) socket.destroy();
-    else cutSoon(socket);
+    else destroySoon(socket);
   };
 }
 
-/** Nobody else would: Node looks at the time of a connection that had an error no more. */
-function cutSoon(socket: Duplex): void {
-  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(cut));
+/** Node checks no time limit on a connection that had an error. */
+function destroySoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -3,11 +3,11 @@ import { Compile } from 'typebox/compile';
 import { Format, IsEmail } from 'typebox/format';
 import { Problem } from '../problem.js';
 
-/** What both databases can store as it is: PostgreSQL refuses NUL, and UTF-8 has no lone surrogates. */
+/** PostgreSQL cannot store NUL, and UTF-8 has no lone surrogates. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 const isText = (value: string): boolean => !UNSTORABLE.test(value);
 Format.Set('text', isText);
-// In quotes an address may have any character.
+// Between quotes an address may have any character.
 Format.Set('email', (value) => IsEmail(value) && isText(value));
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -15,26 +15,38 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: 'must be an email address',
 };
 
-const MOST_TOLD = 3;
+const MAX_MESSAGES = 3;
 /** More than any list may have. */
-const MOST_LOOKED_AT = 2000;
+const MAX_CHECKED_ITEMS = 2000;
 
-/** A function that gives the body back, typed, or throws a 400 that says what is wrong where. */
-export function bodyCheck<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
+type Validated<T> = { readonly value: T } | { readonly error: Problem };
+
+/** Returns a function that returns the body, typed, or a 400 that names each invalid field, as Fastify expects it. */
+export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => Validated<Static<T>> {
   const validator = Compile(schema);
   return (body) => {
-    if (validator.Check(body)) return body;
-    // Where there is none, Fastify has null checked.
-    if (body === undefined || body === null) throw new Problem(400, 'A JSON body is required');
-    const told = validator.Errors(shortened(body)).slice(0, MOST_TOLD);
-    throw new Problem(400, told.map(sentence).join('; '));
+    if (validator.Check(body)) return { value: body };
+    // Without a body Fastify validates null.
+    if (body === undefined || body === null) return { error: new Problem(400, 'A JSON body is required') };
+    const errors = validator.Errors(shortened(body)).slice(0, MAX_MESSAGES);
+    return { error: new Problem(400, errors.map(sentence).join('; ')) };
   };
 }
 
-/** TypeBox looks at all of a list before it tells of the first element: a body full of them would keep everybody waiting. */
+/** The same, but the function throws the 400. */
+export function bodyCheck<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
+  const validate = bodyValidator(schema);
+  return (body) => {
+    const result = validate(body);
+    if ('error' in result) throw result.error;
+    return result.value;
+  };
+}
+
+/** TypeBox checks a whole list before it reports the first error: a very long one would block the process. */
 function shortened(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  const cut = (value: unknown): unknown => (Array.isArray(value) ? value.slice(0, MOST_LOOKED_AT) : value);
+  const cut = (value: unknown): unknown => (Array.isArray(value) ? value.slice(0, MAX_CHECKED_ITEMS) : value);
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, cut(value)]));
 }
 
@@ -43,10 +55,10 @@ type ValidationError = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 function sentence({ instancePath, keyword, params, message }: ValidationError): string {
   const { format } = params as { format?: string };
   const what = keyword === 'format' && format !== undefined ? (FORMATS[format] ?? message) : message;
-  return `body${place(instancePath)} ${what}`;
+  return `body${pathIn(instancePath)} ${what}`;
 }
 
-/** `/items/3/quantity` reads `.items[3].quantity`. */
-function place(pointer: string): string {
+/** `/items/3/quantity` becomes `.items[3].quantity`. */
+function pathIn(pointer: string): string {
   return pointer.replaceAll(/\/(\d+)/g, '[$1]').replaceAll('/', '.');
 }

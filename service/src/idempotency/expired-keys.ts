@@ -4,21 +4,21 @@ import type { ILogger } from '../logging/logger.js';
 
 const HOUR_MS = 3_600_000;
 
-export const KEY_LIFE_MS = 24 * HOUR_MS;
+export const KEY_LIFETIME_MS = 24 * HOUR_MS;
 
-const MOST_AT_ONCE = 1000;
+const BATCH_SIZE = 1000;
 
-/** The oldest, by their age: a key that is claimed anew meanwhile is no longer among them. */
-const REMOVE_SOME = `DELETE FROM idempotency_keys WHERE created_at <= (
+/** Selects the oldest keys by their age, so a key that a new request takes over meanwhile is not among them. */
+const DELETE_BATCH = `DELETE FROM idempotency_keys WHERE created_at <= (
      SELECT max(created_at) FROM (
-       SELECT created_at FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT ${MOST_AT_ONCE}
+       SELECT created_at FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT ${BATCH_SIZE}
      ) AS oldest
    ) RETURNING 1 AS one`;
 
-/** Application-wide: removes keys that are over, at start and every hour. They count as gone before they are removed. */
+/** Application-wide: deletes expired keys at start and every hour. An expired key counts as new before it is deleted. */
 export class ExpiredKeys {
   #timer: NodeJS.Timeout | undefined;
-  #over = false;
+  #disposed = false;
 
   constructor(
     private readonly pool: IDatabasePool,
@@ -30,22 +30,22 @@ export class ExpiredKeys {
     this.#timer = setInterval(() => void this.#tryToRemove(), HOUR_MS).unref();
   }
 
-  /** A few at a time, and others in between: of millions one statement would block SQLite, and not end on PostgreSQL. */
+  /** In batches: one statement for millions of keys would block SQLite, and time out on PostgreSQL. */
   async remove(): Promise<void> {
-    const expiry = Date.now() - KEY_LIFE_MS;
-    while (!this.#over && (await this.pool.query(REMOVE_SOME, [expiry])).length > 0) await otherWork();
+    const expiry = Date.now() - KEY_LIFETIME_MS;
+    while (!this.#disposed && (await this.pool.query(DELETE_BATCH, [expiry])).length > 0) await otherWork();
   }
 
   dispose(): void {
     clearInterval(this.#timer);
-    this.#over = true;
+    this.#disposed = true;
   }
 
   async #tryToRemove(): Promise<void> {
     try {
       await this.remove();
     } catch (err) {
-      this.logger.warn({ msg: 'Expired idempotency keys were not removed; the next try is in an hour', err });
+      this.logger.warn({ msg: 'Expired idempotency keys were not deleted; the next attempt is in an hour', err });
     }
   }
 }

@@ -1,6 +1,6 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Config } from '../config/config.js';
-import { isoNow } from '../iso-now.js';
+import { timeField } from '../iso-now.js';
 import { LogOutput } from './log-output.js';
 
 /** Registered as `ILogger`: one object per call. */
@@ -11,7 +11,7 @@ export interface ILogger {
   error(record: object): void;
 }
 
-/** Lines go to stdout by default; see `LogOutput` for what happens when it does not take them. */
+/** Writes lines to stdout by default; `LogOutput` says what happens when stdout is blocked. */
 export function createLogger(level: Config['logLevel'], destination: DestinationStream = new LogOutput()): ILogger {
-  return pino({ level, base: null, timestamp: () => `,"time":"${isoNow()}"` }, destination);
+  return pino({ level, base: null, timestamp: timeField }, destination);
 }

@@ -1,13 +1,13 @@
 import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import type { IRequestContext } from '../audit/request-context.js';
+import type { IRequestContext } from '../audit.js';
 import type { ISqlDialect } from '../database/dialect.js';
 import { Problem } from '../problem.js';
 import type { OrderItem } from './order.js';
-import { record, selectLevels, take, takeAndRecord } from './stock-statements.js';
+import { RECORD, SELECT_LEVELS, TAKE, TAKE_AND_RECORD } from './stock-statements.js';
 
 export interface IInventoryService {
-  /** Takes the items from stock, all or none. A product without a stock level is not tracked, only recorded. */
+  /** Takes all items from stock, or none. A product without a stock level is not tracked, only recorded. */
   reserve(items: readonly OrderItem[]): Promise<void>;
 }
 
@@ -37,21 +37,21 @@ export class InventoryService implements IInventoryService {
     const rows = JSON.stringify([...wanted.values()]);
     const { requestId } = this.#context;
     if (this.#dialect.writesInWith) {
-      refuseShortage(wanted, await this.#query(takeAndRecord, [requestId, rows]));
+      refuseShortage(wanted, await this.#query(TAKE_AND_RECORD, [requestId, rows]));
       return;
     }
-    const levels = await this.#query(selectLevels, [rows]);
+    const levels = await this.#query(SELECT_LEVELS, [rows]);
     refuseShortage(wanted, levels);
-    if (levels.length > 0) await this.#query(take, [rows]);
-    await this.#query(record, [requestId, rows]);
+    if (levels.length > 0) await this.#query(TAKE, [rows]);
+    await this.#query(RECORD, [requestId, rows]);
   }
 
-  #query(statement: (dialect: ISqlDialect) => string, params: readonly unknown[]): Promise<StockLevel[]> {
-    return this.#connection.query<StockLevel>(statement(this.#dialect), params);
+  #query(statement: Readonly<Record<ISqlDialect['name'], string>>, params: readonly unknown[]): Promise<StockLevel[]> {
+    return this.#connection.query<StockLevel>(statement[this.#dialect.name], params);
   }
 }
 
-/** In the order of the items: in which order the rows come is each database's own matter. */
+/** Checked in the order of the items, because the databases return the rows in different orders. */
 function refuseShortage(wanted: ReadonlyMap<string, OrderItem>, levels: readonly StockLevel[]): void {
   const left = new Map(levels.map(({ product_id, level }) => [product_id, level]));
   for (const { productId, quantity } of wanted.values()) {
@@ -61,7 +61,7 @@ function refuseShortage(wanted: ReadonlyMap<string, OrderItem>, levels: readonly
   }
 }
 
-/** The same product may be ordered twice; it is taken from stock once. */
+/** A product that is ordered twice is taken from stock once. */
 function totals(items: readonly OrderItem[]): Map<string, OrderItem> {
   const wanted = new Map<string, OrderItem>();
   for (const { productId, quantity } of items) {

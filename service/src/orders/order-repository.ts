@@ -1,7 +1,7 @@
 import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import type { IRequestContext } from '../audit/request-context.js';
-import { type ISqlDialect, statement } from '../database/dialect.js';
+import type { IRequestContext } from '../audit.js';
+import { type ISqlDialect, sqlFor } from '../database/dialect.js';
 import { newId } from '../ids.js';
 import { isoNow } from '../iso-now.js';
 import type { NewOrder, Order } from './order.js';
@@ -18,9 +18,9 @@ const insertItems = ({ elements }: ISqlDialect, rows: string): string =>
           CAST(item.value ->> 'quantity' AS integer)
    FROM ${elements(rows)} AS item`;
 
-const insertOnlyItems = statement((dialect) => insertItems(dialect, '$2'));
+const INSERT_ITEMS = sqlFor((dialect) => insertItems(dialect, '$2'));
 
-const insertOrderAndItems = statement((dialect) => `WITH placed AS (${INSERT_ORDER}) ${insertItems(dialect, '$4')}`);
+const INSERT_ORDER_AND_ITEMS = sqlFor((dialect) => `WITH placed AS (${INSERT_ORDER}) ${insertItems(dialect, '$4')}`);
 
 export class OrderRepository implements IOrderRepository {
   readonly #connection: IConnection;
@@ -49,12 +49,13 @@ export class OrderRepository implements IOrderRepository {
     await this.#insert([order.id, this.#context.requestId, order.createdAt], rows);
     return order;
   }
+
   async #insert(order: readonly [id: string, requestId: string, createdAt: string], rows: string): Promise<void> {
     if (this.#dialect.writesInWith) {
-      await this.#connection.query(insertOrderAndItems(this.#dialect), [...order, rows]);
+      await this.#connection.query(INSERT_ORDER_AND_ITEMS[this.#dialect.name], [...order, rows]);
       return;
     }
     await this.#connection.query(INSERT_ORDER, order);
-    await this.#connection.query(insertOnlyItems(this.#dialect), [order[0], rows]);
+    await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], rows]);
   }
 }

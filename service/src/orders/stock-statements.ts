@@ -1,17 +1,17 @@
-import { statement } from '../database/dialect.js';
+import { sqlFor } from '../database/dialect.js';
 
 /**
- * Takes what is wanted from stock and records it, or does neither where anything is short; gives the tracked products
- * with the levels they had. `$1` is the id of the request, `$2` a JSON array of `{ productId, quantity }` that names no
- * product twice.
+ * Takes the items from stock and records them, or does neither if the stock of any product is too low. Returns the tracked
+ * products with their levels before. `$1` is the id of the request, `$2` a JSON array of `{ productId, quantity }` that
+ * names each product once.
  *
- * One statement, so that the rows of the stock are locked for one round trip and COMMIT. They are locked in one fixed
- * order, and before any is changed: two orders over the same products never wait for each other in a circle.
+ * It is one statement, so that the rows of the stock are locked for one round trip and COMMIT. They are locked in one fixed
+ * order, before any is changed, so two orders for the same products cannot deadlock.
  *
- * `= ANY (ARRAY(...))`, because the planner expects few elements of an array, and finds each by the index. Of an array
- * parameter it would know how many there are, and therefore plan the statement again for every order.
+ * `= ANY (ARRAY(...))` makes the planner expect few elements and use the index for each. With an array parameter it would
+ * plan the statement again for every order.
  */
-export const takeAndRecord = statement(
+export const TAKE_AND_RECORD = sqlFor(
   ({ elements, forUpdate }) =>
     `WITH wanted AS (
        SELECT item.value ->> 'productId' AS product_id, CAST(item.value ->> 'quantity' AS integer) AS quantity
@@ -32,21 +32,21 @@ export const takeAndRecord = statement(
      SELECT product_id, level FROM tracked`,
 );
 
-/** The same in three steps, for a transaction that nobody else can write beside. `$1` is the JSON array. */
-export const selectLevels = statement(
+/** The same in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
+export const SELECT_LEVELS = sqlFor(
   ({ elements }) =>
     `SELECT product_id, level FROM stock
      WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${elements('$1')} AS item)`,
 );
 
-export const take = statement(
+export const TAKE = sqlFor(
   ({ elements }) =>
     `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
      FROM ${elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
 );
 
 /** `$1` is the id of the request, `$2` the JSON array. */
-export const record = statement(
+export const RECORD = sqlFor(
   ({ elements }) =>
     `INSERT INTO reservations (request_id, product_id, quantity)
      SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)

@@ -1,24 +1,26 @@
 import type { IContainer } from '@ambit/container';
-import { type Answer, once, type Once } from '../idempotency/once.js';
+import { type IdempotentRequest, idempotentRequest, type KeyHeader } from '../idempotency/idempotent-request.js';
+import type { ReplayableResponse } from '../idempotency/response-store.js';
 import type { NewOrder, Order } from './order.js';
 
-export function onceForOrder(key: string | undefined, { items }: NewOrder): Once | undefined {
+/** The order as an idempotent request, if it has a key. */
+export function idempotentOrder(key: KeyHeader, { items }: NewOrder): IdempotentRequest | undefined {
   if (key === undefined) return undefined;
   const input = items.map(({ productId, quantity }) => [productId, quantity]);
-  return once(key, 'POST /api/orders', input);
+  return idempotentRequest(key, 'POST /api/orders', input);
 }
 
-/** Before a connection is taken: a second request under a key that is in use has nothing to do with the database. */
-export function holdKey(request: IContainer, asked: Once | undefined): void {
-  if (asked) request.resolve('IKeyHold').hold(asked.key);
+/** Called before a connection is acquired, so that a second request under a locked key never needs one. */
+export function lockKey(request: IContainer, idempotent: IdempotentRequest | undefined): void {
+  if (idempotent) request.resolve('IKeyLock').acquire(idempotent.key);
 }
 
-/** Within a transaction, whose scope is given: the order, its stock and its key are stored together, or not at all. */
+/** Stores the order, its stock and its key in the transaction of the given scope. */
 export async function placeOrder(
   transaction: IContainer,
-  asked: Once | undefined,
+  idempotent: IdempotentRequest | undefined,
   body: NewOrder,
-): Promise<Answer<Order>> {
+): Promise<ReplayableResponse<Order>> {
   const orders = transaction.resolve('IOrderRepository');
   const inventory = transaction.resolve('IInventoryService');
   const place = async (): Promise<Order> => {
@@ -26,6 +28,6 @@ export async function placeOrder(
     await inventory.reserve(order.items);
     return order;
   };
-  if (asked) return transaction.resolve('IAnswerStore').answer(asked, 201, place);
-  return { status: 201, body: await place(), replayed: false };
+  if (idempotent) return transaction.resolve('IResponseStore').respond(idempotent, 201, place);
+  return { status: 201, headers: {}, body: await place(), replayed: false };
 }

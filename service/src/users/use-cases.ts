@@ -1,34 +1,38 @@
 import type { IContainer } from '@ambit/container';
 import { runInTransaction, TransactionError } from '@ambit/transaction';
-import type { IAuditLogger } from '../audit/audit-logger.js';
+import type { IAuditLogger } from '../audit.js';
+import type { HttpResponse } from '../http/response.js';
+import { type IdempotentRequest, idempotentRequest, type KeyHeader } from '../idempotency/idempotent-request.js';
 import { Problem } from '../problem.js';
-import { type Answer, once, type Once } from '../idempotency/once.js';
 import type { NewUser, User } from './user.js';
 import type { IUserRepository } from './user-repository.js';
 
-interface Users {
-  readonly users: IUserRepository;
-}
-
-export interface AuditedUsers extends Users {
-  readonly audit: IAuditLogger;
-}
-
-export async function getUser({ users }: Users, id: string): Promise<User> {
+export async function getUser(users: IUserRepository, id: string): Promise<User> {
   const user = await users.findById(id);
   if (user === null) throw new Problem(404, 'User not found');
   return user;
 }
 
-/** `extra` joins the audit record: what it holds besides the id is where the two hosts differ. */
-export async function createUser({ users, audit }: AuditedUsers, data: NewUser, extra: object): Promise<User> {
-  const user = await users.create(data).catch(throwWhatIsKnown);
+/** `extra` is added to the audit record: the two hosts differ in it. */
+export async function createUser(
+  request: IContainer,
+  key: KeyHeader,
+  data: NewUser,
+  extra: object,
+): Promise<HttpResponse<User>> {
+  if (key !== undefined) {
+    const idempotent = idempotentRequest(key, 'POST /api/users', [data.name, data.email]);
+    return createUserOnce(request, idempotent, data, extra);
+  }
+  const users = request.resolve('IUserRepository');
+  const audit = request.resolve('IAuditLogger');
+  const user = await users.create(data).catch(throwOutcomeUnknown);
   await auditCreation(audit, user, extra);
-  return user;
+  return { status: 201, headers: {}, body: user };
 }
 
-/** A statement outside of a transaction commits itself: whether it had done so when its connection died, nobody knows. */
-function throwWhatIsKnown(error: unknown): never {
+/** A statement outside a transaction commits itself. When its connection is lost, nobody knows whether it did. */
+function throwOutcomeUnknown(error: unknown): never {
   if (error instanceof TransactionError && error.code === 'AMBIT_TX_CONNECTION_LOST') {
     const what = 'The connection was lost while a user was being stored';
     throw new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', what, { cause: error });
@@ -36,26 +40,23 @@ function throwWhatIsKnown(error: unknown): never {
   throw error;
 }
 
-export const onceForUser = (key: string | undefined, { name, email }: NewUser): Once | undefined =>
-  key === undefined ? undefined : once(key, 'POST /api/users', [name, email]);
-
-/** The same under an Idempotency-Key: the user and the key are stored in one transaction, or neither is. */
-export async function createUserOnce(
+/** Stores the user and the key in one transaction. */
+async function createUserOnce(
   request: IContainer,
-  asked: Once,
+  idempotent: IdempotentRequest,
   data: NewUser,
   extra: object,
-): Promise<Answer<User>> {
-  request.resolve('IKeyHold').hold(asked.key);
-  // Before the work: a client that leaves during COMMIT takes the scope along, and what is stored must be audited.
+): Promise<HttpResponse<User>> {
+  request.resolve('IKeyLock').acquire(idempotent.key);
+  // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
   const audit = request.resolve('IAuditLogger');
   const logger = request.resolve('ILogger');
   const { requestId } = request.resolve('IRequestContext');
-  const answer = await runInTransaction(
+  const response = await runInTransaction(
     request,
     (scope) => {
       const users = scope.resolve('IUserRepository');
-      return scope.resolve('IAnswerStore').answer(asked, 201, () => users.create(data));
+      return scope.resolve('IResponseStore').respond(idempotent, 201, () => users.create(data));
     },
     {
       timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
@@ -63,8 +64,8 @@ export async function createUserOnce(
       onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
     },
   );
-  if (!answer.replayed) await auditCreation(audit, answer.body, extra);
-  return answer;
+  if (!response.replayed) await auditCreation(audit, response.body, extra);
+  return response;
 }
 
 function auditCreation(audit: IAuditLogger, user: User, extra: object): Promise<void> {

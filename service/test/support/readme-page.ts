@@ -2,16 +2,15 @@ import { readFileSync } from 'node:fs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-export const readme = readFileSync(new URL('README.md', ROOT), 'utf8');
-export const results = readFileSync(new URL('bench/results.md', ROOT), 'utf8');
+export const readme = readFileSync(new URL('service/README.md', ROOT), 'utf8');
 export const scripts = Object.keys(
   (JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as { scripts: object }).scripts,
 );
 
-/** A command and the answer that the page shows right behind it. */
+/** A command, and the response that the page shows after it. */
 export interface Exchange {
   readonly command: string;
-  readonly answer: string;
+  readonly response: string;
 }
 
 const EXCHANGE = /^```sh\n([^`]+)```\n\n```(json|text)\n([^`]+)```$/gm;
@@ -21,7 +20,7 @@ export const exchanges: readonly Exchange[] = Array.from(
   ([, command = '', kind, shown = '']) => ({
     command: command.trim(),
     // The formatter puts spaces into JSON, the service does not.
-    answer: kind === 'json' ? JSON.stringify(JSON.parse(shown)) : shown.trim(),
+    response: kind === 'json' ? JSON.stringify(JSON.parse(shown)) : shown.trim(),
   }),
 );
 

@@ -1,6 +1,6 @@
 import { type Binding, hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import type { IRequestContext } from '../../src/audit/request-context.js';
+import type { IRequestContext } from '../../src/audit.js';
 import type { ISqlDialect } from '../../src/database/dialect.js';
 import type { Queryable } from '../../src/database/pool.js';
 import { OrderRepository } from '../../src/orders/order-repository.js';

@@ -1,13 +1,12 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { withDeps } from '@ambit/express';
-import { Router } from 'express';
-import { readIdempotencyKey } from '../../http/idempotency-key.js';
-import { readPage } from '../../http/page.js';
+import { type Request, type Response, Router } from 'express';
+import { JSON_TYPE } from '../../http/response.js';
 import { bodyCheck } from '../../http/validate.js';
-import { listUsers } from '../../users/list-users.js';
-import { createUser, createUserOnce, getUser, onceForUser } from '../../users/use-cases.js';
+import { discard, listUsers } from '../../users/list-users.js';
+import { createUser, getUser } from '../../users/use-cases.js';
 import { NewUser } from '../../users/user.js';
-import { sendAnswer } from './send-answer.js';
-import { sendJson } from './send-json.js';
 
 const checkNewUser = bodyCheck(NewUser);
 
@@ -16,31 +15,42 @@ export function userRoutes(): Router {
 
   router.get(
     '/',
-    withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, deps) => {
-      await sendJson(req, res, await listUsers(deps, readPage(req.query)));
+    withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, services) => {
+      const list = await listUsers(services, req.query);
+      if (list instanceof Readable) await sendStream(req, res, list);
+      else res.json(list);
     }),
   );
 
   router.get(
     '/:id',
-    withDeps({ users: 'IUserRepository' }, async (req, res, deps) => {
-      res.json(await getUser(deps, String(req.params['id'])));
+    withDeps({ users: 'IUserRepository' }, async (req, res, { users }) => {
+      res.json(await getUser(users, String(req.params['id'])));
     }),
   );
 
   router.post(
     '/',
-    withDeps(
-      { users: 'IUserRepository', audit: 'IAuditLogger', context: 'IRequestContext' },
-      async (req, res, { users, audit, context }) => {
-        const body = checkNewUser(req.body);
-        const extra = { requestId: context.requestId };
-        const asked = onceForUser(readIdempotencyKey(req.headers['idempotency-key']), body);
-        if (asked) sendAnswer(res, await createUserOnce(req.container, asked, body, extra));
-        else res.status(201).json(await createUser({ users, audit }, body, extra));
-      },
-    ),
+    withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
+      const data = checkNewUser(req.body);
+      const key = req.headers['idempotency-key'];
+      const { status, headers, body } = await createUser(req.container, key, data, { requestId });
+      res.status(status).set(headers).json(body);
+    }),
   );
 
   return router;
+}
+
+/** Sends a stream of JSON text. Rejects when the stream fails, but not when the client disconnects. */
+async function sendStream({ method }: Request, res: Response, stream: Readable): Promise<void> {
+  res.setHeader('content-type', JSON_TYPE);
+  if (method === 'HEAD') {
+    await discard(stream);
+    res.end();
+    return;
+  }
+  await pipeline(stream, res).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  });
 }

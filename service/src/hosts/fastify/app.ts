@@ -3,53 +3,46 @@ import { maxHeaderSize } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { inspector } from '@ambit/inspector/fastify';
-import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { isEssential } from '../../http/essential.js';
-import { simplifyTargets } from '../../http/request-address.js';
-import { answerClientError, limitServer, SERVER_OPTIONS } from '../../http/server-limits.js';
+import { fastify, type FastifyInstance } from 'fastify';
+import { simplifyTargets } from '../../http/request-head.js';
+import { limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server-limits.js';
+import { isEssential, serviceRoutes } from '../../http/service-routes.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
-import { answerAndLogWith, answerErrors, answerUnreadable } from './errors.js';
-import { healthRoutes } from './health.js';
-import { readJsonBodies } from './json-body.js';
-import { metricsRoutes } from './metrics.js';
+import { handleErrors, handleUndecodable, logError, responderTo } from './errors.js';
+import { addHooks } from './hooks.js';
 import { orderRoutes } from './orders.js';
-import { referenceRoutes } from './reference.js';
-import { requestHead } from './request-head.js';
+import { compileSchemas } from './schemas.js';
 import { userRoutes } from './users.js';
-import { readSchemas } from './schemas.js';
-import { refuseUnrouted } from './unrouted.js';
 
-/** Variant P: the API as a Fastify server. The container may be one of fakes. */
+/** The API as a Fastify server. The container may hold fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
   const { logger, telemetry, inspect, transaction } = options;
   const server = fastify({
-    // What was accepted is answered, also while closing.
+    // Accepted requests are completed, also while the server closes.
     return503OnClosing: false,
     http: SERVER_OPTIONS,
     routerOptions: { maxParamLength: maxHeaderSize },
-    frameworkErrors: answerUnreadable(options),
-    clientErrorHandler: answerClientError(logger),
+    frameworkErrors: handleUndecodable(options),
+    clientErrorHandler: respondToClientError(logger),
   });
-  const logLate =
-    (msg: string) =>
-    (err: unknown, { id: requestId }: FastifyRequest): void =>
-      logger.error({ msg, requestId, err });
   if (inspect) await server.register(inspector, inspect);
-  const onDisposeError = logLate('The request scope failed to dispose');
+  const onDisposeError = logError(logger, 'The request scope failed to dispose');
+  const onError = logError(logger, 'The transaction failed to close');
   await server.register(containerPlugin, { container, onDisposeError, isEssential });
-  await server.register(transactionPlugin, { ...transaction, onError: logLate('The transaction failed to close') });
+  await server.register(transactionPlugin, { ...transaction, onError });
 
-  requestHead(server, options);
-  readJsonBodies(server);
-  refuseUnrouted(server, options);
-  readSchemas(server);
-  answerErrors(server, options);
+  addHooks(server, options);
+  compileSchemas(server);
+  handleErrors(server, options);
 
-  await server.register(userRoutes, { prefix: '/api/users', onStreamError: answerAndLogWith(options) });
+  await server.register(userRoutes, { prefix: '/api/users', onStreamError: responderTo(options) });
   await server.register(orderRoutes, { prefix: '/api/orders' });
-  await server.register(healthRoutes, { prefix: '/health' });
-  await server.register(referenceRoutes);
-  if (telemetry?.metrics) metricsRoutes(server, telemetry.metrics);
+  for (const { path, respond } of serviceRoutes(telemetry)) {
+    server.get(path, async (request, reply) => {
+      const { status, headers, body } = await respond(request.container, request.headers);
+      return reply.code(status).headers(headers).send(body);
+    });
+  }
   return server;
 }
 
@@ -59,15 +52,15 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
   simplifyTargets(app.server);
   return {
     listen: async (port, host) => {
-      // Of the addresses of a name Fastify would take each, on further servers without the limits of this one.
+      // For a name with several addresses Fastify would create further servers, without the limits of this one.
       const { address } = await lookup(host);
       await app.listen({ port, host: address });
       return urlOf(app.server);
     },
     close: async (timeoutMs) => {
-      const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+      const timer = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
       await app.close();
-      clearTimeout(cut);
+      clearTimeout(timer);
     },
   };
 }

@@ -1,31 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { answerTo, type ErrorAnswer } from '../../http/error-answer.js';
-import { answerAndLog, logRequest } from '../../http/request-log.js';
+import { type ErrorResponse, errorResponse, respondToFailure } from '../../http/error-response.js';
+import { logRequest } from '../../http/request-head.js';
+import type { ILogger } from '../../logging/logger.js';
 import type { HostOptions } from '../host.js';
 
-export function answerErrors(server: FastifyInstance, options: HostOptions): void {
-  const answer = answerAndLogWith(options);
-  server.setErrorHandler((error, request, reply) => send(reply, answer(error, request, reply)));
+export function handleErrors(server: FastifyInstance, options: HostOptions): void {
+  const respond = responderTo(options);
+  server.setErrorHandler((error, request, reply) => send(reply, respond(error, request, reply)));
 }
 
-/** Logs an error with the ids of its request, and gives the response to it. */
-export function answerAndLogWith(options: HostOptions) {
-  return (error: unknown, { container }: FastifyRequest, reply: FastifyReply): ErrorAnswer => {
-    const ids = { requestId: reply.getHeader('x-request-id'), ...options.telemetry?.traceIdsOf(container) };
-    return answerAndLog(options, ids, error, reply.raw);
-  };
+export function responderTo(options: HostOptions) {
+  return (error: unknown, { container }: FastifyRequest, reply: FastifyReply): ErrorResponse =>
+    respondToFailure(options, { requestId: reply.getHeader('x-request-id'), container, res: reply.raw }, error);
 }
 
-/** For an address that Fastify cannot read: no hook has run, so nothing has given the request an id. */
-export function answerUnreadable({ logger }: HostOptions) {
+/** For an address that Fastify cannot decode: no hook has run, so the request has no id yet. */
+export function handleUndecodable({ logger }: HostOptions) {
   return (error: Error, { raw }: FastifyRequest, reply: FastifyReply): void => {
     const requestId = randomUUID();
     logRequest(logger, { requestId }, raw, reply.raw);
-    void send(reply.header('x-request-id', requestId), answerTo(error));
+    void send(reply.header('x-request-id', requestId), errorResponse(error));
   };
 }
 
-function send(reply: FastifyReply, { status, headers, body }: ErrorAnswer): FastifyReply {
+/** Logs an error that cannot change the response any more. */
+export function logError(logger: ILogger, msg: string) {
+  return (err: unknown, { id: requestId }: FastifyRequest): void => logger.error({ msg, requestId, err });
+}
+
+function send(reply: FastifyReply, { status, headers, body }: ErrorResponse): FastifyReply {
   return reply.code(status).headers(headers).send(body);
 }

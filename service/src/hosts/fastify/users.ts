@@ -1,26 +1,23 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { readIdempotencyKey } from '../../http/idempotency-key.js';
-import { discard, JSON_TYPE } from '../../http/json-stream.js';
-import { readPage } from '../../http/page.js';
+import { JSON_TYPE } from '../../http/response.js';
 import { bodyCheck } from '../../http/validate.js';
-import { listUsers } from '../../users/list-users.js';
-import { createUser, createUserOnce, getUser, onceForUser } from '../../users/use-cases.js';
+import { discard, listUsers } from '../../users/list-users.js';
+import { createUser, getUser } from '../../users/use-cases.js';
 import { CreatedUser, NewUser } from '../../users/user.js';
-import { sendAnswer } from './send-answer.js';
 
 export interface UserRoutesOptions {
-  /** `false` mounts the plain route for creation, which checks by hand and audits the request's id, as on Express. */
+  /** `false` mounts the plain route for creation, which validates in the handler and audits the request's id, as on Express. */
   readonly schema?: boolean;
-  /** Called when a list fails of which a part was sent: its connection is then cut. Nothing by default. */
+  /** Called when a list fails after a part was sent; its connection is then closed. Does nothing by default. */
   readonly onStreamError?: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
 const checkNewUser = bodyCheck(NewUser);
 
 /**
- * The users, as a Fastify plugin that wants the `container` plugin before it. The route with a schema is checked, and its
- * answer written, by the compilers of the server it is registered on.
+ * The user routes, as a Fastify plugin; register the plugin `container` before it. The body and the response of the route
+ * with a schema are processed by the compilers of the server it is registered on.
  *
  * @example
  * ```ts
@@ -42,8 +39,8 @@ export async function userRoutes(server: FastifyInstance, options: UserRoutesOpt
 
   server.get('/', async (request, reply) => {
     const { container, query, method } = request;
-    const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
-    const list = await listUsers(deps, readPage(query as Record<string, unknown>));
+    const services = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
+    const list = await listUsers(services, query as Record<string, unknown>);
     if (list instanceof Readable) {
       reply.type(JSON_TYPE);
       if (onStreamError) list.once('error', (error) => onStreamError(error, request, reply));
@@ -53,7 +50,7 @@ export async function userRoutes(server: FastifyInstance, options: UserRoutesOpt
   });
 
   server.get<{ Params: { id: string } }>('/:id', ({ container, params }) =>
-    getUser({ users: container.resolve('IUserRepository') }, params.id),
+    getUser(container.resolve('IUserRepository'), params.id),
   );
 
   if (schema) {
@@ -75,13 +72,11 @@ export async function userRoutes(server: FastifyInstance, options: UserRoutesOpt
 }
 
 async function create(
-  { container, headers }: FastifyRequest,
+  { container, headers: { 'idempotency-key': key } }: FastifyRequest,
   reply: FastifyReply,
   data: NewUser,
   extra: object,
 ): Promise<FastifyReply> {
-  const asked = onceForUser(readIdempotencyKey(headers['idempotency-key']), data);
-  if (asked) return sendAnswer(reply, await createUserOnce(container, asked, data, extra));
-  const deps = { users: container.resolve('IUserRepository'), audit: container.resolve('IAuditLogger') };
-  return reply.code(201).send(await createUser(deps, data, extra));
+  const { status, headers, body } = await createUser(container, key, data, extra);
+  return reply.code(status).headers(headers).send(body);
 }

@@ -1,0 +1,18 @@
+// The service, started as always, which also counts the calls of its functions for the process that forked it.
+import { Session } from 'node:inspector/promises';
+
+const session = new Session();
+session.connect();
+await session.post('Profiler.enable');
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+
+// Taking the counts also resets them, so each message holds what ran since the one before.
+process.on('message', () => void sendCalledFiles());
+
+await import('../../service/dist/main.js');
+
+async function sendCalledFiles() {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const called = result.filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0));
+  process.send?.(called.map(({ url }) => url));
+}

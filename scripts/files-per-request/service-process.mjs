@@ -1,0 +1,83 @@
+import { fork } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import http from 'node:http';
+import { relative } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('measured-service.mjs', import.meta.url));
+const OWN = /^(?:packages\/[^/]+|service)\/dist\//;
+
+/** @typedef {{ method: 'GET' | 'POST', path: string, body?: object }} Request */
+
+/** A running service that tells which of its files run. */
+export class ServiceProcess {
+  #child;
+  #log = new EventEmitter();
+  #agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  #url = '';
+
+  /** @param {Record<string, string>} env */
+  constructor(env) {
+    const { DATABASE_URL: _url, DATA_DIR: _folder, ...rest } = process.env;
+    this.#child = fork(PROGRAM, {
+      env: { ...rest, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info', ...env },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    if (!this.#child.stdout) throw new Error('The log of the service is not piped');
+    createInterface({ input: this.#child.stdout }).on('line', (line) => {
+      const record = JSON.parse(line);
+      this.#log.emit(record.msg, record);
+    });
+  }
+
+  async listening() {
+    const exit = once(this.#child, 'exit').then(([code]) => {
+      throw new Error(`The service exited with code ${code} before it listened`);
+    });
+    const [{ url }] = await Promise.race([once(this.#log, 'listening'), exit]);
+    this.#url = url;
+  }
+
+  /**
+   * The own files of which a function ran between the arrival of one request and its line in the log.
+   * @param {Request} request
+   */
+  async filesOf(request) {
+    await this.#calledFiles();
+    await this.send(request);
+    return this.#calledFiles();
+  }
+
+  /** @param {Request} request on the same connection as the one before; resolves when the service has logged it */
+  async send({ method, path, body }) {
+    const logged = once(this.#log, 'request');
+    const headers = body && { 'content-type': 'application/json' };
+    const sent = http.request(this.#url + path, { method, agent: this.#agent, ...(headers && { headers }) });
+    sent.end(body && JSON.stringify(body));
+    const [response] = await once(sent, 'response');
+    response.resume();
+    await once(response, 'end');
+    if (response.statusCode >= 300) throw new Error(`${method} ${path}: status ${response.statusCode}`);
+    await logged;
+  }
+
+  async stop() {
+    this.#agent.destroy();
+    const exit = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await exit;
+  }
+
+  /** @returns {Promise<string[]>} since the call before */
+  async #calledFiles() {
+    const answer = once(this.#child, 'message');
+    this.#child.send('take');
+    const [urls] = await answer;
+    return urls
+      .filter((/** @type {string} */ url) => url.startsWith('file:'))
+      .map((/** @type {string} */ url) => relative(ROOT, fileURLToPath(url)))
+      .filter((/** @type {string} */ file) => OWN.test(file));
+  }
+}

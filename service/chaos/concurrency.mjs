@@ -1,0 +1,197 @@
+/**
+ * Many clients want the same at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--write]`.
+ * On PostgreSQL two instances share one database; on SQLite there is one. The seconds, shared out between the hosts, are
+ * for orders over overlapping products in all orders.
+ */
+import { atOnce, Client } from './support/client.mjs';
+import { headerOf, requestText } from './support/connection.mjs';
+import { withDatabase } from './support/database.mjs';
+import { readOptions } from './support/options.mjs';
+import { between, shuffled } from './support/random.mjs';
+import { report, say, table } from './support/report.mjs';
+import { startServer, stopServer } from './support/server.mjs';
+import { checkStock, Findings, readOrders, setStock } from './support/stored.mjs';
+
+/** @typedef {import('./support/connection.mjs').Answer} Answer */
+/** @typedef {import('./support/database.mjs').Database} Database */
+
+const STOCK = 10;
+const BUYERS = 500;
+const SAME_KEY = 20;
+const KEYS = 20;
+const OVERLAPPING = 24;
+/** Enough for some seconds, and of the last ones too little. */
+const LEVELS = new Map(Array.from({ length: 8 }, (_, i) => [`p${i}`, i < 6 ? 1_000_000 : 500]));
+
+const options = readOptions({ seconds: 60 });
+const msEach = (options.seconds * 1000) / options.hosts.length;
+
+/** @type {string[][]} */
+const rows = [];
+/** @type {string[]} */
+const violations = [];
+for (const host of options.hosts) {
+  for (const kind of options.databases) {
+    const title = `${host}, ${kind}`;
+    say(title);
+    await withDatabase(kind, (database) => trials(title, host, database));
+  }
+}
+report('concurrency', table(['', 'answers', 'stored', 'violations'], rows), violations, options.write);
+
+/**
+ * @param {string} title
+ * @param {import('./support/server.mjs').HostVariant} host
+ * @param {Database} database
+ */
+async function trials(title, host, database) {
+  const servers = [await startServer(host, database.env)];
+  if (database.kind === 'postgres') servers.push(await startServer(host, database.env));
+  const urls = servers.map(({ url }) => url);
+  await note(`${title}: ${BUYERS} orders at once, ${STOCK} in stock`, () => lastOnes(database, urls));
+  await note(`${title}: ${KEYS} keys, each from ${SAME_KEY} clients at once`, () => oneKey(database, urls));
+  if (database.kind === 'postgres') {
+    await note(`${title}: overlapping orders for ${msEach / 1000} s`, () => overlapping(database, urls));
+  }
+  for (const { code } of await Promise.all(servers.map((server) => stopServer(server)))) {
+    if (code !== 0) violations.push(`${title}: exit code ${code}`);
+  }
+  if (database.kind === 'postgres') violations.push(...(await deadlocks(database)));
+}
+
+/**
+ * @param {string} title
+ * @param {() => Promise<{ answers: (Answer | undefined)[], stored: string, findings: Findings }>} trial
+ */
+async function note(title, trial) {
+  const { answers, stored, findings } = await trial();
+  const lost = answers.filter((answer) => !answer).length;
+  if (lost > 0) findings.add('answers', `${lost} were lost`);
+  for (const answer of answers) {
+    if (answer && answer.status >= 500) findings.add('answers', `${answer.status}: ${answer.body}`);
+  }
+  rows.push([title, countsOf(answers), stored, String(findings.total)]);
+  violations.push(...findings.told.map((line) => `${title}: ${line}`));
+}
+
+/** @param {(Answer | undefined)[]} answers */
+function countsOf(answers) {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const answer of answers) {
+    const name = answer ? `${answer.status}${headerOf(answer, 'idempotency-replayed') ? ' replayed' : ''}` : 'lost';
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return Object.entries(counts)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, count]) => `${count} x ${name}`)
+    .join(', ');
+}
+
+/**
+ * @param {Database} database
+ * @param {string[]} urls
+ */
+async function lastOnes(database, urls) {
+  const findings = new Findings();
+  const start = new Map([['rare', STOCK]]);
+  await setStock(database, start);
+  const order = requestText('POST', '/api/orders', { items: [{ productId: 'rare', quantity: 1 }] });
+  const answers = await untilAnswered(urls, BUYERS, order);
+  const orders = await readOrders(database, findings);
+  await checkStock(database, start, findings);
+  const sold = answers.filter((answer) => answer?.status === 201).length;
+  const refused = answers.filter((answer) => answer?.status === 409).length;
+  if (sold !== STOCK || refused !== BUYERS - STOCK) findings.add('answers', countsOf(answers));
+  if (orders.length !== STOCK) findings.add('orders', `${orders.length} stored`);
+  return { answers, stored: `${orders.length} orders`, findings };
+}
+
+/**
+ * @param {Database} database
+ * @param {string[]} urls
+ */
+async function oneKey(database, urls) {
+  const findings = new Findings();
+  const before = await countOf(database);
+  /** @type {(Answer | undefined)[]} */
+  const all = [];
+  for (let round = 0; round < KEYS; round++) {
+    const isOrder = round % 2 === 0;
+    const body = isOrder ? { items: [{ productId: 'free', quantity: 1 }] } : { name: 'Ada', email: 'ada@example.org' };
+    const headers = { 'Idempotency-Key': `round-${round}` };
+    const request = requestText('POST', isOrder ? '/api/orders' : '/api/users', body, headers);
+    const answers = await atOnce(urls, SAME_KEY, request);
+    const [later] = await atOnce(urls, 1, request);
+    const stored = new Set([...answers, later].filter((one) => one?.status === 201).map((one) => one?.body));
+    if (stored.size !== 1 || later?.status !== 201) findings.add('answers', countsOf([...answers, later]));
+    const odd = answers.find((one) => one?.status !== 201 && !(one?.status === 409 && headerOf(one, 'retry-after')));
+    if (odd) findings.add('answers', `${odd.status}: ${odd.body}`);
+    all.push(...answers, later);
+  }
+  const made = (await countOf(database)) - before;
+  if (made !== KEYS) findings.add('orders', `${KEYS} keys made ${made} orders and users`);
+  return { answers: all, stored: `${made} orders and users`, findings };
+}
+
+/**
+ * On a machine that is too busy for so many at once, clients are told to try again: they do.
+ * @param {string[]} urls
+ * @param {number} clients
+ * @param {string} request
+ * @param {number} [tries]
+ * @returns {Promise<(Answer | undefined)[]>}
+ */
+async function untilAnswered(urls, clients, request, tries = 10) {
+  const answers = await atOnce(urls, clients, request);
+  const settled = answers.filter((answer) => answer?.status !== 503);
+  const again = answers.length - settled.length;
+  if (again === 0 || tries === 1) return answers;
+  say(`  ${again} of ${clients} were told to try again`);
+  return [...settled, ...(await untilAnswered(urls, again, request, tries - 1))];
+}
+
+/** @param {Database} database */
+async function deadlocks(database) {
+  const [row] = await database.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+  const count = Number(row?.['deadlocks']);
+  return count > 0 ? [`${count} deadlocks`] : [];
+}
+
+/** @param {Database} database */
+async function countOf(database) {
+  const [row] = await database.query(
+    'SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM users) AS users',
+  );
+  return Number(row?.['orders']) + Number(row?.['users']);
+}
+
+/**
+ * @param {Database} database
+ * @param {string[]} urls
+ */
+async function overlapping(database, urls) {
+  const findings = new Findings();
+  for (const name of ['order_items', 'orders', 'reservations']) await database.query(`DELETE FROM ${name}`);
+  await setStock(database, LEVELS);
+  const until = performance.now() + msEach;
+  /** @type {(Answer | undefined)[]} */
+  const answers = [];
+  const products = [...LEVELS.keys()];
+  await Promise.all(
+    Array.from({ length: OVERLAPPING }, async (_, i) => {
+      const client = new Client(() => urls[i % urls.length] ?? '');
+      while (performance.now() < until) {
+        const chosen = shuffled(products).slice(0, between(2, products.length));
+        const items = chosen.map((productId) => ({ productId, quantity: between(1, 3) }));
+        answers.push(await client.send(requestText('POST', '/api/orders', { items })));
+      }
+      client.close();
+    }),
+  );
+  const orders = await readOrders(database, findings);
+  await checkStock(database, LEVELS, findings);
+  const sold = answers.filter((answer) => answer?.status === 201).length;
+  if (sold !== orders.length) findings.add('orders', `${orders.length} stored, ${sold} acknowledged`);
+  return { answers, stored: `${orders.length} orders`, findings };
+}

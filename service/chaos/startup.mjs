@@ -1,0 +1,66 @@
+/**
+ * How long from starting the process until the first answer, and how much memory it then holds:
+ * `node service/chaos/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database is there already.
+ */
+import { execFileSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from './support/client.mjs';
+import { requestText } from './support/connection.mjs';
+import { withDatabase } from './support/database.mjs';
+import { readOptions } from './support/options.mjs';
+import { report, say, table } from './support/report.mjs';
+import { startServer, stopServer } from './support/server.mjs';
+
+const IDLE_MS = 1000;
+const USERS = requestText('GET', '/api/users');
+
+const options = readOptions({ times: 5 });
+
+/** @type {string[][]} */
+const rows = [];
+/** @type {string[]} */
+const violations = [];
+for (const kind of options.databases) {
+  for (const host of options.hosts) {
+    const title = `${host}, ${kind}`;
+    say(title);
+    await withDatabase(kind, async ({ env }) => {
+      const empty = await start(title, host, env);
+      const later = [];
+      for (let i = 0; i < options.times; i++) later.push(await start(title, host, env));
+      rows.push([
+        title,
+        `${empty.firstAnswerMs.toFixed()} ms`,
+        `${median(later.map(({ firstAnswerMs }) => firstAnswerMs)).toFixed()} ms`,
+        `${median(later.map(({ residentMb }) => residentMb)).toFixed()} MB`,
+      ]);
+    });
+  }
+}
+const head = ['', 'on an empty database', `first answer, median of ${options.times}`, 'resident when idle'];
+report('startup', table(head, rows), violations, options.write);
+
+/**
+ * @param {string} title
+ * @param {import('./support/server.mjs').HostVariant} host
+ * @param {Record<string, string>} env
+ */
+async function start(title, host, env) {
+  const begin = performance.now();
+  const server = await startServer(host, env);
+  const client = new Client(() => server.url);
+  const answer = await client.send(USERS);
+  const firstAnswerMs = performance.now() - begin;
+  if (answer?.status !== 200) violations.push(`${title}: the first answer was ${answer?.status} ${answer?.body}`);
+  client.close();
+  await pause(IDLE_MS);
+  const residentMb = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(server.process.pid)])) / 1024;
+  await stopServer(server);
+  return { firstAnswerMs, residentMb };
+}
+
+/** @param {number[]} values */
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import type { IContainer } from '@ambit/container';
+import type { IRequestContext } from '../audit.js';
+import type { HostOptions } from '../hosts/host.js';
+import type { ILogger } from '../logging/logger.js';
+import { Problem } from '../problem.js';
+
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const ORIGIN = /^https?:\/\/[^/?]+/i;
+const ESCAPE = /%[2-7][\da-f]/gi;
+const UNRESERVED = /[\w.~-]/;
+/** Health checks and scrapes are logged at level `debug`. */
+const QUIET = /^\/(?:health\/|metrics$)/;
+
+/** The ids that all log lines of one request share: its own, its trace's, and the caller's once that is known. */
+type LoggedContext = Pick<IRequestContext, 'requestId' | 'userId' | 'trace'>;
+
+/** What both hosts do first with every request, whatever its address: identify it, and log it when it is finished. */
+export function beginRequest(
+  { logger, telemetry }: HostOptions,
+  container: IContainer,
+  req: IncomingMessage,
+  res: ServerResponse,
+): IRequestContext {
+  const context = container.resolve('IRequestContext');
+  const trace = telemetry?.traceIdsOf(container);
+  if (trace) context.trace = trace;
+  logRequest(logger, context, req, res);
+  return context;
+}
+
+/**
+ * One line for each request, when its response is sent or its client has disconnected. Requests that are queued behind
+ * another one when their connection is lost have no line: Node emits no event for their responses.
+ */
+export function logRequest(logger: ILogger, context: LoggedContext, req: IncomingMessage, res: ServerResponse): void {
+  const start = performance.now();
+  const { method } = req;
+  // A query can hold personal data.
+  const path = pathOf(req.url ?? '');
+  res.on('close', () => {
+    const ms = Math.round((performance.now() - start) * 100) / 100;
+    const msg = res.writableFinished ? 'request' : 'request aborted';
+    const { requestId, userId, trace } = context;
+    // Before the head is sent, the status is Node's default, or one that a failed COMMIT would still change.
+    const status = res.headersSent ? res.statusCode : undefined;
+    const record = { msg, requestId, userId, ...trace, method, path, status, ms };
+    if (QUIET.test(path)) logger.debug(record);
+    else logger.info(record);
+  });
+}
+
+/** Node would respond without a body. */
+export function requireHostHeader({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');
+}
+
+export async function identifyCaller(
+  identify: NonNullable<HostOptions['identify']>,
+  req: IncomingMessage,
+  context: IRequestContext,
+): Promise<void> {
+  const userId = await identify(req);
+  if (userId !== undefined) context.setUserId(userId);
+}
+
+/** Whether the body is read; with any other method it is ignored. */
+export const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => METHODS_WITH_BODY.has(method);
+
+/**
+ * Reduces the target of each request to a path with its query, before the framework sees it: the frameworks differ in how
+ * they read the other forms that a request line allows.
+ */
+export function simplifyTargets(server: Server): void {
+  const simplify = (req: IncomingMessage): void => {
+    req.url = simpleTarget(req.url ?? '');
+  };
+  server.prependListener('request', simplify);
+  server.prependListener('checkExpectation', simplify);
+}
+
+function simpleTarget(target: string): string {
+  if (target.startsWith('/') && !target.includes('#')) return target;
+  const [sent = ''] = target.split('#', 1);
+  const path = sent.replace(ORIGIN, '');
+  // `*` and addresses of other protocols become a path that no route has.
+  return path.startsWith('/') ? path : `/${path}`;
+}
+
+/** Without the query. */
+export function pathOf(target: string): string {
+  const end = target.indexOf('?');
+  return end === -1 ? target : target.slice(0, end);
+}
+
+/** Decodes the characters that need no percent encoding: `/%75sers` becomes `/users`. */
+export function normalizedPath(path: string): string {
+  return path.replaceAll(ESCAPE, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+    return UNRESERVED.test(character) ? character : escape;
+  });
+}
