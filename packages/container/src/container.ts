@@ -1,21 +1,19 @@
-import { tenths } from './age.js';
-import { checkedTags, checkFunction, checkKey, refuse, refuseEnded } from './checks.js';
+import type { Binding } from './binding.js';
 import type { Factory, IContainer } from './contract.js';
-import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf, type Disposal } from './disposal.js';
-import { show, showTags } from './errors.js';
-import { scopeOpened } from './events.js';
+import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf } from './disposal.js';
+import { checkedTags, checkFunction, checkKey, refuse, show, showTags } from './errors.js';
 import { MetadataInjector, type Injector } from './inject.js';
-import type { Bound } from './fitting.js';
-import { DEFERRED, keep, type Kept } from './keeping.js';
+import { DEFERRED, keep } from './keeping.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 import { place } from './places.js';
 import { Plans } from './plans.js';
 import { add, directly, register } from './registering.js';
-import type { Binding } from './registration.js';
+import type { Bound } from './registration.js';
 import { collectionFor, resolverFor } from './resolvers.js';
+import { refuseDisposed } from './scope.js';
 import { Shape } from './shape.js';
-import { NEAR, type Rare } from './slots.js';
 import { start } from './start.js';
+import { NEAR, scopeOpened, tenths, type Disposal, type Kept, type Rare } from './state.js';
 import { progress } from './tracing.js';
 
 export interface ScopeOptions {
@@ -80,7 +78,7 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
   addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
-    refuseEnded(this, 'addRegistration');
+    refuseDisposed(this, 'addRegistration');
     for (const binding of registrations as readonly (Binding | undefined)[])
       if (!binding?.source) refuse(`addRegistration got ${show(binding)}`, 'complete each registration with .to(key)');
     add(this, registrations);
@@ -90,7 +88,7 @@ export class Container implements IContainer, AsyncDisposable {
   /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor disposes that. */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
-    refuseEnded(this, 'register', key);
+    refuseDisposed(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
     register(this, key, factory);
@@ -99,7 +97,7 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Opens a child scope. Dispose it when its work is done. */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
-    refuseEnded(this, 'createScope');
+    if (this.closed) refuseDisposed(this, 'createScope');
     const scope = new Container(undefined, undefined, this, this.shape.child(tags));
     const { newest } = this;
     if (newest) newest.newer = scope;
@@ -119,7 +117,7 @@ export class Container implements IContainer, AsyncDisposable {
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
   resolve(key: Key): unknown {
-    if (this.closed) refuseEnded(this, 'resolve', key);
+    if (this.closed) refuseDisposed(this, 'resolve', key);
     const { often, resolvers } = this.shape;
     if (key === often.key1) return often.get1(this);
     if (key === often.key2) return often.get2(this);
@@ -133,19 +131,19 @@ export class Container implements IContainer, AsyncDisposable {
   resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
   resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
   resolveAll(key: Key): unknown {
-    if (this.closed) refuseEnded(this, 'resolveAll', key);
+    if (this.closed) refuseDisposed(this, 'resolveAll', key);
     return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
   /** Runs `work` when this scope is disposed, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
-    refuseEnded(this, 'defer');
+    refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
   }
 
   /** Makes what has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
   start(): Promise<void> {
-    refuseEnded(this, 'start');
+    refuseDisposed(this, 'start');
     return start(this);
   }
 

@@ -1,10 +1,10 @@
+import type { Binding } from './binding.js';
 import type { Container } from './container.js';
-import { refuseEnded } from './checks.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
-import type { Binding } from './registration.js';
 import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
 import { settleAll } from './registering.js';
+import { refuseDisposed } from './scope.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
@@ -33,7 +33,7 @@ export interface Explanation {
  * ```
  */
 export function explain(scope: Container, key: Key): Explanation {
-  refuseEnded(scope, 'explain', key);
+  refuseDisposed(scope, 'explain', key);
   settleAll(scope);
   const { shape } = scope;
   const places = placesOf(shape, key);

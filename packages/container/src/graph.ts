@@ -1,9 +1,9 @@
+import type { Binding } from './binding.js';
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { refuseEnded } from './checks.js';
-import type { Binding } from './registration.js';
 import { keysOf, place, places, type Place } from './places.js';
+import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
@@ -32,7 +32,7 @@ export interface Graph {
 
 /** The services of the container, and of scopes like the declared ones, with what each asks for. */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
-  refuseEnded(container, 'graph');
+  refuseDisposed(container, 'graph');
   const shapes = declaredShapes(container, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();

@@ -1,24 +1,10 @@
-import { refuseEnded } from './checks.js';
-import type { Container } from './container.js';
-import { instanceCreated } from './events.js';
+import type { Binding } from './binding.js';
+import { isValue } from './places.js';
 import { cycle } from './problems.js';
-import type { Binding } from './registration.js';
-import { cells, indexOf, rare } from './slots.js';
+import { refuseDisposed } from './scope.js';
+import type { Scope } from './shape.js';
+import { cells, indexOf, instanceCreated, rare, type Kept } from './state.js';
 import { running } from './tracing.js';
-
-/** Something to dispose or to start; a list of these goes from the newest to the oldest. */
-export interface Kept {
-  readonly binding: Binding;
-  /** What is disposed: the instance, what a decorator made of it, or what a promise has given. */
-  instance: unknown;
-  /** The instance, and what each decorator made of it; undefined where that is `instance` alone. */
-  readonly layers: readonly unknown[] | undefined;
-  before: Kept | undefined;
-  /** Whether this scope disposes it: nobody else does. */
-  owned: boolean;
-  /** How many `onStart` callbacks have completed. */
-  started: number;
-}
 
 /** Work given to `defer` is kept like an instance. What errors and events call it is no key of anybody's. */
 export const DEFERRED: Binding = {
@@ -57,30 +43,30 @@ function isDisposable(object: unknown): boolean {
 }
 
 /** Tells subscribers that an instance was made. */
-export function announce(scope: Container, { key }: Binding, since: number): void {
+export function announce(scope: Scope, { key }: Binding, since: number): void {
   instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });
 }
 
 /** This singleton is asked for while it is being made. */
-export function reentered(scope: Container, { key }: Binding): never {
+export function reentered(scope: Scope, { key }: Binding): never {
   throw cycle(key, scope.shape, undefined);
 }
 
 /** Keeps an instance to dispose or to start. */
-export function keep(scope: Container, binding: Binding, instance: unknown): void {
+export function keep(scope: Scope, binding: Binding, instance: unknown): void {
   // A class makes a new object, so nobody else can own it.
   if (binding.source.kind !== 'class') return keepLayers(scope, binding, [instance]);
   const owned = !binding.externallyOwned || binding.onDispose !== undefined;
   scope.kept = { binding, instance, layers: undefined, before: scope.kept, owned, started: 0 };
   // It was disposed while this was made; its disposal waits for that.
-  if (scope.closed) refuseEnded(scope, 'resolve', binding.key);
+  if (scope.closed) refuseDisposed(scope, 'resolve', binding.key);
 }
 
 /**
  * Keeps an instance with what decorators made of it. The scope disposes the outermost of these that has a disposer, unless it or a
  * scope around it owns that very object already, or the registration says that others do.
  */
-export function keepLayers(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+export function keepLayers(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { source, onDispose, onStart, externallyOwned } = binding;
   let outermost = layers.length - 1;
   while (outermost > 0 && !isDisposable(layers[outermost])) outermost--;
@@ -94,11 +80,11 @@ export function keepLayers(scope: Container, binding: Binding, layers: readonly 
     scope.kept = kept;
     if (owned && !isNew && isPromise(instance)) settleLater(scope, kept, instance);
   }
-  refuseEnded(scope, 'resolve', binding.key);
+  refuseDisposed(scope, 'resolve', binding.key);
 }
 
 /** Keeps an instance whose decorator threw: it is never started, but disposed as far as it was made. */
-export function keepUnfinished(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+export function keepUnfinished(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { key, source, externallyOwned } = binding;
   const hooks = binding.onDispose?.filter(({ layer }) => layer < layers.length) ?? [];
   const unfinished = {
@@ -111,7 +97,7 @@ export function keepUnfinished(scope: Container, binding: Binding, layers: reado
 }
 
 /** What a promise gives is disposed in its place; one that rejects is forgotten, so that the next `resolve` tries again. */
-function settleLater(scope: Container, kept: Kept, promise: PromiseLike<unknown>): void {
+function settleLater(scope: Scope, kept: Kept, promise: PromiseLike<unknown>): void {
   const { key } = kept.binding;
   void promise.then(
     (instance) => {
@@ -137,16 +123,16 @@ function settleLater(scope: Container, kept: Kept, promise: PromiseLike<unknown>
 const FEW = 8;
 
 /** Whether the scope or one around it disposes that very object, or was given it by somebody who does. */
-function isOwned(scope: Container, object: unknown): boolean {
-  if (scope.shape.isValue(object)) return true;
-  for (let at: Container | undefined = scope; at; at = at.parent)
+function isOwned(scope: Scope, object: unknown): boolean {
+  if (isValue(scope.shape, object)) return true;
+  for (let at: Scope | undefined = scope; at; at = at.parent)
     if (object === at || at.rare?.given?.has(object as object) || keeps(at, object)) return true;
   // A scope is disposed with the one around it.
-  const { createScope, parent } = (object ?? {}) as Partial<Container>;
+  const { createScope, parent } = (object ?? {}) as Partial<Scope>;
   return typeof createScope === 'function' && parent !== undefined;
 }
 
-function keeps(scope: Container, object: unknown): boolean {
+function keeps(scope: Scope, object: unknown): boolean {
   let kept = scope.kept;
   for (let i = 0; i < FEW && kept; i++, kept = kept.before) if (kept.owned && kept.instance === object) return true;
   if (!kept) return false;
@@ -158,7 +144,7 @@ function keeps(scope: Container, object: unknown): boolean {
 }
 
 /** Remembers what a factory was given from outside of the container, in case it hands that on: the code that made it disposes it. */
-export function noteGiven(scope: Container, made: unknown): unknown {
+export function noteGiven(scope: Scope, made: unknown): unknown {
   if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
 }

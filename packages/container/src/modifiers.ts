@@ -1,6 +1,6 @@
-import { checkFunction } from './checks.js';
+import type { Modifier, Recipe, ScopePredicate } from './binding.js';
 import type { IContainer } from './contract.js';
-import type { Modifier, Recipe, ScopePredicate } from './registration.js';
+import { checkFunction } from './errors.js';
 
 /** One instance per owner. Without it every `resolve` makes a new one. */
 export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, singleton: true });

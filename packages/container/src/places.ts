@@ -1,5 +1,6 @@
+import type { Binding } from './binding.js';
 import type { AbstractClass, Class, Key } from './keys.js';
-import { Registration, type Binding } from './registration.js';
+import { Registration } from './registration.js';
 import type { Shape } from './shape.js';
 
 /** A binding, and the scope that owns what it makes. */
@@ -11,21 +12,16 @@ export interface Place {
 // A class needs no binding: it can be made from what it asks for.
 const classes = new WeakMap<AbstractClass, Binding>();
 
-/** The shape and those above, the nearest first. */
-export function* upward(shape: Shape): Generator<Shape, undefined> {
-  for (let at: Shape | undefined = shape; at; at = at.parent) yield at;
-}
-
 /** Every key with a binding here or above. */
 export const keysOf = (shape: Shape): readonly Key[] => {
   const keys = new Set<Key>();
-  for (const { bindings } of upward(shape)) for (const key of bindings.keys()) keys.add(key);
+  for (const { bindings } of shape.upward()) for (const key of bindings.keys()) keys.add(key);
   return [...keys];
 };
 
 /** Every binding of the key added here or above, whether it applies or not, the last added here first. */
 export const reachable = (shape: Shape, key: Key): Binding[] =>
-  [...upward(shape)].flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
+  [...shape.upward()].flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
 
 /** Where the bindings of the key belong, as seen from the shape, the winner first: nearest owner, nearest container, last added. */
 export function places(shape: Shape, key: Key): Place[] {
@@ -71,4 +67,15 @@ function onlyPlace(shape: Shape, key: Key): Place | undefined {
   for (let owner: Shape | undefined = shape; owner; owner = owner === at ? undefined : owner.parent)
     if (binding.when(owner)) return { binding, owner };
   return undefined;
+}
+
+/** Whether the object was registered here or above as a ready value. */
+export function isValue(shape: Shape, object: unknown): boolean {
+  for (const at of shape.upward()) {
+    at.values ??= new Set(
+      [...at.bindings.values()].flat().flatMap(({ source }) => (source.kind === 'value' ? [source.value] : [])),
+    );
+    if (at.values.has(object)) return true;
+  }
+  return false;
 }

@@ -1,5 +1,6 @@
 import type { Injector } from './inject.js';
 import type { Key } from './keys.js';
+import { BUSY, cells, indexOf, type ScopeState } from './state.js';
 
 const MOST_SHAPES = 1000;
 /** Of so many bindings there may be functions of their own: V8 has to compile each, so there cannot be many. */
@@ -26,5 +27,69 @@ export class Plans {
 
   uncache(shape: object): void {
     this.cached.delete(shape);
+  }
+}
+
+/** Which slot is for what. Slots are given on first use, so that scopes stay small in large graphs. */
+export class Slots<Owner> {
+  private readonly free: number[] = [];
+
+  constructor(
+    private readonly taken = new Map<Owner, number>(),
+    private next = 0,
+  ) {}
+
+  /** How many slots have been given. */
+  get size(): number {
+    return this.next;
+  }
+
+  of(owner: Owner): number {
+    let slot = this.taken.get(owner);
+    if (slot === undefined) this.taken.set(owner, (slot = this.free.pop() ?? this.next++));
+    return slot;
+  }
+
+  /** The slot, if it was given. */
+  find(owner: Owner): number | undefined {
+    return this.taken.get(owner);
+  }
+
+  /** Frees the slot, for which the scope must be the only one; what is being made there keeps it. */
+  release(owner: Owner, scope: ScopeState): void {
+    const slot = this.taken.get(owner);
+    if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;
+    cells(scope, slot)[indexOf(slot)] = undefined;
+    this.taken.delete(owner);
+    this.free.push(slot);
+  }
+
+  copy(): Slots<Owner> {
+    return new Slots(new Map(this.taken), this.next);
+  }
+}
+
+const NO_KEY = Symbol('no key');
+
+/** The first four keys of a shape that turned out to be resolved often: to compare four keys is faster than to look into a map. */
+export class Often<Resolver> {
+  key1: Key = NO_KEY;
+  key2: Key = NO_KEY;
+  key3: Key = NO_KEY;
+  key4: Key = NO_KEY;
+  get1: Resolver;
+  get2: Resolver;
+  get3: Resolver;
+  get4: Resolver;
+
+  constructor(nothing: Resolver) {
+    this.get1 = this.get2 = this.get3 = this.get4 = nothing;
+  }
+
+  add(key: Key, get: Resolver): void {
+    if (this.key1 === NO_KEY) [this.key1, this.get1] = [key, get];
+    else if (this.key2 === NO_KEY) [this.key2, this.get2] = [key, get];
+    else if (this.key3 === NO_KEY) [this.key3, this.get3] = [key, get];
+    else if (this.key4 === NO_KEY) [this.key4, this.get4] = [key, get];
   }
 }

@@ -1,12 +1,9 @@
-import type { Failure } from './compile.js';
+import type { Binding } from './binding.js';
 import { ContainerError, show, showTags } from './errors.js';
-import type { Templates } from './fast.js';
-import type { Resolver } from './templates.js';
 import { keyOf, type Key } from './keys.js';
-import { keysOf, place, places, reachable, type Place } from './places.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { asked as askedFor, running } from './tracing.js';
+import { keysOf, place, places, reachable } from './places.js';
+import type { Resolver, Scope, Shape } from './shape.js';
+import { asked as askedFor, frameFor, running, within } from './tracing.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -17,26 +14,14 @@ export interface Step {
   readonly holder: Key | undefined;
 }
 
-/** One walk over bindings: `resolve` stops at the first problem, `verify` collects them all. */
-export interface Walk {
+/** What a search for the reason of a problem knows. */
+export interface Search {
   /** Shapes whose scopes may ask. */
   readonly shapes: readonly Shape[];
-  /** Nothing is made of it. */
+  /** Nothing is made of it: `verify` looks. */
   readonly dry?: true;
-  readonly templates: Templates;
-  /** How many bindings were worked out. */
-  made: number;
   /** For how many keys a similar one was looked for. */
   hinted: number;
-  /** What was worked out, by shape. */
-  memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
-  report(problem: ContainerError): Failure;
-  /** Some service asks for the key. */
-  ask?(key: Key): void;
-  /** What gives the instance, if it exists already. */
-  existing?(home: Shape, binding: Binding): Resolver | undefined;
-  /** What is asked for later, and where: looked at when all else is done. */
-  readonly later?: [Place, Step][];
 }
 
 /** The steps to this one, the first first. */
@@ -95,17 +80,35 @@ export function cycle(key: Key, home: Shape, path: Step | undefined): ContainerE
   });
 }
 
+// A recursion through factories may have so many rounds, be it through scopes of its own; then it is a cycle.
+const MOST_ROUNDS = 100;
+
+/** Calls what may resolve more, so that errors can tell the path, and a cycle through factories is found. */
+export const traced =
+  (shape: Shape, key: Key, get: Resolver): Resolver =>
+  (scope: Scope) => {
+    const frame = frameFor(key, shape);
+    if (frame.depth > MOST_ROUNDS && rounds(key) > MOST_ROUNDS) throw cycle(key, shape, undefined);
+    return within(frame, get, scope);
+  };
+
+function rounds(key: Key): number {
+  let count = 0;
+  for (let frame = running(); frame; frame = frame.before) if (frame.key === key) count++;
+  return count;
+}
+
 const MOST_HINTS = 200;
 
 /** Why the key is not available at `home`: it has a shorter lifetime than the one who asks, is known elsewhere only, or unknown. */
-export function missing(key: Key, home: Shape, path: Step | undefined, walk: Walk): ContainerError {
+export function missing(key: Key, home: Shape, path: Step | undefined, search: Search): ContainerError {
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);
   const holder = holderAt(home, path);
   const asked = tagsAsked(reachable(home, key), home);
-  const below = [...walk.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
+  const below = [...search.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
   // `verify` knows all scopes there will be.
-  const elsewhere = walk.dry ? undefined : asked && `scopes with ${asked}`;
+  const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
   const lifetime = below ? showTags(place(below, key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
@@ -119,7 +122,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, walk: Wal
       hint: `its predicate asked for ${asked}, and accepts neither this scope nor one around it`,
     });
   // To look through all keys for each of thousands of problems would take longer than to correct the first.
-  const near = walk.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
+  const near = search.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:

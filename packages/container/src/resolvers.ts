@@ -1,14 +1,12 @@
-import { compile, compiling, compilingAround, copying, deliver, memos } from './compile.js';
-import type { Container } from './container.js';
+import { compile, deliver } from './compile.js';
 import { own, shared, type Templates } from './fast.js';
-import type { Resolver } from './templates.js';
 import { all, type Key } from './keys.js';
 import { place, type Place } from './places.js';
 import { MOST_COPIES } from './plans.js';
-import type { Walk } from './problems.js';
 import { askFor, directly } from './registering.js';
-import type { Shape } from './shape.js';
+import type { Resolver, Scope, Shape } from './shape.js';
 import { fresh } from './tracing.js';
+import { compiling, compilingAround, copying, memos, type Walk } from './walk.js';
 
 // Called so often, and for one call in so many of its shape, a key gets functions of its own, if it takes few.
 const OFTEN = 2000;
@@ -18,14 +16,14 @@ const FEW = 64;
 const VERY_OFTEN = 16_000;
 
 /** What `resolve` calls for the key, worked out for the shape of the scope and remembered there. */
-export function resolverFor(scope: Container, key: Key): Resolver {
+export function resolverFor(scope: Scope, key: Key): Resolver {
   const [direct] = directly(scope, key);
   if (direct) return fresh(scope.shape, key, direct);
   return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, shared));
 }
 
 /** What `resolveAll` calls for the key. */
-export function collectionFor(scope: Container, key: Key): Resolver {
+export function collectionFor(scope: Scope, key: Key): Resolver {
   const direct = directly(scope, key).toReversed();
   if (direct[0]) return fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
   return workedOut(scope, key, 'collections', (shape, _, walk) =>
@@ -35,7 +33,7 @@ export function collectionFor(scope: Container, key: Key): Resolver {
 
 type WorkOut = (shape: Shape, found: Place | undefined, walk: Walk) => Resolver;
 
-function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
+function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
   for (;;) {
     const { shape } = scope;
     const found = place(shape, key);
@@ -59,7 +57,7 @@ function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections
 }
 
 /** What exists is given, whatever its dependencies have become since. */
-function aroundChanges(scope: Container, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
+function aroundChanges(scope: Scope, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
   try {
     return workOut(scope.shape, found, compilingAround(scope));
   } catch {

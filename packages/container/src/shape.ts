@@ -1,19 +1,30 @@
-import { checkedTags } from './checks.js';
-import type { Lineage } from './errors.js';
-import type { Resolver } from './templates.js';
+import { bound, type Binding, type Tagged } from './binding.js';
+import type { IContainer } from './contract.js';
+import { checkedTags, type Lineage } from './errors.js';
 import type { Dependency, Key } from './keys.js';
-import { Often } from './often.js';
-import { upward } from './places.js';
-import type { Plans } from './plans.js';
-import { bound, type Binding, type Tagged } from './registration.js';
-import { Slots } from './slots.js';
-import { nameOf, same } from './tags.js';
+import { Often, Slots, type Plans } from './plans.js';
+import type { ScopeState } from './state.js';
+
+/** An open scope, as the inside of the container sees it. */
+export interface Scope extends IContainer, ScopeState {
+  shape: Shape;
+  readonly parent: Scope | undefined;
+  /** The open scopes below are a list: the newest, the one older than it, and so on. */
+  newest: Scope | undefined;
+  older: Scope | undefined;
+  newer: Scope | undefined;
+}
+
+/** Delivers a service to scopes of the shape it was compiled for. */
+export type Resolver = (scope: Scope) => unknown;
 
 /** What a slot is for: the instance of a binding, or the first, second, ... factory registered directly on the scope, of whatever key. */
 type Origin = Binding | number;
 
 // Shared by all shapes without plans, as most deeply nested ones are.
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
+
+export const NOTHING: Resolver = () => undefined;
 
 const MOST_VARIANTS = 64;
 
@@ -29,7 +40,7 @@ export class Shape implements Tagged {
   /** What makes each binding, as shared functions and as functions of its own. */
   compiled = new Map<Binding, Resolver | object>();
   copied: Map<Binding, Resolver | object> | undefined = undefined;
-  often = new Often();
+  often = new Often<Resolver>(NOTHING);
   /** How often `resolve` was called for what has no functions of its own. */
   calls = 0;
   private children: Map<string, Shape> | undefined = undefined;
@@ -53,13 +64,19 @@ export class Shape implements Tagged {
   }
 
   get lineage(): Lineage {
-    return Array.from(upward(this), ({ tags }) => tags).toReversed();
+    return Array.from(this.upward(), ({ tags }) => tags).toReversed();
+  }
+
+  /** This shape and those above, the nearest first. */
+  *upward(): Generator<Shape, undefined> {
+    yield this;
+    for (let at = this.parent; at; at = at.parent) yield at;
   }
 
   /** How many levels the other is above this one; undefined where it is elsewhere. */
   levelsTo(other: Shape): number | undefined {
     let levels = 0;
-    for (const at of upward(this)) {
+    for (const at of this.upward()) {
       if (at === other) return levels;
       levels++;
     }
@@ -160,7 +177,7 @@ export class Shape implements Tagged {
   reset(): void {
     this.release();
     this.resolvers = this.collections = NONE;
-    this.often = new Often();
+    this.often = new Often<Resolver>(NOTHING);
     this.compiled.clear();
     this.latest = this.children = this.variants = undefined;
     this.calls = 0;
@@ -178,15 +195,16 @@ export class Shape implements Tagged {
   dependencies({ source, needs }: Binding): readonly (Dependency | undefined)[] {
     return needs ?? (source.kind === 'class' ? this.plans.injector.dependencies(source.target) : []);
   }
+}
 
-  /** Whether the object was registered here or above as a ready value. */
-  isValue(object: unknown): boolean {
-    for (const at of upward(this)) {
-      at.values ??= new Set(
-        [...at.bindings.values()].flat().flatMap(({ source }) => (source.kind === 'value' ? [source.value] : [])),
-      );
-      if (at.values.has(object)) return true;
-    }
-    return false;
-  }
+/** A name for a list of tags; what is no such list has an empty one, and is refused when a shape is made of it. */
+function nameOf(tags: unknown): string {
+  return Array.isArray(tags) && tags.every((tag) => typeof tag === 'string') ? tags.join('\0') : '';
+}
+
+/** Whether the lists are equal. */
+function same(one: readonly string[], other: readonly string[] | null): boolean {
+  if (one.length !== other?.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
 }

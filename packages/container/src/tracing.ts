@@ -1,7 +1,5 @@
-import type { Container } from './container.js';
-import type { Resolver } from './templates.js';
 import type { Key } from './keys.js';
-import type { Shape } from './shape.js';
+import type { Resolver, Scope, Shape } from './shape.js';
 
 /** A factory or decorator that is running. */
 export interface Frame {
@@ -48,7 +46,7 @@ export const fresh =
   };
 
 /** Runs what may resolve more. */
-export function within(frame: Frame, get: Resolver, scope: Container): unknown {
+export function within(frame: Frame, get: Resolver, scope: Scope): unknown {
   current = frame;
   root = rootShape = undefined;
   try {

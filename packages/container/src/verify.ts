@@ -1,15 +1,15 @@
+import type { Binding } from './binding.js';
+import { compile } from './compile.js';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
-import { refuseEnded } from './checks.js';
-import { compile, Failure, memos } from './compile.js';
 import { shared } from './fast.js';
 import type { Key } from './keys.js';
 import { keysOf, places, type Place } from './places.js';
-import { tagsAsked, type Step, type Walk } from './problems.js';
+import { tagsAsked, type Step } from './problems.js';
 import { settleAll } from './registering.js';
-import type { Binding } from './registration.js';
+import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
-import { undisposed } from './undisposed.js';
+import { memos, Unavailable, type Walk } from './walk.js';
 
 /** A kind of scope that the application opens, and what it does there. */
 export interface ScopeDeclaration {
@@ -46,7 +46,7 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
  * ```
  */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
-  refuseEnded(container, 'verify');
+  refuseDisposed(container, 'verify');
   const shapes = declaredShapes(container, scopes);
   const problems = problemsOf(shapes);
 
@@ -61,8 +61,8 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   const problems = new Map<string, ContainerError>();
   const identityOf = identities();
-  const seen = new Set<Failure>();
-  const note = (failure: Failure) => {
+  const seen = new Set<Unavailable>();
+  const note = (failure: Unavailable) => {
     const open = [failure];
     for (let last = open.pop(); last; last = open.pop()) {
       if (seen.has(last)) continue;
@@ -73,14 +73,14 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
     }
   };
   const later: [Place, Step][] = [];
-  const report = (problem: ContainerError) => new Failure(problem);
+  const report = (problem: ContainerError) => new Unavailable(problem);
   const walk: Walk = { shapes, dry: true, templates: shared, made: 0, hinted: 0, memo: memos(), later, report };
   const possible = new Set<Binding>();
-  const impossible = new Map<Binding, Failure>();
+  const impossible = new Map<Binding, Unavailable>();
   const look = (shape: Shape, found: Place, path?: Step) => {
     const { binding } = found;
     const made = compile(shape, found, path, walk);
-    if (!(made instanceof Failure)) possible.add(binding);
+    if (!(made instanceof Unavailable)) possible.add(binding);
     // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
     else if (binding.singleton || path?.holder !== undefined) note(made);
     else impossible.set(binding, made);
@@ -90,7 +90,7 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   // Grows while it is read: what is asked for later may ask for more.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Failure(problem));
+  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Unavailable(problem));
   return problems;
 }
 
@@ -128,3 +128,29 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
       ),
   );
 }
+
+/**
+ * Whether a registration looks like one per scope and makes instances that nobody disposes: it has a predicate and no `singleton()`, so
+ * each `resolve` makes an instance that no scope keeps, and its class has a disposer. `externallyOwned()` says that this is meant.
+ */
+function undisposedTransient({ source, when, singleton, externallyOwned }: Binding): boolean {
+  if (source.kind !== 'class' || !when || singleton || externallyOwned) return false;
+  const { prototype } = source.target as { prototype: object };
+  return [Symbol.asyncDispose, Symbol.dispose, 'dispose'].some((name) => name in prototype);
+}
+
+/** One problem for each such registration. */
+const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
+  shapes.flatMap(({ bindings, lineage }) =>
+    [...bindings.values()]
+      .flat()
+      .filter(undisposedTransient)
+      .map(
+        ({ key }) =>
+          new ContainerError('AMBIT_UNDISPOSED', {
+            key,
+            tags: lineage,
+            hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
+          }),
+      ),
+  );
