@@ -1,4 +1,4 @@
-import type { IContainer } from './contract.js';
+import type { Factory, IContainer } from './contract.js';
 import type { AbstractClass, Dependency, Key } from './keys.js';
 
 /** What a scope predicate sees of a scope. */
@@ -15,7 +15,7 @@ type Source =
   | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown }
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'alias' }
-  | { readonly kind: 'register'; readonly at: number };
+  | { readonly kind: 'register'; factory?: Factory };
 
 /** What to do with an instance, as it was after so many decorators. */
 interface Hook {

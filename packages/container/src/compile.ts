@@ -1,11 +1,10 @@
 import type { Binding } from './binding.js';
 import type { Templates } from './fast.js';
-import { noteGiven } from './keeping.js';
+import { giveRegistered } from './keeping.js';
 import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
 import { place, places, reachable, type Place } from './places.js';
 import { cycle, keyless, missing, traced, type Step } from './problems.js';
 import { NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
-import { cells, indexOf } from './state.js';
 import type { Function_ } from './templates.js';
 import { Unavailable, type Walk } from './walk.js';
 
@@ -121,8 +120,8 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
   if (source.kind === 'value') return () => source.value;
   if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
   if (source.kind === 'register') {
-    const slot = home.slots.of(source.at);
-    return traced(home, key, (scope) => noteGiven(scope, (cells(scope, slot)[indexOf(slot)] as Resolver)(scope)));
+    const own = source.factory && binding;
+    return traced(home, key, (scope) => giveRegistered(scope, own ?? (scope.rare?.registered?.get(key) as Binding)));
   }
   const call = source.make as (...needs: unknown[]) => unknown;
   return traced(home, key, listed ? templates.calling(call, needs) : call);

@@ -1,4 +1,5 @@
 import type { Binding } from './binding.js';
+import type { Factory } from './contract.js';
 import { isValue } from './places.js';
 import { cycle } from './problems.js';
 import { refuseDisposed } from './scope.js';
@@ -144,7 +145,12 @@ function keeps(scope: Scope, object: unknown): boolean {
 }
 
 /** Remembers what a factory was given from outside of the container, in case it hands that on: the code that made it disposes it. */
-export function noteGiven(scope: Scope, made: unknown): unknown {
+function noteGiven(scope: Scope, made: unknown): unknown {
   if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
+}
+
+/** What was registered directly gives: the value, or what the factory makes for the scope it was registered on. */
+export function giveRegistered(scope: Scope, { source }: Binding): unknown {
+  return noteGiven(scope, source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope));
 }

@@ -1,3 +1,4 @@
+import type { Binding } from './binding.js';
 import type { Injector } from './inject.js';
 import type { Key } from './keys.js';
 import { BUSY, cells, indexOf, type ScopeState } from './state.js';
@@ -30,12 +31,12 @@ export class Plans {
   }
 }
 
-/** Which slot is for what. Slots are given on first use, so that scopes stay small in large graphs. */
-export class Slots<Owner> {
+/** Which slot is for the instance of which binding. Slots are given on first use, so that scopes stay small in large graphs. */
+export class Slots {
   private readonly free: number[] = [];
 
   constructor(
-    private readonly taken = new Map<Owner, number>(),
+    private readonly taken = new Map<Binding, number>(),
     private next = 0,
   ) {}
 
@@ -44,27 +45,27 @@ export class Slots<Owner> {
     return this.next;
   }
 
-  of(owner: Owner): number {
-    let slot = this.taken.get(owner);
-    if (slot === undefined) this.taken.set(owner, (slot = this.free.pop() ?? this.next++));
+  of(binding: Binding): number {
+    let slot = this.taken.get(binding);
+    if (slot === undefined) this.taken.set(binding, (slot = this.free.pop() ?? this.next++));
     return slot;
   }
 
   /** The slot, if it was given. */
-  find(owner: Owner): number | undefined {
-    return this.taken.get(owner);
+  find(binding: Binding): number | undefined {
+    return this.taken.get(binding);
   }
 
   /** Frees the slot, for which the scope must be the only one; what is being made there keeps it. */
-  release(owner: Owner, scope: ScopeState): void {
-    const slot = this.taken.get(owner);
+  release(binding: Binding, scope: ScopeState): void {
+    const slot = this.taken.get(binding);
     if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;
     cells(scope, slot)[indexOf(slot)] = undefined;
-    this.taken.delete(owner);
+    this.taken.delete(binding);
     this.free.push(slot);
   }
 
-  copy(): Slots<Owner> {
+  copy(): Slots {
     return new Slots(new Map(this.taken), this.next);
   }
 }

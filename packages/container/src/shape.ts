@@ -18,15 +18,10 @@ export interface Scope extends IContainer, ScopeState {
 /** Delivers a service to scopes of the shape it was compiled for. */
 export type Resolver = (scope: Scope) => unknown;
 
-/** What a slot is for: the instance of a binding, or the first, second, ... factory registered directly on the scope, of whatever key. */
-type Origin = Binding | number;
-
 // Shared by all shapes without plans, as most deeply nested ones are.
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
 export const NOTHING: Resolver = () => undefined;
-
-const MOST_VARIANTS = 64;
 
 /**
  * What all scopes opened alike have in common: their tags, the shape above, the bindings added there, and what is worked out from these.
@@ -48,7 +43,6 @@ export class Shape implements Tagged {
   private variants: Map<Key | Shape, Shape> | undefined = undefined;
   /** The ready values among the bindings, once somebody has asked. */
   values: Set<unknown> | undefined = undefined;
-  private registered = 0;
 
   constructor(
     readonly parent: Shape | undefined,
@@ -56,7 +50,7 @@ export class Shape implements Tagged {
     readonly plans: Plans,
     /** It belongs to one scope, and changes with it. */
     readonly exclusive = false,
-    readonly slots = new Slots<Origin>(),
+    readonly slots = new Slots(),
   ) {}
 
   hasTag(tag: string): boolean {
@@ -91,20 +85,11 @@ export class Shape implements Tagged {
   child(tags: readonly string[]): Shape {
     // Most scopes of one parent are of one kind.
     if (this.latest && same(this.latest.tags, tags)) return this.latest;
-    const name = nameOf(tags);
-    const children = (this.children ??= new Map<string, Shape>());
-    const known = children.get(name);
-    if (known && same(known.tags, tags)) return (this.latest = known);
-    const child = new Shape(this, checkedTags(tags), this.plans);
+    const make = () => new Shape(this, checkedTags(tags), this.plans);
+    this.children ??= new Map<string, Shape>();
+    const shape = this.cached(this.children, nameOf(tags), make);
     // Two lists of tags with NUL characters may have one name.
-    if (known) return child;
-    children.set(name, child);
-    this.plans.cache(child, () => {
-      children.delete(name);
-      if (this.latest === child) this.latest = undefined;
-      child.release();
-    });
-    return (this.latest = child);
+    return same(shape.tags, tags) ? (this.latest = shape) : make();
   }
 
   /** Whether something may depend on the key here or below, so that registering it changes what is worked out. */
@@ -124,22 +109,12 @@ export class Shape implements Tagged {
     }
   }
 
-  /** Adds a key that was registered directly to a shape that belongs to one scope. */
-  addRegistered(key: Key): void {
-    this.add([{ key, source: { kind: 'register', at: this.registered++ } }]);
-  }
-
-  /** The slot of the factory that was registered directly for the key, if that is the last registration of it here. */
-  slotOfRegistered(key: Key): number | undefined {
-    const source = this.bindings.get(key)?.at(-1)?.source;
-    return source?.kind === 'register' ? this.slots.of(source.at) : undefined;
-  }
-
-  /** The shape of scopes like these that have registered the key directly as well. One list of slots for both: scopes go from one to the other. */
+  /** The shape of scopes like these on which the key was registered directly as well; each of them has its own factory. */
   withRegistered(key: Key): Shape {
-    return this.variant(key, () => {
+    this.variants ??= new Map<Key | Shape, Shape>();
+    return this.cached(this.variants, key, () => {
       const shape = this.copy(this.parent, false, this.slots);
-      shape.addRegistered(key);
+      shape.add([{ key, source: { kind: 'register' } }]);
       return shape;
     });
   }
@@ -147,16 +122,20 @@ export class Shape implements Tagged {
   /** What becomes of the shape when the scope above it has taken another shape. */
   below(parent: Shape): Shape {
     if (this.exclusive || parent.exclusive) return this.copy(parent, this.exclusive);
-    return parent.variant(this, () => this.copy(parent, false, this.slots));
+    parent.variants ??= new Map<Key | Shape, Shape>();
+    return parent.cached(parent.variants, this, () => this.copy(parent, false, this.slots));
   }
 
-  private variant(key: Key | Shape, make: () => Shape): Shape {
-    const variants = (this.variants ??= new Map<Key | Shape, Shape>());
-    let shape = variants.get(key);
-    if (shape) return shape;
-    variants.set(key, (shape = make()));
-    const [oldest] = variants.keys();
-    if (variants.size > MOST_VARIANTS) variants.delete(oldest as Key | Shape);
+  private cached<K>(among: Map<K, Shape>, name: K, make: () => Shape): Shape {
+    const known = among.get(name);
+    if (known) return known;
+    const shape = make();
+    among.set(name, shape);
+    this.plans.cache(shape, () => {
+      among.delete(name);
+      if (this.latest === shape) this.latest = undefined;
+      shape.release();
+    });
     return shape;
   }
 
@@ -164,7 +143,6 @@ export class Shape implements Tagged {
   copy(parent: Shape | undefined, exclusive: boolean, slots = this.slots.copy()): Shape {
     const shape = new Shape(parent, this.tags, this.plans, exclusive, slots);
     for (const [key, bindings] of this.bindings) shape.bindings.set(key, [...bindings]);
-    shape.registered = this.registered;
     return shape;
   }
 

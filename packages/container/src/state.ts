@@ -1,7 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { setTimeout } from 'node:timers';
 import type { Binding } from './binding.js';
-import type { Factory } from './contract.js';
 import type { Failure } from './errors.js';
 import type { Key } from './keys.js';
 
@@ -51,8 +50,8 @@ interface Page {
 /** What few scopes have, so that the others stay small. */
 export interface Rare {
   pages: Page | undefined;
-  /** Factories registered under keys that nothing depends on. */
-  direct: Map<Key, Factory> | undefined;
+  /** What was registered on this scope directly. Its shape knows only the keys that something may depend on. */
+  registered: Map<Key, Binding> | undefined;
   starting: Starting | undefined;
   /** An index of the older part of `kept`. */
   owned: { readonly objects: Set<unknown>; to: Kept | undefined } | undefined;
@@ -64,7 +63,7 @@ export interface Rare {
 
 /** What an open scope holds. */
 export interface ScopeState {
-  /** What was made, by slot, or the factory that was registered. */
+  /** What was made, by slot. */
   slots: unknown[];
   rare: Rare | undefined;
   /** 1 while it is disposed, 2 when that is over. */
@@ -80,7 +79,7 @@ export interface ScopeState {
 export const rare = (scope: ScopeState): Rare =>
   (scope.rare ??= {
     pages: undefined,
-    direct: undefined,
+    registered: undefined,
     starting: undefined,
     owned: undefined,
     rejected: undefined,
