@@ -6,7 +6,7 @@ export interface Tagged {
   hasTag(tag: string): boolean;
 }
 
-/** Says whether a registration applies in a scope. It sees tags alone, and is asked when a kind of scope is new, not at each `resolve`. */
+/** Whether a registration applies in a scope. It sees the tags only, and runs once for each kind of scope, not at each `resolve`. */
 export type ScopePredicate = (scope: Tagged) => boolean;
 
 /** Where the instances come from. */
@@ -17,7 +17,7 @@ type Source =
   | { readonly kind: 'alias' }
   | { readonly kind: 'register'; factory?: Factory };
 
-/** What to do with an instance, as it was after so many decorators. */
+/** A callback for an instance; `layer` says how many decorators had wrapped it. */
 interface Hook {
   readonly layer: number;
   readonly act: (instance: never) => unknown;
@@ -44,7 +44,7 @@ export interface Binding extends Recipe {
   readonly key: Key;
 }
 
-/** A binding of its own. All have the same properties, which makes them fast to read, and fast to copy. */
+/** A new binding. All have the same properties, which makes them fast to read. */
 export const bound = (recipe: Recipe, key: Key): Binding => ({
   key,
   source: recipe.source,

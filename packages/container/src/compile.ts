@@ -8,7 +8,7 @@ import { NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
 import type { Function_ } from './templates.js';
 import { Unavailable, type Walk } from './walk.js';
 
-/** How scopes of the shape get what the binding makes. */
+/** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
   shape: Shape,
   { binding, owner }: Place,
@@ -28,7 +28,7 @@ export function compile(
 
 function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, walk: Walk): Resolver | Unavailable {
   const holder = binding.singleton ? binding.key : path?.home === home ? path.holder : undefined;
-  // What is missing is told in other words where a singleton would hold it.
+  // A missing dependency of a singleton is another error: a captive dependency.
   const memo = walk.memo(home, holder !== undefined);
   const known = memo.get(binding);
   if (typeof known === 'function') return known as Resolver;
@@ -38,7 +38,7 @@ function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, wa
     const existing = walk.existing(home, binding);
     if (existing) return existing;
   }
-  // While it is worked out; what a walk that threw has left behind counts for nothing.
+  // Marks it as in progress for this walk; a mark that an earlier walk left when it threw is ignored.
   memo.set(binding, walk);
   const made = make(binding, home, { binding, home, before: path, holder }, walk);
   memo.set(binding, made);
@@ -67,7 +67,7 @@ function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver |
   return singleton ? walk.templates.keeping(home.slots.of(binding), maker, binding) : maker;
 }
 
-/** What delivers the dependency to what is made in scopes of the shape. */
+/** The function that resolves the dependency for instances made in scopes of the shape `home`. */
 export function deliver(
   dependency: Dependency,
   home: Shape,
@@ -80,12 +80,12 @@ export function deliver(
   if (kind === 'all') return deliverAll(key, home, path, walk);
   const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
   if (kind === 'optional' && !found) {
-    // A singleton would never get what only scopes below have: `verify` reports that.
+    // A singleton would never receive what is registered only for scopes below: `verify` reports that.
     const problem = walk.dry && missing(key, home, path, walk);
     return problem?.code === 'AMBIT_SHORTER_LIFE' ? walk.report(problem) : NOTHING;
   }
   if (kind === 'lazy' && path) {
-    // It has to be possible where its holder is; when it is asked for, nobody looks any more. What it needs cannot close a cycle.
+    // It has to be available where its holder is: `verify` checks that now. What it needs cannot close a cycle.
     if (found) walk.later?.push([found, path]);
     if (found || !walk.dry) {
       const resolving = traced(home, path.binding.key, (scope) => scope.resolve(key as string));
@@ -105,7 +105,7 @@ function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): 
   return (scope) => (each as Resolver[]).map((get) => get(scope));
 }
 
-/** A scope that is being disposed serves nothing, but the owner of a service that outlives it may still do. */
+/** A scope that is being disposed resolves nothing, but the owner of a service with a longer lifetime still does. */
 function servingFor(scope: Scope, key: Key): Scope {
   const found = scope.closed === 1 ? place(scope.shape, key) : undefined;
   let owner = scope;

@@ -17,12 +17,12 @@ import { NEAR, scopeOpened, tenths, type Disposal, type Kept, type Rare } from '
 import { progress } from './tracing.js';
 
 export interface ScopeOptions {
-  /** What the scope is for, such as `request`; predicates of registrations look at these. */
+  /** What the scope is for, such as `request`. Predicates of registrations read the tags. */
   readonly tags?: readonly string[];
 }
 
 /**
- * A scope: it makes instances, keeps those that are its own, and ends them. The application's container is the outermost scope.
+ * A scope: it makes instances, keeps those that it owns, and disposes them. The application's container is the outermost scope.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export interface ScopeOptions {
  */
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
-  /** @internal What was made, by slot, or the factory that was registered. */ slots: unknown[];
+  /** @internal What was made, by slot. */ slots: unknown[];
   /** @internal */ rare: Rare | undefined = undefined;
   /** @internal 1 while it is disposed, 2 when that is over. */ closed: 0 | 1 | 2 = 0;
   /** @internal In progress or done; only a promise where nobody else waits. */ disposal:
@@ -76,7 +76,10 @@ export class Container implements IContainer, AsyncDisposable {
     return this.closed > 0;
   }
 
-  /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
+  /**
+   * Adds registrations to this scope and, where their predicates accept them, to all scopes below it.
+   * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` for a registration without a key
+   */
   addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
     refuseDisposed(this, 'addRegistration');
     for (const binding of registrations as readonly (Binding | undefined)[])
@@ -85,7 +88,7 @@ export class Container implements IContainer, AsyncDisposable {
     return this;
   }
 
-  /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor disposes that. */
+  /** Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results. */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
     refuseDisposed(this, 'register', key);
@@ -95,7 +98,10 @@ export class Container implements IContainer, AsyncDisposable {
     return this;
   }
 
-  /** Opens a child scope. Dispose it when its work is done. */
+  /**
+   * Opens a child scope, for example for a request. Dispose it when the request is finished.
+   * @throws {ContainerError} `AMBIT_DISPOSED` if this scope is disposed
+   */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
     if (this.closed) refuseDisposed(this, 'createScope');
     const scope = new Container(undefined, undefined, this, this.shape.child(tags));
@@ -107,12 +113,15 @@ export class Container implements IContainer, AsyncDisposable {
     return scope;
   }
 
-  /** Whether the key is bound here or above, so that `resolve` finds it. Says nothing about what it needs. */
+  /** Whether the key is registered here or above. Does not check its dependencies. */
   has(key: Key): boolean {
     return this.shape.resolvers.has(key) || place(this.shape, key) !== undefined || directly(this, key).length > 0;
   }
 
-  /** The instance bound to the key, as seen from this scope. */
+  /**
+   * The instance for the key in this scope.
+   * @throws {ContainerError} such as `AMBIT_NOT_REGISTERED`, `AMBIT_OUT_OF_SCOPE`, `AMBIT_CYCLE` or `AMBIT_SHORTER_LIFE`
+   */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
@@ -126,7 +135,7 @@ export class Container implements IContainer, AsyncDisposable {
     return (resolvers.get(key) ?? resolverFor(this, key))(this);
   }
 
-  /** Every service bound to the key: outermost scope first, then in the order of registration. */
+  /** Every service registered under the key: outermost scope first, then in the order of registration. */
   resolveAll<K extends KnownKey>(key: K): ServiceMap[K][];
   resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
   resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
@@ -135,21 +144,25 @@ export class Container implements IContainer, AsyncDisposable {
     return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
-  /** Runs `work` when this scope is disposed, in turn with its instances: the newest first. */
+  /** Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
     refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
   }
 
-  /** Makes what has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
+  /**
+   * Makes the singletons that have `onStart`, and calls their callbacks, dependencies first. Await it before you accept requests.
+   * @throws {ContainerError} `AMBIT_START_FAILED` if a callback throws or an async factory rejects
+   */
   start(): Promise<void> {
     refuseDisposed(this, 'start');
     return start(this);
   }
 
   /**
-   * Disposes the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on.
-   * What it waits for must not await it: a disposer here or below, or an `onStart`.
+   * Disposes the scopes below, then this scope's instances, the newest first. From the call on the scope refuses every use.
+   * A disposer here or below, or an `onStart`, must not await it: it would wait for itself.
+   * @returns the same promise at each call; it rejects with a {@link DisposeError} if instances failed to dispose
    */
   dispose(): Promise<void> {
     if (this.closed) return promiseOf(this);

@@ -6,7 +6,7 @@ import type { Scope } from './shape.js';
 import { instanceDisposed, isMaking, scopeClosed, type Disposal, type Kept, type Starting } from './state.js';
 import { progress } from './tracing.js';
 
-/** Of every scope that has nothing to dispose. */
+/** Shared by all scopes that have nothing to dispose. */
 export const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
 
 function disposalOf(scope: Scope): Disposal {
@@ -15,7 +15,7 @@ function disposalOf(scope: Scope): Disposal {
   return (scope.disposal = { promise, settle: undefined, done: false, pending: 0, failures: [], below: [] });
 }
 
-// So long a disposal waits for an `onStart` callback that is running.
+// How long a disposal waits for an `onStart` callback that is running.
 const START_LIMIT_MS = 5000;
 
 /** Takes a disposed scope out of its parent. */
@@ -41,7 +41,7 @@ export function dispose(scope: Scope): Promise<void> {
   const promise = promiseOf(scope);
   const all = descendants(scope);
   const starting = [scope, ...all.filter(({ closed }) => !closed)];
-  // No scope at or below this one serves any more.
+  // From now on this scope and all below it refuse every use.
   for (const one of all) one.closed ||= 1;
   for (const one of starting) {
     const disposal = disposalOf(one);
@@ -118,7 +118,7 @@ function failureOf({ shape }: Scope, key: Failure['key'], error: unknown): Failu
   return {
     key,
     error,
-    // Worked out when somebody looks: thousands of nested scopes may fail together.
+    // Computed on demand, because thousands of nested scopes may fail together.
     get tags() {
       return shape.lineage;
     },
@@ -153,7 +153,7 @@ async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<
 
 const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
 
-/** The object's own way, where nothing was piped: it is up to a wrapper to dispose what it wraps. */
+/** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
 function disposeObject({ instance }: Kept): unknown {
   if (!isPromise(instance)) return findDisposer(instance)?.call(instance);
   return instance.then(

@@ -10,12 +10,12 @@ import { refuseDisposed } from './scope.js';
 export interface Verdict {
   readonly kind: Binding['source']['kind'];
   readonly singleton: boolean;
-  /** The tags of the scope that would own the instance and of those above it; undefined where none in reach does, or an override wins. */
+  /** The tags of the scope that would own the instance and of those above it; undefined where none does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;
   readonly why: string;
 }
 
-/** Why a key resolves to what it does, or to nothing. `String(explanation)` is for people. */
+/** Why a key resolves to what it does, or to nothing. `String(explanation)` is a text. */
 export interface Explanation {
   readonly key: Key;
   readonly winner: Verdict | undefined;
@@ -24,7 +24,7 @@ export interface Explanation {
 }
 
 /**
- * Tells which registration of the key wins in this scope and why, who owns the instance, and what was passed over.
+ * Says which registration of the key wins in this scope and why, who owns the instance, and which others were rejected.
  *
  * @example
  * ```ts

@@ -12,7 +12,7 @@ import type { Apply, Constructor, Function_ } from './templates.js';
 
 let copies = 0;
 
-// The number makes the text new: for a known text V8 hands out the known function, with what it has learnt.
+// The number makes the text new: for a known text V8 hands out the known function, with the types it has seen.
 const copied = <F extends (...args: never[]) => unknown>(template: F): F =>
   // oxlint-disable-next-line no-implied-eval, restrict-template-expressions -- the text is that of a function in this file
   new Function(`return ${template} /* ${copies++} */`)() as F;

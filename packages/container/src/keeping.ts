@@ -7,7 +7,7 @@ import type { Scope } from './shape.js';
 import { cells, indexOf, instanceCreated, rare, type Kept } from './state.js';
 import { running } from './tracing.js';
 
-/** Work given to `defer` is kept like an instance. What errors and events call it is no key of anybody's. */
+/** Work given to `defer` is kept like an instance. Its key is for errors and events. */
 export const DEFERRED: Binding = {
   key: Symbol('work given to defer()'),
   source: { kind: 'class', target: Object },
@@ -33,22 +33,22 @@ export function isPromise(object: unknown): object is PromiseLike<unknown> {
   }
 }
 
-/** Whether there is anything to do for the object when it is disposed. */
+/** Whether the object has a disposer, or is a promise of something that may have one. */
 function isDisposable(object: unknown): boolean {
   try {
     return findDisposer(object) !== undefined || isPromise(object);
   } catch {
-    // A proxy that refuses to be looked at has nothing to call.
+    // A proxy that throws at every access has no disposer to call.
     return false;
   }
 }
 
-/** Tells subscribers that an instance was made. */
+/** Notifies subscribers that an instance was made. */
 export function announce(scope: Scope, { key }: Binding, since: number): void {
   instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });
 }
 
-/** This singleton is asked for while it is being made. */
+/** This singleton is resolved while it is being made. */
 export function reentered(scope: Scope, { key }: Binding): never {
   throw cycle(key, scope.shape, undefined);
 }
@@ -65,14 +65,14 @@ export function keep(scope: Scope, binding: Binding, instance: unknown): void {
 
 /**
  * Keeps an instance with what decorators made of it. The scope disposes the outermost of these that has a disposer, unless it or a
- * scope around it owns that very object already, or the registration says that others do.
+ * scope around it owns that object already, or the registration is `externallyOwned()`.
  */
 export function keepLayers(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { source, onDispose, onStart, externallyOwned } = binding;
   let outermost = layers.length - 1;
   while (outermost > 0 && !isDisposable(layers[outermost])) outermost--;
   const instance = layers[outermost];
-  // A class makes a new object; a value has its owner; what else comes from outside or has been handed on is looked up.
+  // A class makes a new object, and a value belongs to other code; a factory may return an object that a scope owns already.
   const made = outermost > 0 || source.kind !== 'value';
   const isNew = outermost === 0 && source.kind === 'class';
   const owned = !externallyOwned && made && isDisposable(instance) && (isNew || !isOwned(scope, instance));
@@ -97,7 +97,7 @@ export function keepUnfinished(scope: Scope, binding: Binding, layers: readonly 
   keepLayers(scope, unfinished, layers);
 }
 
-/** What a promise gives is disposed in its place; one that rejects is forgotten, so that the next `resolve` tries again. */
+/** A promise is replaced by its result, which is disposed; a rejected one is removed, so that the next `resolve` tries again. */
 function settleLater(scope: Scope, kept: Kept, promise: PromiseLike<unknown>): void {
   const { key } = kept.binding;
   void promise.then(
@@ -120,10 +120,10 @@ function settleLater(scope: Scope, kept: Kept, promise: PromiseLike<unknown>): v
   );
 }
 
-// A list of so many is looked through; of a longer one the rest is indexed.
+// So many entries are searched one by one; the rest of a longer list is indexed.
 const FEW = 8;
 
-/** Whether the scope or one around it disposes that very object, or was given it by somebody who does. */
+/** Whether the scope or one around it disposes that very object, or received it from code that does. */
 function isOwned(scope: Scope, object: unknown): boolean {
   if (isValue(scope.shape, object)) return true;
   for (let at: Scope | undefined = scope; at; at = at.parent)
@@ -144,13 +144,13 @@ function keeps(scope: Scope, object: unknown): boolean {
   return index.objects.has(object);
 }
 
-/** Remembers what a factory was given from outside of the container, in case it hands that on: the code that made it disposes it. */
+/** Remembers objects that a factory received from outside of the container: if it returns one, the code that made it disposes it. */
 function noteGiven(scope: Scope, made: unknown): unknown {
   if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
 }
 
-/** What was registered directly gives: the value, or what the factory makes for the scope it was registered on. */
+/** Resolves what was registered directly: the value, or what the factory returns for the scope it was registered on. */
 export function giveRegistered(scope: Scope, { source }: Binding): unknown {
   return noteGiven(scope, source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope));
 }

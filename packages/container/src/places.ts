@@ -9,7 +9,7 @@ export interface Place {
   readonly owner: Shape;
 }
 
-// A class needs no binding: it can be made from what it asks for.
+// A class needs no registration: the container makes it from its dependencies.
 const classes = new WeakMap<AbstractClass, Binding>();
 
 /** Every key with a binding here or above. */
@@ -19,7 +19,7 @@ export const keysOf = (shape: Shape): readonly Key[] => {
   return [...keys];
 };
 
-/** Every binding of the key added here or above, whether it applies or not, the last added here first. */
+/** Every binding of the key here or above, whether it applies or not; the last one added here comes first. */
 export const reachable = (shape: Shape, key: Key): Binding[] =>
   [...shape.upward()].flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
 
@@ -38,7 +38,7 @@ export function places(shape: Shape, key: Key): Place[] {
         if ((binding.when ? binding.when(owner) : at === owner) && !found.has(binding))
           found.set(binding, { binding, owner });
       }
-    // What was added here is not for scopes above.
+    // A binding never applies above the scope it was added to.
     if (added[0][0] === owner) added.shift();
   }
   const all = [...found.values()];

@@ -4,12 +4,12 @@ import type { Key } from './keys.js';
 import { BUSY, cells, indexOf, type ScopeState } from './state.js';
 
 const MOST_SHAPES = 1000;
-/** Of so many bindings there may be functions of their own: V8 has to compile each, so there cannot be many. */
+/** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
 
 /** What all shapes of one application share. */
 export class Plans {
-  /** Keys that services ask for. Any other may be registered on a scope without a change of its shape. */
+  /** Keys that services depend on. Any other key may be registered on a scope without a change of its shape. */
   readonly asked = new Set<Key>();
   /** How many bindings have functions of their own. */
   copies = 0;
@@ -17,7 +17,7 @@ export class Plans {
 
   constructor(readonly injector: Injector) {}
 
-  /** Shapes are cached for reuse, not for keeps: tags made from data must not pile up. The oldest goes. */
+  /** Keeps at most so many shapes for reuse, as tags may be made from data; drops the oldest. */
   cache(shape: object, forget: () => void): void {
     this.cached.set(shape, forget);
     const [oldest] = this.cached;
@@ -40,7 +40,7 @@ export class Slots {
     private next = 0,
   ) {}
 
-  /** How many slots have been given. */
+  /** How many slots are in use. */
   get size(): number {
     return this.next;
   }
@@ -51,12 +51,12 @@ export class Slots {
     return slot;
   }
 
-  /** The slot, if it was given. */
+  /** The slot, if the binding has one. */
   find(binding: Binding): number | undefined {
     return this.taken.get(binding);
   }
 
-  /** Frees the slot, for which the scope must be the only one; what is being made there keeps it. */
+  /** Frees a slot that no other scope uses, unless its instance is being made right now. */
   release(binding: Binding, scope: ScopeState): void {
     const slot = this.taken.get(binding);
     if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;

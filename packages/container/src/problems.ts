@@ -14,17 +14,17 @@ export interface Step {
   readonly holder: Key | undefined;
 }
 
-/** What a search for the reason of a problem knows. */
+/** Where the reason of a problem is searched. */
 export interface Search {
-  /** Shapes whose scopes may ask. */
+  /** Shapes whose scopes may resolve. */
   readonly shapes: readonly Shape[];
-  /** Nothing is made of it: `verify` looks. */
+  /** `verify` searches; nothing is made. */
   readonly dry?: true;
   /** For how many keys a similar one was looked for. */
   hinted: number;
 }
 
-/** The steps to this one, the first first. */
+/** The steps up to this one, in order. */
 function steps(last: Step | undefined): Step[] {
   const all: Step[] = [];
   for (let step = last; step; step = step.before) all.push(step);
@@ -36,10 +36,10 @@ const pathOf = (last: Step | undefined) => steps(last).map((step) => step.bindin
 export const keyless = (i: number, { key, source }: Binding, home: Shape, path: Step): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
     key,
-    about: `parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
+    about: `Parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
     path: pathOf(path),
     tags: home.lineage,
-    hint: 'name it with @inject(key) or in the list of keys; a key is undefined, too, where two modules import each other',
+    hint: 'name its key with @inject(key) or in the list of keys; a key is also undefined where two modules import each other',
   });
 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
@@ -65,25 +65,25 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
   return undefined;
 }
 
-/** Who asked whom, from the first `resolve` to the one who asks for the key. */
+/** The dependencies from the first `resolve` to the dependent of the key. */
 const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...wholePath(home, path[0] ?? key), ...path];
 
-/** The path closes a cycle: with the key, the way round, and the key again. */
+/** A circular dependency: its path ends with the key, what lies between, and the key again. */
 export function cycle(key: Key, home: Shape, path: Step | undefined): ContainerError {
-  const way = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
-  if (!way.includes(key)) way.push(key);
+  const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
+  if (!all.includes(key)) all.push(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
-    path: [...way.slice(0, way.indexOf(key)), ...way.slice(way.lastIndexOf(key)), key],
+    path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `let one of them ask for it later with lazy(${show(key)}), or move what both need into a third service`,
+    hint: `inject lazy(${show(key)}) into one of them, or move what both need into a third service`,
   });
 }
 
-// A recursion through factories may have so many rounds, be it through scopes of its own; then it is a cycle.
+// A factory that runs within itself so many times, also through child scopes, is a circular dependency.
 const MOST_ROUNDS = 100;
 
-/** Calls what may resolve more, so that errors can tell the path, and a cycle through factories is found. */
+/** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
 export const traced =
   (shape: Shape, key: Key, get: Resolver): Resolver =>
   (scope: Scope) => {
@@ -100,34 +100,34 @@ function rounds(key: Key): number {
 
 const MOST_HINTS = 200;
 
-/** Why the key is not available at `home`: it has a shorter lifetime than the one who asks, is known elsewhere only, or unknown. */
+/** Why the key is not available at `home`: it has a shorter lifetime than its dependent, is registered for other scopes only, or not at all. */
 export function missing(key: Key, home: Shape, path: Step | undefined, search: Search): ContainerError {
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);
   const holder = holderAt(home, path);
   const asked = tagsAsked(reachable(home, key), home);
   const below = [...search.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
-  // `verify` knows all scopes there will be.
+  // `verify` knows all kinds of scopes there will be.
   const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
   const lifetime = below ? showTags(place(below, key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
       about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lifetime}`,
-      hint: `give ${show(holder)} that life too, or pass ${shown} to its methods, or open a scope where it is needed`,
+      hint: `give ${show(holder)} the same lifetime, or pass ${shown} to its methods, or open a scope where it is needed`,
     });
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its predicate asked for ${asked}, and accepts neither this scope nor one around it`,
+      hint: `its predicate asks for ${asked}; neither this scope nor one around it has that`,
     });
-  // To look through all keys for each of thousands of problems would take longer than to correct the first.
+  // A search through all keys for each of thousands of problems would take too long.
   const near = search.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or register it by hand on the scope that asks: register(${shown}, () => value)`
+        ? `add a registration .to(${shown}), or register it directly on the scope that resolves it: scope.register(${shown}, () => value)`
         : `did you mean ${show(near)}?`,
   });
 }
@@ -146,7 +146,7 @@ function holderAt(home: Shape, path: Step | undefined): Key | undefined {
   return frame?.shape === home && place(home, frame.key)?.binding.singleton ? frame.key : undefined;
 }
 
-/** The tags that the predicates asked this shape for in vain; undefined where there are no bindings. */
+/** The tags that the predicates asked for and this shape does not have; undefined where there are no bindings. */
 export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | undefined {
   const asked = new Set<string>();
   for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });

@@ -70,7 +70,7 @@ export function remove(scope: Scope, obsolete: readonly Binding[]): void {
   );
 }
 
-/** Changes the shape of this scope alone; plans that may depend on the keys are worked out again. */
+/** Changes the shape of this scope only; resolvers that may depend on the keys are compiled again. */
 function change(scope: Scope, keys: readonly Key[], act: () => void): void {
   for (const key of keys) settle(scope, key);
   const below = scope.newest ? descendants(scope) : [];
@@ -79,7 +79,7 @@ function change(scope: Scope, keys: readonly Key[], act: () => void): void {
   if (matters) for (const { shape } of [scope, ...below]) shape.reset();
 }
 
-/** Some service asks for the key now: scopes that have registered it directly take it into their shapes. */
+/** A service depends on the key from now on: the shapes of scopes that have registered it directly must name it. */
 export function askFor(scope: Scope, key: Key): void {
   const { asked } = scope.shape.plans;
   if (asked.has(key)) return;
@@ -89,7 +89,7 @@ export function askFor(scope: Scope, key: Key): void {
   settle(root, key);
 }
 
-/** The key becomes known here: scopes above and below that have registered it directly take it into their shapes. */
+/** Lets the shapes of all scopes above and below that have registered the key directly name it. */
 function settle(scope: Scope, key: Key): void {
   const has = ({ rare: own }: Scope) => own?.registered?.has(key) === true;
   let top = scope;
@@ -99,13 +99,13 @@ function settle(scope: Scope, key: Key): void {
     if (has(at) && !at.shape.bindings.has(key)) move(at, at.shape.withRegistered(key));
 }
 
-/** Takes all that was registered directly on the scope and above into their shapes. */
+/** Lets the shapes of this scope and those above name all keys that were registered directly. */
 export function settleAll(scope: Scope): void {
   for (let at: Scope | undefined = scope; at; at = at.parent)
     for (const key of at.rare?.registered?.keys() ?? []) settle(at, key);
 }
 
-/** What was registered directly on the scope and above under a key that nothing depends on, the nearest first. */
+/** How to resolve a key that no shape names: what was registered directly on the scope and above, the nearest first. */
 export function directly(scope: Scope, key: Key): Resolver[] {
   const all: Resolver[] = [];
   if (scope.shape.knows(key)) return all;
@@ -117,7 +117,7 @@ export function directly(scope: Scope, key: Key): Resolver[] {
   return all;
 }
 
-/** Gives the scope another shape, and the scopes below it those that follow from it. */
+/** Gives the scope another shape, and the scopes below it the shapes that follow from that. */
 function move(scope: Scope, shape: Shape): void {
   const moved = new Map([[scope.shape, shape]]);
   scope.shape = shape;

@@ -5,7 +5,7 @@ import type { CheckedList, Deliveries, KeyFor, ListedKeys } from './fitting.js';
 import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed, Mismatch } from './keys.js';
 
 /**
- * How a service is made and how long it lives. Immutable: every step returns a new one.
+ * How a service is made, and its lifetime. Immutable: every step returns a new one.
  *
  * @example
  * ```ts
@@ -127,17 +127,17 @@ export class Registration<T> {
   to<const K extends Key>(key: KeyFor<K, T>): Binding;
   to(key: Key): Binding {
     checkKey(key, 'to');
-    const { source, singleton: cached, onDispose: end, onStart: start } = this.recipe;
-    if ((end ?? start) && (!cached || source.kind === 'value' || source.kind === 'alias'))
+    const { source, singleton: cached, onDispose, onStart } = this.recipe;
+    if ((onDispose ?? onStart) && (!cached || source.kind === 'value' || source.kind === 'alias'))
       refuse(
-        `${show(key)} has ${end ? 'onDispose' : 'onStart'}, but the container does not keep what it makes`,
-        'use fromClass or fromFactory, with singleton(): only what a scope makes and keeps can it start and end',
+        `${show(key)} has ${onDispose ? 'onDispose' : 'onStart'}, but the container does not keep its instances`,
+        'use fromClass or fromFactory, with singleton(): a scope starts and disposes only what it makes and keeps',
       );
     return bound(this.recipe, key);
   }
 }
 
-/** Registrations that have a key, or what to do about one that has none. */
+/** Registrations that have a key, or a compile error that says how to complete one. */
 export type Bound<R extends readonly unknown[]> = {
   readonly [I in keyof R]: R[I] extends Registration<unknown>
     ? Mismatch<'a registration has no key: end it with .to(key)', R[I], Binding>

@@ -10,7 +10,7 @@ export function refuseDisposed(scope: Scope, doing: string, key?: Key): void {
     key,
     about: `${doing}(${key === undefined ? '' : show(key)})`,
     tags: scope.shape.lineage,
-    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope that lives on`,
+    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope with a longer lifetime`,
   });
 }
 
@@ -26,6 +26,6 @@ export function descendants<S extends Scope>(scope: S): S[] {
       at = at === scope ? undefined : at?.older;
     }
   }
-  // All scopes of one application are of one class.
+  // All scopes of an application are of one class.
   return all as S[];
 }

@@ -5,7 +5,7 @@ import type { Dependency, Key } from './keys.js';
 import { Often, Slots, type Plans } from './plans.js';
 import type { ScopeState } from './state.js';
 
-/** An open scope, as the inside of the container sees it. */
+/** An open scope, with the internal state of the container. */
 export interface Scope extends IContainer, ScopeState {
   shape: Shape;
   readonly parent: Scope | undefined;
@@ -15,33 +15,33 @@ export interface Scope extends IContainer, ScopeState {
   newer: Scope | undefined;
 }
 
-/** Delivers a service to scopes of the shape it was compiled for. */
+/** Resolves a service for scopes of the shape it was compiled for. */
 export type Resolver = (scope: Scope) => unknown;
 
-// Shared by all shapes without plans, as most deeply nested ones are.
+// Shared by all shapes in which nothing was resolved yet.
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
 export const NOTHING: Resolver = () => undefined;
 
 /**
- * What all scopes opened alike have in common: their tags, the shape above, the bindings added there, and what is worked out from these.
- * A shape that scopes share never changes: adding to such a scope gives it, and the scopes below it, other shapes.
+ * What scopes with the same tags and the same parent shape have in common: tags, bindings, and the compiled resolvers.
+ * The bindings of a shape that scopes share never change: adding to such a scope gives it, and the scopes below it, other shapes.
  */
 export class Shape implements Tagged {
   readonly bindings = new Map<Key, Binding[]>();
   /** What `resolve` and `resolveAll` call. */
   resolvers: ReadonlyMap<Key, Resolver> = NONE;
   collections: ReadonlyMap<Key, Resolver> = NONE;
-  /** What makes each binding, as shared functions and as functions of its own. */
+  /** The maker of each binding: shared functions, and functions of its own. */
   compiled = new Map<Binding, Resolver | object>();
   copied: Map<Binding, Resolver | object> | undefined = undefined;
   often = new Often<Resolver>(NOTHING);
-  /** How often `resolve` was called for what has no functions of its own. */
+  /** How often `resolve` was called for keys without functions of their own. */
   calls = 0;
   private children: Map<string, Shape> | undefined = undefined;
   private latest: Shape | undefined = undefined;
   private variants: Map<Key | Shape, Shape> | undefined = undefined;
-  /** The ready values among the bindings, once somebody has asked. */
+  /** The values among the bindings, computed on demand. */
   values: Set<unknown> | undefined = undefined;
 
   constructor(
@@ -92,7 +92,7 @@ export class Shape implements Tagged {
     return same(shape.tags, tags) ? (this.latest = shape) : make();
   }
 
-  /** Whether something may depend on the key here or below, so that registering it changes what is worked out. */
+  /** Whether something may depend on the key here or below, so that registering it changes compiled resolvers. */
   knows(key: Key): boolean {
     if (this.plans.asked.has(key) || this.bindings.has(key)) return true;
     for (let at = this.parent; at; at = at.parent) if (at.bindings.has(key)) return true;
@@ -119,7 +119,7 @@ export class Shape implements Tagged {
     });
   }
 
-  /** What becomes of the shape when the scope above it has taken another shape. */
+  /** The shape that replaces this one when the scope above has another shape. */
   below(parent: Shape): Shape {
     if (this.exclusive || parent.exclusive) return this.copy(parent, this.exclusive);
     parent.variants ??= new Map<Key | Shape, Shape>();
@@ -151,7 +151,7 @@ export class Shape implements Tagged {
     (this[known] as Map<Key, Resolver>).set(key, resolver);
   }
 
-  /** Forgets what was worked out, as something here or above has changed. */
+  /** Drops everything compiled, because a registration here or above has changed. */
   reset(): void {
     this.release();
     this.resolvers = this.collections = NONE;
@@ -161,7 +161,7 @@ export class Shape implements Tagged {
     this.calls = 0;
   }
 
-  /** Gives back its functions, and those of the shapes below that are dropped with it. */
+  /** Releases its copied functions, and those of the shapes below that are dropped with it. */
   release(): void {
     if (this.copied) this.plans.copies -= this.copied.size;
     this.copied = undefined;
@@ -175,7 +175,7 @@ export class Shape implements Tagged {
   }
 }
 
-/** A name for a list of tags; what is no such list has an empty one, and is refused when a shape is made of it. */
+/** A name for a list of tags. Anything else gets an empty name, and `checkedTags` refuses it. */
 function nameOf(tags: unknown): string {
   return Array.isArray(tags) && tags.every((tag) => typeof tag === 'string') ? tags.join('\0') : '';
 }

@@ -15,7 +15,7 @@ export function start(app: Scope): Promise<void> {
   const before = app.rare?.starting?.promise;
   const starting = { key: '' } as Starting;
   rare(app).starting = starting;
-  // One promise for all, so that a failure nobody waits for is not swallowed.
+  // The caller gets this very promise, so a failure that nobody awaits is an unhandled rejection.
   starting.promise = startAll(app, starting, before).finally(() => {
     if (rare(app).starting === starting) rare(app).starting = undefined;
   });
@@ -42,11 +42,11 @@ async function startAll(app: Scope, starting: Starting, before: Promise<void> | 
         throw failed(app, key, cause);
       }
     };
-    // An async factory is still at it.
+    // An async factory is still running.
     if (isPromise(kept.instance)) await attempt(() => kept.instance);
     for (const { act, layer } of onStart.slice(kept.started)) {
       await attempt(() => (act as (instance: unknown) => unknown)(kept.layers ? kept.layers[layer] : kept.instance));
-      // Not before: what failed is what the next start begins with.
+      // Counted after success only: the next start begins with the callback that failed.
       kept.started++;
     }
   }

@@ -24,10 +24,10 @@ export interface Starting {
   key: Key;
 }
 
-/** How the disposal of a scope goes that waits for others, or that others wait for. */
+/** The disposal of a scope that waits for others, or that others wait for. */
 export interface Disposal {
   promise: Promise<void> | undefined;
-  /** Settles the promise that was given away before there was one. */
+  /** Settles a promise that was returned before the disposal had one. */
   settle: ((failures: readonly Failure[]) => void) | undefined;
   done: boolean;
   /** How many scopes below are not done. */
@@ -37,7 +37,7 @@ export interface Disposal {
   below: Disposal[];
 }
 
-/** The first slots of a scope are one array. A large graph has more, of which a scope uses few: these come in pages, when they are used. */
+/** The first slots of a scope are one array. The slots beyond are in pages, which a scope allocates on first use. */
 export const NEAR = 32;
 const PAGE = 16;
 
@@ -47,17 +47,17 @@ interface Page {
   readonly next: Page | undefined;
 }
 
-/** What few scopes have, so that the others stay small. */
+/** State that few scopes have, so that the others stay small. */
 export interface Rare {
   pages: Page | undefined;
-  /** What was registered on this scope directly. Its shape knows only the keys that something may depend on. */
+  /** What was registered on this scope directly. Its shape names only the keys that something may depend on. */
   registered: Map<Key, Binding> | undefined;
   starting: Starting | undefined;
   /** An index of the older part of `kept`. */
   owned: { readonly objects: Set<unknown>; to: Kept | undefined } | undefined;
   /** The last async factory that failed and has not succeeded since; `start()` reports it. */
   rejected: { readonly key: Key; readonly cause: unknown } | undefined;
-  /** What factories were given from outside. */
+  /** Objects that factories received from outside of the container. */
   given: WeakSet<object> | undefined;
 }
 
@@ -86,7 +86,7 @@ export const rare = (scope: ScopeState): Rare =>
     given: undefined,
   });
 
-// In a slot: being made now; made, and the value is `undefined`, which means an empty slot otherwise.
+// In a slot: the instance is being made; it was made, and is `undefined` (otherwise `undefined` is an empty slot).
 export const BUSY = Symbol('busy');
 export const UNDEFINED = Symbol('undefined');
 
@@ -125,21 +125,21 @@ let fresh = false;
 export function tenths(): number {
   if (!fresh) {
     fresh = true;
-    // A small integer: V8 would box any other number anew for each scope.
+    // A small integer: V8 would allocate any other number for each scope.
     now = (performance.now() / 100) | 0;
     setTimeout(() => (fresh = false), 100).unref();
   }
   return now;
 }
 
-/** How long ago that was, for people. */
+/** How long ago that was, for a message. */
 export const ago = (then: number): string => `${((performance.now() - then * 100) / 1000).toFixed(1)} s ago`;
 
 /** `{ scope }`, after a child scope was opened. */
 export const scopeOpened = channel('ambit:scope:opened');
-/** `{ scope }`, after a scope and all below it ended. */
+/** `{ scope }`, after a scope and all below it were disposed. */
 export const scopeClosed = channel('ambit:scope:closed');
 /** `{ scope, key, milliseconds }`, after a scope made an instance that it keeps. */
 export const instanceCreated = channel('ambit:instance:created');
-/** `{ scope, key, error? }`, after an instance was ended. */
+/** `{ scope, key, error? }`, after an instance was disposed. */
 export const instanceDisposed = channel('ambit:instance:disposed');

@@ -68,14 +68,14 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
     created,
     asyncDispose,
     dispose,
-    announce: tell,
+    announce: notify,
     keep: note,
     reentered: refuse,
     page: far,
   } = known;
   const { source, decorators, onDispose, onStart } = binding;
   const always = (onDispose ?? onStart) !== undefined && !decorators;
-  // A value has its owner, and what decorators made is kept where it was made.
+  // Other code owns a value, and `wrapped` keeps what decorators made.
   const looks = source.kind !== 'value' && !decorators;
   const mayBePromise = looks && source.kind !== 'class';
   return (scope: Scope) => {
@@ -94,7 +94,7 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
       if (looks && !notes) notes = (made?.[asyncDispose] ?? made?.[dispose] ?? made?.dispose) !== undefined;
       if (mayBePromise && !notes) notes = made?.then !== undefined;
     } catch (error) {
-      // A proxy that refuses to be looked at has nothing to call.
+      // A proxy that throws at every access has no disposer to call.
       if (made === undefined) {
         cells[at] = undefined;
         throw error;
@@ -102,7 +102,7 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
     }
     cells[at] = made === undefined ? nothing : made;
     if (notes || scope.closed > 0) note(scope, binding, made);
-    if (since !== undefined) tell(scope, binding, since);
+    if (since !== undefined) notify(scope, binding, since);
     return made;
   };
 };
@@ -126,14 +126,14 @@ export const wrapped = (inner: Resolver, wraps: readonly Function_[], binding: B
       for (const layer of layers as (Disposable_ | null | undefined)[])
         notes ||= (layer?.[asyncDispose] ?? layer?.[dispose] ?? layer?.dispose ?? layer?.then) !== undefined;
     } catch {
-      // A proxy that refuses to be looked at has nothing to call.
+      // A proxy that throws at every access has no disposer to call.
     }
     if (notes) note(scope, binding, layers);
     return made;
   };
 };
 
-/** What `resolve` was called for: what exists is given without further ado. */
+/** What `resolve` was called for: an instance that exists is returned at once. */
 export const kept = (
   levels: number,
   slot: number,

@@ -11,16 +11,16 @@ import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
 import { memos, Unavailable, type Walk } from './walk.js';
 
-/** A kind of scope that the application opens, and what it does there. */
+/** A kind of scope that the application opens, and what it registers and opens there. */
 export interface ScopeDeclaration {
   readonly tags: readonly string[];
-  /** Keys that are registered by hand on each such scope, such as `IConnection`. */
+  /** Keys that are registered directly on each such scope, such as `IConnection`. */
   readonly registers?: readonly Key[];
   /** Scopes that are opened within it. */
   readonly scopes?: readonly ScopeDeclaration[];
 }
 
-/** The shape of the container and of every declared scope, the outermost first. Copies, so that looking changes nothing. */
+/** The shape of the container and of every declared scope, the outermost first. Copies, so that the check changes nothing. */
 export function declaredShapes(container: Container, scopes: readonly ScopeDeclaration[]): Shape[] {
   settleAll(container);
   const root = copied(container.shape);
@@ -35,8 +35,8 @@ export function declaredShapes(container: Container, scopes: readonly ScopeDecla
 const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.parent), shape.exclusive);
 
 /**
- * Throws one error with everything that classes and lists of keys ask for and would not get, in the container and in scopes
- * like the declared ones. Makes no instance, so what a factory or a decorator resolves by itself it cannot see.
+ * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
+ * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems. It makes no instances, so it cannot see what a factory or a decorator resolves.
  *
  * @example
  * ```ts
@@ -52,12 +52,12 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
-      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lives(shapes)}`,
+      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lineages(shapes)}`,
       problems: [...problems.values()],
     });
 }
 
-/** Everything that cannot be delivered, each problem once. Every binding is looked at once for each shape. */
+/** Everything that cannot be resolved, each problem once. Every binding is checked once for each shape. */
 function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   const problems = new Map<string, ContainerError>();
   const identityOf = identities();
@@ -81,20 +81,20 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
     const { binding } = found;
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
-    // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
+    // A singleton must work wherever it applies; a transient may be meant for some of the scopes only.
     else if (binding.singleton || path?.holder !== undefined) note(made);
     else impossible.set(binding, made);
   };
   for (const shape of shapes)
     for (const key of keysOf(shape)) for (const found of places(shape, key)) look(shape, found);
-  // Grows while it is read: what is asked for later may ask for more.
+  // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
   for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Unavailable(problem));
   return problems;
 }
 
-/** Tells two problems apart, but not one problem that was met on different ways. */
+/** Distinguishes two problems, but not one problem that was found on several paths. */
 function identities(): (problem: ContainerError) => string {
   const ids = new Map<Key | undefined, number>();
   const id = (key: Key | undefined) => {
@@ -104,13 +104,13 @@ function identities(): (problem: ContainerError) => string {
   return ({ code, key, path, message }) => {
     const ring = path.slice(path.indexOf(key as Key) + 1).map(id);
     if (code === 'AMBIT_CYCLE') return JSON.stringify(ring.toSorted((one, two) => one - two));
-    // The path of a parameter without a key ends with the one who asks.
+    // The path of a parameter without a key ends with its dependent.
     const who = code === 'AMBIT_NO_KEY_FOR_PARAMETER' ? [key] : path.slice(-2);
     return JSON.stringify([...who.map(id), message.split('\n')[0]]);
   };
 }
 
-const lives = (shapes: readonly Shape[]) => shapes.map(({ lineage }) => showTags(lineage)).join(', ');
+const lineages = (shapes: readonly Shape[]) => shapes.map(({ lineage }) => showTags(lineage)).join(', ');
 
 /** Registrations whose predicate says no to every declared shape: a tag was misspelt, or a scope was not declared. */
 function unreachable(shapes: readonly Shape[]): ContainerError[] {
@@ -123,7 +123,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
           new ContainerError('AMBIT_UNREACHABLE', {
             key: binding.key,
             tags: shape.lineage,
-            hint: `its predicate asks for ${tagsAsked([binding], shape)}; declared are ${lives(shapes)}`,
+            hint: `its predicate asks for ${tagsAsked([binding], shape)}; the declared scopes are ${lineages(shapes)}`,
           }),
       ),
   );

@@ -7,7 +7,7 @@ import type { Search, Step } from './problems.js';
 import { NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
 import { isMade } from './state.js';
 
-/** What cannot be delivered, and why; `verify` looks on, `resolve` throws the first problem. */
+/** What cannot be resolved, and why. */
 export class Unavailable {
   constructor(
     readonly problem: ContainerError | undefined,
@@ -15,19 +15,19 @@ export class Unavailable {
   ) {}
 }
 
-/** One walk over bindings: `resolve` stops at the first problem, `verify` collects them all. */
+/** One walk over bindings: `resolve` throws the first problem, `verify` collects them all. */
 export interface Walk extends Search {
   readonly templates: Templates;
-  /** How many bindings were worked out. */
+  /** How many bindings were compiled. */
   made: number;
-  /** What was worked out, by shape. */
+  /** What was compiled, by shape. */
   memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
   report(problem: ContainerError): Unavailable;
-  /** Some service asks for the key. */
+  /** Receives each key that a service depends on. */
   ask?(key: Key): void;
-  /** What gives the instance, if it exists already. */
+  /** Returns an instance that exists already. */
   existing?(home: Shape, binding: Binding): Resolver | undefined;
-  /** What is asked for later, and where: looked at when all else is done. */
+  /** Lazy dependencies, checked when all else is done. */
   readonly later?: [Place, Step][];
 }
 
@@ -48,7 +48,7 @@ export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
 export const copying = (shape: Shape): Walk =>
   compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
 
-/** Remembers nothing, and takes what the scope and those above have made as it is, whatever has changed since. */
+/** Uses the instances that the scope and those above have, whatever has changed since; remembers nothing. */
 export function compilingAround(scope: Scope): Walk {
   return compiling(scope.shape, {
     memo: memos(),
