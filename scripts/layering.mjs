@@ -1,7 +1,8 @@
-// Nothing points upward between rooms: reads every manifest and every import, and prints what breaks the table below.
+// Nothing points upward between packages, and no package has an import cycle: reads every manifest and every import, and
+// prints what breaks these rules.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { importsOf } from './imports.mjs';
 
@@ -72,8 +73,45 @@ export function brokenRules(root) {
         .filter(({ problem }) => problem !== '')
         .map(({ specifier, problem }) => `${relative(root, file)} ${problem} '${specifier}'`),
     );
-    return [...inManifest, ...inSource];
+    return [...inManifest, ...inSource, ...importCycles(root, room)];
   });
+}
+
+/**
+ * Files that import each other in a circle cannot be read, tested or moved one by one. Imports of types count as well.
+ * @param {string} root @param {Room} room
+ * @returns {string[]} one sentence per cycle
+ */
+function importCycles(root, room) {
+  const source = join(room.path, 'src');
+  if (!existsSync(source)) return [];
+  const files = sourceFiles(source);
+  const imports = new Map(files.map((file) => [file, filesImportedBy(file, files)]));
+  /** @type {Set<string>} */
+  const done = new Set();
+  /** @type {string[]} */
+  const found = [];
+  for (const file of files) follow(file, []);
+  return found;
+
+  /** @param {string} file @param {string[]} path */
+  function follow(file, path) {
+    if (path.includes(file)) {
+      const cycle = [...path.slice(path.indexOf(file)), file].map((one) => relative(source, one));
+      found.push(`${relative(root, source)} has an import cycle: ${cycle.join(' -> ')}`);
+    }
+    if (done.has(file)) return;
+    done.add(file);
+    for (const imported of imports.get(file) ?? []) follow(imported, [...path, file]);
+  }
+}
+
+/** @param {string} file @param {string[]} files */
+function filesImportedBy(file, files) {
+  return importsOf(file)
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => resolve(dirname(file), specifier.replace(/\.js$/, '.ts')))
+    .filter((imported) => files.includes(imported));
 }
 
 /** @param {string} root */

@@ -91,6 +91,35 @@ describe('layering', () => {
     ]);
   });
 
+  it.each([
+    ['values', `import { b } from './b.js';`],
+    ['types', `import type { B } from './b.js';`],
+    ['a type in place', `export type B = import('./b.js').B;`],
+  ])('refuses an import cycle of %s within a package', (_, first) => {
+    house({
+      'packages/container/src/a.ts': first,
+      'packages/container/src/b.ts': `export * from './deep/c.js';`,
+      'packages/container/src/deep/c.ts': `import { a } from '../a.js';`,
+    });
+    expect(brokenRules(root)).toEqual([
+      `packages/container/src has an import cycle: a.ts -> b.ts -> deep/c.ts -> a.ts`,
+    ]);
+  });
+
+  it('refuses a file that imports itself', () => {
+    house({ 'packages/container/src/a.ts': `import { a } from './a.js';` });
+    expect(brokenRules(root)).toEqual([`packages/container/src has an import cycle: a.ts -> a.ts`]);
+  });
+
+  it('lets two files of a package import a third', () => {
+    house({
+      'packages/container/src/a.ts': `import { b } from './b.js'; import { c } from './c.js';`,
+      'packages/container/src/b.ts': `import { c } from './c.js';`,
+      'packages/container/src/c.ts': '',
+    });
+    expect(brokenRules(root)).toEqual([]);
+  });
+
   it('does not read comments or strings', () => {
     house({
       'packages/container/src/index.ts': `/** import x from '@ambit/express' */ export const s = "import 'pg'";`,

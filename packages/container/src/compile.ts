@@ -1,33 +1,20 @@
-import type { Container } from './container.js';
-import type { ContainerError } from './errors.js';
-import { own, shared, type Templates } from './fast.js';
-import type { Function_, Resolver } from './templates.js';
-import { noteGiven } from './keeping.js';
+import type { Binding } from './binding.js';
+import type { Templates } from './fast.js';
+import { giveRegistered } from './keeping.js';
 import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
 import { place, places, reachable, type Place } from './places.js';
-import { cycle, keyless, missing, type Step, type Walk } from './problems.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { cells, indexOf, isMade } from './slots.js';
-import { traced } from './traced.js';
+import { cycle, keyless, missing, traced, type Step } from './problems.js';
+import { NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
+import type { Function_ } from './templates.js';
+import { Unavailable, type Walk } from './walk.js';
 
-/** What cannot be delivered, and why; `verify` looks on, `resolve` throws the first problem. */
-export class Failure {
-  constructor(
-    readonly problem: ContainerError | undefined,
-    readonly causes: readonly Failure[] = [],
-  ) {}
-}
-
-const NOTHING: Resolver = () => undefined;
-
-/** How scopes of the shape get what the binding makes. */
+/** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
   shape: Shape,
   { binding, owner }: Place,
   path: Step | undefined,
   walk: Walk,
-): Resolver | Failure {
+): Resolver | Unavailable {
   const home = binding.singleton || binding.source.kind === 'register' ? owner : shape;
   if (shape === home || walk.dry) return compileAtHome(binding, home, path, walk);
   const memo = walk.memo(shape, true);
@@ -39,61 +26,66 @@ export function compile(
   return resolver;
 }
 
-function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, walk: Walk): Resolver | Unavailable {
   const holder = binding.singleton ? binding.key : path?.home === home ? path.holder : undefined;
-  // What is missing is told in other words where a singleton would hold it.
+  // A missing dependency of a singleton is another error: a captive dependency.
   const memo = walk.memo(home, holder !== undefined);
   const known = memo.get(binding);
   if (typeof known === 'function') return known as Resolver;
-  if (known instanceof Failure) return known;
+  if (known instanceof Unavailable) return known;
   if (known === walk) return walk.report(cycle(binding.key, home, path));
   if (walk.existing && binding.singleton) {
     const existing = walk.existing(home, binding);
     if (existing) return existing;
   }
-  // While it is worked out; what a walk that threw has left behind counts for nothing.
+  // Marks it as in progress for this walk; a mark that an earlier walk left when it threw is ignored.
   memo.set(binding, walk);
   const made = make(binding, home, { binding, home, before: path, holder }, walk);
   memo.set(binding, made);
   return made;
 }
 
-function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver | Failure {
+function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver | Unavailable {
   walk.made++;
   const { source, singleton } = binding;
   const asked = home.dependencies(binding);
   // A parameter with a default is not counted by `length`, and may go without a key.
   const required = Math.max(binding.needs?.length ?? 0, source.kind === 'class' ? source.target.length : 0);
   const needs: Resolver[] = [];
-  const failures: Failure[] = [];
+  const failures: Unavailable[] = [];
   for (let i = 0; i < Math.max(required, asked.length); i++) {
     const dependency = asked[i];
-    let need: Resolver | Failure = NOTHING;
+    let need: Resolver | Unavailable = NOTHING;
     if (keyOf(dependency) !== undefined) need = deliver(dependency as Dependency, home, path, walk);
     else if (i < required || dependency !== undefined) need = walk.report(keyless(i, binding, home, path));
-    if (need instanceof Failure) failures.push(need);
+    if (need instanceof Unavailable) failures.push(need);
     else needs.push(need);
   }
-  if (failures[0]) return failures[1] ? new Failure(undefined, failures) : failures[0];
+  if (failures[0]) return failures[1] ? new Unavailable(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
   const maker = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
   return singleton ? walk.templates.keeping(home.slots.of(binding), maker, binding) : maker;
 }
 
-/** What delivers the dependency to what is made in scopes of the shape. */
-export function deliver(dependency: Dependency, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+/** The function that resolves the dependency for instances made in scopes of the shape `home`. */
+export function deliver(
+  dependency: Dependency,
+  home: Shape,
+  path: Step | undefined,
+  walk: Walk,
+): Resolver | Unavailable {
   const kind = kindOf(dependency);
   const key = keyOf(dependency) as Key;
   if (path) walk.ask?.(key);
   if (kind === 'all') return deliverAll(key, home, path, walk);
   const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
   if (kind === 'optional' && !found) {
-    // A singleton would never get what only scopes below have: `verify` reports that.
+    // A singleton would never receive what is registered only for scopes below: `verify` reports that.
     const problem = walk.dry && missing(key, home, path, walk);
     return problem?.code === 'AMBIT_SHORTER_LIFE' ? walk.report(problem) : NOTHING;
   }
   if (kind === 'lazy' && path) {
-    // It has to be possible where its holder is; when it is asked for, nobody looks any more. What it needs cannot close a cycle.
+    // It has to be available where its holder is: `verify` checks that now. What it needs cannot close a cycle.
     if (found) walk.later?.push([found, path]);
     if (found || !walk.dry) {
       const resolving = traced(home, path.binding.key, (scope) => scope.resolve(key as string));
@@ -103,18 +95,18 @@ export function deliver(dependency: Dependency, home: Shape, path: Step | undefi
   return found ? compile(home, found, path, walk) : walk.report(missing(key, home, path, walk));
 }
 
-function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): Resolver | Failure {
+function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): Resolver | Unavailable {
   const added = reachable(home, key).toReversed();
   const each = places(home, key)
     .toSorted((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
     .map((found) => compile(home, found, path, walk));
-  const failures = each.filter((one) => one instanceof Failure);
-  if (failures[0]) return new Failure(undefined, failures);
+  const failures = each.filter((one) => one instanceof Unavailable);
+  if (failures[0]) return new Unavailable(undefined, failures);
   return (scope) => (each as Resolver[]).map((get) => get(scope));
 }
 
-/** A scope that is being disposed serves nothing, but the owner of a service that outlives it may still do. */
-function servingFor(scope: Container, key: Key): Container {
+/** A scope that is being disposed resolves nothing, but the owner of a service with a longer lifetime still does. */
+function servingFor(scope: Scope, key: Key): Scope {
   const found = scope.closed === 1 ? place(scope.shape, key) : undefined;
   let owner = scope;
   if (found?.binding.singleton) while (owner.shape !== found.owner && owner.parent) owner = owner.parent;
@@ -128,8 +120,8 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
   if (source.kind === 'value') return () => source.value;
   if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
   if (source.kind === 'register') {
-    const slot = home.slots.of(source.at);
-    return traced(home, key, (scope) => noteGiven(scope, (cells(scope, slot)[indexOf(slot)] as Resolver)(scope)));
+    const own = source.factory && binding;
+    return traced(home, key, (scope) => giveRegistered(scope, own ?? (scope.rare?.registered?.get(key) as Binding)));
   }
   const call = source.make as (...needs: unknown[]) => unknown;
   return traced(home, key, listed ? templates.calling(call, needs) : call);
@@ -138,44 +130,4 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
 function decorated(binding: Binding, home: Shape, inner: Resolver, templates: Templates): Resolver {
   const { key, decorators } = binding;
   return decorators ? traced(home, key, templates.wrapping(inner, decorators as readonly Function_[], binding)) : inner;
-}
-
-/** A walk that compiles into the memo. */
-export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
-  shapes: [shape],
-  made: 0,
-  hinted: 0,
-  templates: shared,
-  memo: (home) => home.compiled,
-  report: (problem) => {
-    throw problem;
-  },
-  ...more,
-});
-
-/** Compiles with functions of their own. */
-export const copying = (shape: Shape): Walk =>
-  compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
-
-/** Remembers nothing, and takes what the scope and those above have made as it is, whatever has changed since. */
-export function compilingAround(scope: Container): Walk {
-  return compiling(scope.shape, {
-    memo: memos(),
-    existing(home, binding) {
-      const levels = scope.shape.levelsTo(home) as number;
-      let owner = scope;
-      for (let i = 0; i < levels; i++) owner = owner.parent as Container;
-      const slot = home.slots.of(binding);
-      return isMade(owner, slot) ? shared.keeping(slot, NOTHING, binding) : undefined;
-    },
-  });
-}
-
-export function memos(): Walk['memo'] {
-  const all = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
-  return (home, held) => {
-    const memo = all[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
-    all[Number(held)]?.set(home, memo);
-    return memo;
-  };
 }

@@ -1,30 +1,28 @@
-import { tenths } from './age.js';
-import { checkedTags, checkFunction, checkKey, refuse, refuseEnded } from './checks.js';
+import type { Binding } from './binding.js';
 import type { Factory, IContainer } from './contract.js';
-import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf, type Disposal } from './disposal.js';
-import { show, showTags } from './errors.js';
-import { scopeOpened } from './events.js';
+import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf } from './disposal.js';
+import { checkedTags, checkFunction, checkKey, refuse, show, showTags } from './errors.js';
 import { MetadataInjector, type Injector } from './inject.js';
-import type { Bound } from './fitting.js';
-import { DEFERRED, keep, type Kept } from './keeping.js';
+import { DEFERRED, keep } from './keeping.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 import { place } from './places.js';
 import { Plans } from './plans.js';
 import { add, directly, register } from './registering.js';
-import type { Binding } from './registration.js';
+import type { Bound } from './registration.js';
 import { collectionFor, resolverFor } from './resolvers.js';
+import { refuseDisposed } from './scope.js';
 import { Shape } from './shape.js';
-import { NEAR, type Rare } from './slots.js';
 import { start } from './start.js';
+import { NEAR, scopeOpened, tenths, type Disposal, type Kept, type Rare } from './state.js';
 import { progress } from './tracing.js';
 
 export interface ScopeOptions {
-  /** What the scope is for, such as `request`; predicates of registrations look at these. */
+  /** What the scope is for, such as `request`. Predicates of registrations read the tags. */
   readonly tags?: readonly string[];
 }
 
 /**
- * A scope: it makes instances, keeps those that are its own, and ends them. The application's container is the outermost scope.
+ * A scope: it makes instances, keeps those that it owns, and disposes them. The application's container is the outermost scope.
  *
  * @example
  * ```ts
@@ -37,7 +35,7 @@ export interface ScopeOptions {
  */
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
-  /** @internal What was made, by slot, or the factory that was registered. */ slots: unknown[];
+  /** @internal What was made, by slot. */ slots: unknown[];
   /** @internal */ rare: Rare | undefined = undefined;
   /** @internal 1 while it is disposed, 2 when that is over. */ closed: 0 | 1 | 2 = 0;
   /** @internal In progress or done; only a promise where nobody else waits. */ disposal:
@@ -78,28 +76,34 @@ export class Container implements IContainer, AsyncDisposable {
     return this.closed > 0;
   }
 
-  /** Adds registrations to this scope and, as far as their predicates allow, to all below it. */
+  /**
+   * Adds registrations to this scope and, where their predicates accept them, to all scopes below it.
+   * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` for a registration without a key
+   */
   addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
-    refuseEnded(this, 'addRegistration');
+    refuseDisposed(this, 'addRegistration');
     for (const binding of registrations as readonly (Binding | undefined)[])
       if (!binding?.source) refuse(`addRegistration got ${show(binding)}`, 'complete each registration with .to(key)');
     add(this, registrations);
     return this;
   }
 
-  /** Binds a key on this one scope, to what the factory returns each time. The container neither keeps nor disposes that. */
+  /** Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results. */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
-    refuseEnded(this, 'register', key);
+    refuseDisposed(this, 'register', key);
     checkKey(key, 'register');
     checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
     register(this, key, factory);
     return this;
   }
 
-  /** Opens a child scope. Dispose it when its work is done. */
+  /**
+   * Opens a child scope, for example for a request. Dispose it when the request is finished.
+   * @throws {ContainerError} `AMBIT_DISPOSED` if this scope is disposed
+   */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
-    refuseEnded(this, 'createScope');
+    if (this.closed) refuseDisposed(this, 'createScope');
     const scope = new Container(undefined, undefined, this, this.shape.child(tags));
     const { newest } = this;
     if (newest) newest.newer = scope;
@@ -109,17 +113,20 @@ export class Container implements IContainer, AsyncDisposable {
     return scope;
   }
 
-  /** Whether the key is bound here or above, so that `resolve` finds it. Says nothing about what it needs. */
+  /** Whether the key is registered here or above. Does not check its dependencies. */
   has(key: Key): boolean {
     return this.shape.resolvers.has(key) || place(this.shape, key) !== undefined || directly(this, key).length > 0;
   }
 
-  /** The instance bound to the key, as seen from this scope. */
+  /**
+   * The instance for the key in this scope.
+   * @throws {ContainerError} such as `AMBIT_NOT_REGISTERED`, `AMBIT_OUT_OF_SCOPE`, `AMBIT_CYCLE` or `AMBIT_SHORTER_LIFE`
+   */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
   resolve(key: Key): unknown {
-    if (this.closed) refuseEnded(this, 'resolve', key);
+    if (this.closed) refuseDisposed(this, 'resolve', key);
     const { often, resolvers } = this.shape;
     if (key === often.key1) return often.get1(this);
     if (key === often.key2) return often.get2(this);
@@ -128,30 +135,34 @@ export class Container implements IContainer, AsyncDisposable {
     return (resolvers.get(key) ?? resolverFor(this, key))(this);
   }
 
-  /** Every service bound to the key: outermost scope first, then in the order of registration. */
+  /** Every service registered under the key: outermost scope first, then in the order of registration. */
   resolveAll<K extends KnownKey>(key: K): ServiceMap[K][];
   resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
   resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
   resolveAll(key: Key): unknown {
-    if (this.closed) refuseEnded(this, 'resolveAll', key);
+    if (this.closed) refuseDisposed(this, 'resolveAll', key);
     return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
-  /** Runs `work` when this scope is disposed, in turn with its instances: the newest first. */
+  /** Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
-    refuseEnded(this, 'defer');
+    refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
   }
 
-  /** Makes what has `onStart`, and starts all that was made, dependencies first. Await it before you serve. */
+  /**
+   * Makes the singletons that have `onStart`, and calls their callbacks, dependencies first. Await it before you accept requests.
+   * @throws {ContainerError} `AMBIT_START_FAILED` if a callback throws or an async factory rejects
+   */
   start(): Promise<void> {
-    refuseEnded(this, 'start');
+    refuseDisposed(this, 'start');
     return start(this);
   }
 
   /**
-   * Disposes the scopes below, then this scope's instances, the newest first. Serves nothing from this moment on.
-   * What it waits for must not await it: a disposer here or below, or an `onStart`.
+   * Disposes the scopes below, then this scope's instances, the newest first. From the call on the scope refuses every use.
+   * A disposer here or below, or an `onStart`, must not await it: it would wait for itself.
+   * @returns the same promise at each call; it rejects with a {@link DisposeError} if instances failed to dispose
    */
   dispose(): Promise<void> {
     if (this.closed) return promiseOf(this);

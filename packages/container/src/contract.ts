@@ -1,9 +1,9 @@
 import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 
-/** Makes a value for the scope that asks; a singleton for the scope that keeps it; given to `register`, for that scope. */
+/** Makes a value. It receives the scope that resolves it; for a singleton, the scope that owns it; in `register`, the scope it was registered on. */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
-/** What host integrations need of a container; any object of this shape will do. */
+/** What host integrations need of a container. Any object with these methods will do. */
 export interface IContainer {
   /** The instance bound to the key, as seen from this scope. */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
@@ -15,8 +15,8 @@ export interface IContainer {
   createScope(options: { tags: string[] }): IContainer;
   /** Binds a key on this one scope. */
   register<const K extends string>(key: Listed<K>, factory: Factory<Delivered<K>>): unknown;
-  /** Ends the scope, its children first. */
+  /** Disposes the scope, its children first. */
   dispose(): Promise<void> | void;
-  /** Runs `end` when the scope ends; a container may lack this. */
-  defer?(end: () => unknown): unknown;
+  /** Runs `cleanup` when the scope is disposed; a container may lack this. */
+  defer?(cleanup: () => unknown): unknown;
 }

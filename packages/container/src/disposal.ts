@@ -1,40 +1,25 @@
 import { setTimeout } from 'node:timers';
-import type { Container } from './container.js';
 import { ContainerError, DisposeError, type Failure } from './errors.js';
-import { instanceDisposed, scopeClosed } from './events.js';
-import { findDisposer, isPromise, type Kept } from './keeping.js';
-import type { Starting } from './start.js';
-import { isMaking } from './slots.js';
+import { findDisposer, isPromise } from './keeping.js';
+import { descendants } from './scope.js';
+import type { Scope } from './shape.js';
+import { instanceDisposed, isMaking, scopeClosed, type Disposal, type Kept, type Starting } from './state.js';
 import { progress } from './tracing.js';
-import { descendants } from './tree.js';
 
-/** How the disposal of a scope goes that waits for others, or that others wait for. */
-export interface Disposal {
-  promise: Promise<void> | undefined;
-  /** Settles the promise that was given away before there was one. */
-  settle: ((failures: readonly Failure[]) => void) | undefined;
-  done: boolean;
-  /** How many scopes below are not done. */
-  pending: number;
-  /** What failed here; what failed below is in `below`. */
-  failures: readonly Failure[];
-  below: Disposal[];
-}
-
-/** Of every scope that has nothing to dispose. */
+/** Shared by all scopes that have nothing to dispose. */
 export const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
 
-function disposalOf(scope: Container): Disposal {
+function disposalOf(scope: Scope): Disposal {
   if (scope.disposal && !(scope.disposal instanceof Promise)) return scope.disposal;
   const promise = scope.disposal;
   return (scope.disposal = { promise, settle: undefined, done: false, pending: 0, failures: [], below: [] });
 }
 
-// So long a disposal waits for an `onStart` callback that is running.
+// How long a disposal waits for an `onStart` callback that is running.
 const START_LIMIT_MS = 5000;
 
 /** Takes a disposed scope out of its parent. */
-export function leave(scope: Container): void {
+export function leave(scope: Scope): void {
   scope.closed = 2;
   const { parent, older, newer } = scope;
   if (newer) newer.older = older;
@@ -45,7 +30,7 @@ export function leave(scope: Container): void {
 }
 
 /** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
-export function dispose(scope: Container): Promise<void> {
+export function dispose(scope: Scope): Promise<void> {
   scope.closed = 1;
   if (!scope.newest) {
     const own = disposeOwn(scope, true);
@@ -56,7 +41,7 @@ export function dispose(scope: Container): Promise<void> {
   const promise = promiseOf(scope);
   const all = descendants(scope);
   const starting = [scope, ...all.filter(({ closed }) => !closed)];
-  // No scope at or below this one serves any more.
+  // From now on this scope and all below it refuse every use.
   for (const one of all) one.closed ||= 1;
   for (const one of starting) {
     const disposal = disposalOf(one);
@@ -68,7 +53,7 @@ export function dispose(scope: Container): Promise<void> {
 }
 
 /** The promise of a disposal in progress or done; an instance may ask for it while it is disposed. */
-export function promiseOf(scope: Container): Promise<void> {
+export function promiseOf(scope: Scope): Promise<void> {
   if (scope.disposal instanceof Promise) return scope.disposal;
   const disposal = disposalOf(scope);
   return (disposal.promise ??= new Promise((resolve, reject) => {
@@ -78,7 +63,7 @@ export function promiseOf(scope: Container): Promise<void> {
 }
 
 /** Disposes what the scope made, and the scopes around it for which it was the last to wait for. A loop, as scopes may nest deeper than calls. */
-function disposeUpward(first: Container | undefined): void {
+function disposeUpward(first: Scope | undefined): void {
   for (let scope = first; scope; scope = nextAbove(scope)) {
     const disposing = scope;
     const own = disposeOwn(disposing);
@@ -89,12 +74,12 @@ function disposeUpward(first: Container | undefined): void {
   }
 }
 
-function nextAbove({ parent }: Container): Container | undefined {
+function nextAbove({ parent }: Scope): Scope | undefined {
   return parent?.closed && --disposalOf(parent).pending === 0 ? parent : undefined;
 }
 
 /** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
-async function disposeOwn(scope: Container, isAlone = false): Promise<void> {
+async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
   let failures: Failure[] | undefined;
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
@@ -129,11 +114,11 @@ async function disposeOwn(scope: Container, isAlone = false): Promise<void> {
   if (failures) throw new DisposeError(failures);
 }
 
-function failureOf({ shape }: Container, key: Failure['key'], error: unknown): Failure {
+function failureOf({ shape }: Scope, key: Failure['key'], error: unknown): Failure {
   return {
     key,
     error,
-    // Worked out when somebody looks: thousands of nested scopes may fail together.
+    // Computed on demand, because thousands of nested scopes may fail together.
     get tags() {
       return shape.lineage;
     },
@@ -153,7 +138,7 @@ function allFailures(disposal: Disposal): Failure[] {
 }
 
 /** Waits for the `onStart` callback that is running, but not without a limit: one that hangs must not keep the process alive. */
-async function startedOrLate(scope: Container, { promise, key }: Starting): Promise<Failure[] | undefined> {
+async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<Failure[] | undefined> {
   let timer;
   const late = new Promise<true>((resolve) => (timer = setTimeout(resolve, START_LIMIT_MS, true)));
   const settled = promise.then(
@@ -168,7 +153,7 @@ async function startedOrLate(scope: Container, { promise, key }: Starting): Prom
 
 const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
 
-/** The object's own way, where nothing was piped: it is up to a wrapper to dispose what it wraps. */
+/** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
 function disposeObject({ instance }: Kept): unknown {
   if (!isPromise(instance)) return findDisposer(instance)?.call(instance);
   return instance.then(

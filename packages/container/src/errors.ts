@@ -35,20 +35,20 @@ export function showTags(lineage: Lineage): string {
 
 /** Every code and its sentence; `%` is what it is about, the key unless said otherwise. */
 const sentences = {
-  AMBIT_NOT_REGISTERED: 'nothing is registered under %',
+  AMBIT_NOT_REGISTERED: 'Nothing is registered under %',
   AMBIT_OUT_OF_SCOPE: '% is registered, but not for this scope',
-  AMBIT_SHORTER_LIFE: '%, and so cannot hold it',
-  AMBIT_CYCLE: '% needs itself',
+  AMBIT_SHORTER_LIFE: 'Captive dependency: %',
+  AMBIT_CYCLE: 'Circular dependency: %',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
-  AMBIT_UNREACHABLE: 'no declared scope accepts %',
-  AMBIT_UNDISPOSED: 'nobody disposes the instances of %',
+  AMBIT_UNREACHABLE: 'No declared scope accepts %',
+  AMBIT_UNDISPOSED: 'Nobody disposes the instances of %',
   AMBIT_BAD_REGISTRATION: '%',
-  AMBIT_BAD_TAGS: 'tags are a list of strings, not %',
-  AMBIT_DISPOSED: '% came after the end of this scope',
-  AMBIT_DISPOSE_FAILED: 'not everything ended; the rest did. Each error is in .failures:%',
-  AMBIT_START_FAILED: '% did not start',
+  AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
+  AMBIT_DISPOSED: '% was called on a disposed scope',
+  AMBIT_DISPOSE_FAILED: 'Some instances failed to dispose; all others are disposed. The errors are in .failures:%',
+  AMBIT_START_FAILED: '% failed to start',
   AMBIT_INVALID: '%',
-  AMBIT_NO_CURRENT_SCOPE: 'no scope is current here',
+  AMBIT_NO_CURRENT_SCOPE: 'There is no current scope',
   AMBIT_OPEN_SCOPES: '%',
 };
 
@@ -59,7 +59,7 @@ export type ErrorCode = keyof typeof sentences;
 export interface ErrorDetails {
   readonly key?: Key | undefined;
   readonly about?: string;
-  /** Who asked for whom, from the first to the one that failed. */
+  /** The path of dependencies, from the key that was resolved to the one that failed. */
   readonly path?: readonly Key[];
   readonly tags?: Lineage;
   readonly hint?: string;
@@ -67,30 +67,31 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-const headline = (code: ErrorCode, about: string) => `${code}: ${sentences[code].replace('%', () => about)}`;
+/** The sentence of the code, the lines below it, and where to read more. */
+const worded = (code: ErrorCode, about: string, ...lines: string[]): string =>
+  [sentences[code].replace('%', () => about), ...lines, `  [${code}, see docs/errors.md#${code.toLowerCase()}]`].join(
+    '\n',
+  );
 
-/** A ring for the eye: the way goes right, and the last arrow comes back. */
-function ring(keys: readonly Key[]): string {
-  const way = keys.map(label).join(' -> ');
-  return `${way} -+\n        ^${' '.repeat(way.length)} |\n        +${'-'.repeat(way.length + 1)}+`;
-}
+const arrows = (keys: readonly Key[]): string => keys.map(label).join(' -> ');
 
 function message(code: ErrorCode, { key, about, path = [], tags, hint, problems = [], cause }: ErrorDetails): string {
+  const cycle = code === 'AMBIT_CYCLE' ? path.slice(path.indexOf(key as Key)) : [];
   const lines = {
-    path: path[1] && path.map(label).join(' -> '),
-    cycle: code === 'AMBIT_CYCLE' && ring(path.slice(path.indexOf(key as Key), -1)),
+    path: path[1] && path.length > cycle.length && arrows(path),
     scope: tags && showTags(tags),
     cause: code === 'AMBIT_START_FAILED' && words(cause),
     hint,
   };
-  return [
-    headline(code, about ?? show(key)),
+  return worded(
+    code,
+    cycle[0] === undefined ? (about ?? show(key)) : arrows(cycle),
     ...Object.entries(lines).flatMap(([name, line]) => (line ? `  ${name.padEnd(6)}${line}` : [])),
     ...problems.map((problem, i) => `\n${i + 1}. ${problem.message.replaceAll('\n', '\n   ')}`),
-  ].join('\n');
+  );
 }
 
-/** What the container throws: a stable code, and a message that says what, where, why and what to do. */
+/** What the container throws: a stable code, and a message that says what happened, where, and how to fix it. */
 export class ContainerError extends Error {
   override readonly name = 'ContainerError';
   declare readonly key: Key | undefined;
@@ -110,14 +111,14 @@ export class ContainerError extends Error {
   }
 }
 
-/** One instance that did not end. */
+/** One instance that failed to dispose. */
 export interface Failure {
   readonly key: Key;
   readonly tags: Lineage;
   readonly error: unknown;
 }
 
-/** What `dispose()` rejects with: `errors` are those the instances threw, in the order in which they were ended. */
+/** What `dispose()` rejects with: `errors` are those the instances threw, in the order in which they were disposed. */
 export class DisposeError extends AggregateError {
   override readonly name = 'DisposeError';
   readonly code = 'AMBIT_DISPOSE_FAILED' satisfies ErrorCode;
@@ -129,7 +130,25 @@ export class DisposeError extends AggregateError {
     if (failures.length > MOST_FAILURES) each.push(`\n  ... and ${failures.length - MOST_FAILURES} more`);
     super(
       failures.map(({ error }) => error),
-      headline('AMBIT_DISPOSE_FAILED', each.join('')),
+      worded('AMBIT_DISPOSE_FAILED', each.join('')),
     );
   }
+}
+
+export function refuse(about: string, hint: string, key?: Key): never {
+  throw new ContainerError('AMBIT_BAD_REGISTRATION', { about, hint, key });
+}
+
+export function checkFunction(value: unknown, where: string, wanted: string, key?: Key): void {
+  if (typeof value !== 'function') refuse(`${where} got ${show(value)}`, `pass ${wanted}`, key);
+}
+
+export function checkKey(key: unknown, where: string): void {
+  if (typeof key !== 'string' && typeof key !== 'symbol' && typeof key !== 'function')
+    refuse(`${where} got ${show(key)}`, 'a key is a string, a symbol or a class');
+}
+
+export function checkedTags(tags: readonly string[]): readonly string[] {
+  if (Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')) return Object.freeze([...tags]);
+  throw new ContainerError('AMBIT_BAD_TAGS', { about: show(tags), hint: "write { tags: ['request'] }" });
 }

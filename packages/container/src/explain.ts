@@ -1,21 +1,21 @@
+import type { Binding } from './binding.js';
 import type { Container } from './container.js';
-import { refuseEnded } from './checks.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
-import type { Binding } from './registration.js';
 import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
 import { settleAll } from './registering.js';
+import { refuseDisposed } from './scope.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
   readonly kind: Binding['source']['kind'];
   readonly singleton: boolean;
-  /** The tags of the scope that would own the instance and of those above it; undefined where none in reach does, or an override wins. */
+  /** The tags of the scope that would own the instance and of those above it; undefined where none does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;
   readonly why: string;
 }
 
-/** Why a key resolves to what it does, or to nothing. `String(explanation)` is for people. */
+/** Why a key resolves to what it does, or to nothing. `String(explanation)` is a text. */
 export interface Explanation {
   readonly key: Key;
   readonly winner: Verdict | undefined;
@@ -24,7 +24,7 @@ export interface Explanation {
 }
 
 /**
- * Tells which registration of the key wins in this scope and why, who owns the instance, and what was passed over.
+ * Says which registration of the key wins in this scope and why, who owns the instance, and which others were rejected.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export interface Explanation {
  * ```
  */
 export function explain(scope: Container, key: Key): Explanation {
-  refuseEnded(scope, 'explain', key);
+  refuseDisposed(scope, 'explain', key);
   settleAll(scope);
   const { shape } = scope;
   const places = placesOf(shape, key);

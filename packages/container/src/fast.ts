@@ -3,17 +3,16 @@
  * inlined. So bindings that are resolved often get copies of their own of the templates, made from their text, which is 1.5 to 3 times as
  * fast (docs/decisions/0003). Where code from text is forbidden, or has been changed by a tool, the templates serve as they are.
  */
-import type { Container } from './container.js';
+import type { Binding } from './binding.js';
 import type { Key } from './keys.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { indexOf, NEAR } from './slots.js';
+import type { Resolver, Scope, Shape } from './shape.js';
+import { indexOf, NEAR } from './state.js';
 import * as templates from './templates.js';
-import type { Apply, Constructor, Function_, Resolver } from './templates.js';
+import type { Apply, Constructor, Function_ } from './templates.js';
 
 let copies = 0;
 
-// The number makes the text new: for a known text V8 hands out the known function, with what it has learnt.
+// The number makes the text new: for a known text V8 hands out the known function, with the types it has seen.
 const copied = <F extends (...args: never[]) => unknown>(template: F): F =>
   // oxlint-disable-next-line no-implied-eval, restrict-template-expressions -- the text is that of a function in this file
   new Function(`return ${template} /* ${copies++} */`)() as F;
@@ -52,7 +51,7 @@ export const shared = made((template) => template);
 /** A copy for each binding: faster to run, and 0.1 ms to make. The shared ones where copies do not work. */
 export const own = ((): Templates => {
   try {
-    copied(templates.constructors[1] as Apply<Constructor>)(Object, () => 1)({} as Container);
+    copied(templates.constructors[1] as Apply<Constructor>)(Object, () => 1)({} as Scope);
     return made(copied);
   } catch {
     return shared;

@@ -1,4 +1,3 @@
-import type { Binding, Registration } from './registration.js';
 import type { AbstractClass, Delivered, Dependency, Fitting, KnownKey, Listed, Mismatch, Shown } from './keys.js';
 
 type At<P extends readonly unknown[], I> = I extends `${infer N extends number}` ? P[N] : P[number];
@@ -38,10 +37,3 @@ export type ListedKeys<D extends readonly Dependency[]> = { readonly [I in keyof
 
 /** What a factory with this list receives. */
 export type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };
-
-/** Registrations that have a key, or what to do about one that has none. */
-export type Bound<R extends readonly unknown[]> = {
-  readonly [I in keyof R]: R[I] extends Registration<unknown>
-    ? Mismatch<'a registration has no key: end it with .to(key)', R[I], Binding>
-    : Binding;
-};

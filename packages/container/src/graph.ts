@@ -1,13 +1,13 @@
+import type { Binding } from './binding.js';
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { refuseEnded } from './checks.js';
-import type { Binding } from './registration.js';
 import { keysOf, place, places, type Place } from './places.js';
+import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
-/** One service, or a key that is asked for and missing. */
+/** One service, or a key that a service depends on and that is not registered. */
 export interface GraphNode {
   readonly id: string;
   readonly key: Key;
@@ -17,22 +17,22 @@ export interface GraphNode {
   readonly scope: readonly (readonly string[])[];
 }
 
-/** `from` asks for `to`. */
+/** `from` depends on `to`. */
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
   readonly kind: 'one' | 'lazy' | 'all' | 'optional';
 }
 
-/** Who asks for whom, as data. */
+/** The dependency graph, as data. */
 export interface Graph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
 }
 
-/** The services of the container, and of scopes like the declared ones, with what each asks for. */
+/** The services of the container, and of scopes like the declared ones, with their dependencies. */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
-  refuseEnded(container, 'graph');
+  refuseDisposed(container, 'graph');
   const shapes = declaredShapes(container, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
@@ -56,7 +56,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
 
   for (const shape of shapes) {
     const keys = new Set(keysOf(shape));
-    // Grows while it is read: classes need no registration.
+    // The set grows while it is read, because classes need no registration.
     for (const { binding, owner } of placesOf(keys, shape)) {
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
@@ -68,7 +68,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
         if (kind !== 'optional' || found) keys.add(key);
         const targets = kind === 'all' ? places(home, key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
-        // What is not kept may be meant for other scopes than this.
+        // A transient may be meant for other scopes than this.
         const elsewhere = !binding.singleton && shapes.some((other) => other.isBelow(home) && place(other, key));
         if (kind !== 'all' && kind !== 'optional' && !found && !elsewhere) ids.push(node(home, key));
         for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
@@ -102,7 +102,7 @@ export function toMermaid({ nodes, edges }: Graph): string {
     const title = node.scope.map((tags) => tags.join(', ') || 'no tags').join(' > ');
     boxes.set(title, [...(boxes.get(title) ?? []), node]);
   }
-  // Mermaid reads some marks as its own: these are written as their numbers.
+  // Mermaid gives some characters a meaning: these are written as their code points.
   const quoted = (text: string) =>
     `"${text.replaceAll(/[^\p{L}\p{N} .,:()[\]>?_-]/gu, (mark) => `#${mark.codePointAt(0)};`)}"`;
   const arrow = { one: '-->', lazy: '-.->', all: '==>', optional: '--o' };

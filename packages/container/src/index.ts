@@ -19,12 +19,6 @@ export {
   type Settings,
 } from './keys.js';
 export { decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
-export {
-  Registration,
-  type Binding,
-  type Modifier,
-  type Recipe,
-  type ScopePredicate,
-  type Tagged,
-} from './registration.js';
+export { Registration } from './registration.js';
+export type { Binding, Modifier, Recipe, ScopePredicate, Tagged } from './binding.js';
 export { currentScope, runInScope } from './current.js';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { lazy, type AbstractClass, type Dependency, type Fitting, type Key, type Listed } from './keys.js';
 import { passesOnArguments } from './own-constructor.js';
 
-/** Names what a class asks for; entry `i` is for parameter `i`. */
+/** Lists the dependencies of a class; entry `i` is for parameter `i`. */
 export interface Injector {
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[];
 }

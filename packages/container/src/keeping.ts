@@ -1,26 +1,13 @@
-import { refuseEnded } from './checks.js';
-import type { Container } from './container.js';
-import { instanceCreated } from './events.js';
+import type { Binding } from './binding.js';
+import type { Factory } from './contract.js';
+import { isValue } from './places.js';
 import { cycle } from './problems.js';
-import type { Binding } from './registration.js';
-import { cells, indexOf, rare } from './slots.js';
+import { refuseDisposed } from './scope.js';
+import type { Scope } from './shape.js';
+import { cells, indexOf, instanceCreated, rare, type Kept } from './state.js';
 import { running } from './tracing.js';
 
-/** Something to dispose or to start; a list of these goes from the newest to the oldest. */
-export interface Kept {
-  readonly binding: Binding;
-  /** What is disposed: the instance, what a decorator made of it, or what a promise has given. */
-  instance: unknown;
-  /** The instance, and what each decorator made of it; undefined where that is `instance` alone. */
-  readonly layers: readonly unknown[] | undefined;
-  before: Kept | undefined;
-  /** Whether this scope disposes it: nobody else does. */
-  owned: boolean;
-  /** How many `onStart` callbacks have completed. */
-  started: number;
-}
-
-/** Work given to `defer` is kept like an instance. What errors and events call it is no key of anybody's. */
+/** Work given to `defer` is kept like an instance. Its key is for errors and events. */
 export const DEFERRED: Binding = {
   key: Symbol('work given to defer()'),
   source: { kind: 'class', target: Object },
@@ -46,46 +33,46 @@ export function isPromise(object: unknown): object is PromiseLike<unknown> {
   }
 }
 
-/** Whether there is anything to do for the object when it is disposed. */
+/** Whether the object has a disposer, or is a promise of something that may have one. */
 function isDisposable(object: unknown): boolean {
   try {
     return findDisposer(object) !== undefined || isPromise(object);
   } catch {
-    // A proxy that refuses to be looked at has nothing to call.
+    // A proxy that throws at every access has no disposer to call.
     return false;
   }
 }
 
-/** Tells subscribers that an instance was made. */
-export function announce(scope: Container, { key }: Binding, since: number): void {
+/** Notifies subscribers that an instance was made. */
+export function announce(scope: Scope, { key }: Binding, since: number): void {
   instanceCreated.publish({ scope, key, milliseconds: performance.now() - since });
 }
 
-/** This singleton is asked for while it is being made. */
-export function reentered(scope: Container, { key }: Binding): never {
+/** This singleton is resolved while it is being made. */
+export function reentered(scope: Scope, { key }: Binding): never {
   throw cycle(key, scope.shape, undefined);
 }
 
 /** Keeps an instance to dispose or to start. */
-export function keep(scope: Container, binding: Binding, instance: unknown): void {
+export function keep(scope: Scope, binding: Binding, instance: unknown): void {
   // A class makes a new object, so nobody else can own it.
   if (binding.source.kind !== 'class') return keepLayers(scope, binding, [instance]);
   const owned = !binding.externallyOwned || binding.onDispose !== undefined;
   scope.kept = { binding, instance, layers: undefined, before: scope.kept, owned, started: 0 };
   // It was disposed while this was made; its disposal waits for that.
-  if (scope.closed) refuseEnded(scope, 'resolve', binding.key);
+  if (scope.closed) refuseDisposed(scope, 'resolve', binding.key);
 }
 
 /**
  * Keeps an instance with what decorators made of it. The scope disposes the outermost of these that has a disposer, unless it or a
- * scope around it owns that very object already, or the registration says that others do.
+ * scope around it owns that object already, or the registration is `externallyOwned()`.
  */
-export function keepLayers(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+export function keepLayers(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { source, onDispose, onStart, externallyOwned } = binding;
   let outermost = layers.length - 1;
   while (outermost > 0 && !isDisposable(layers[outermost])) outermost--;
   const instance = layers[outermost];
-  // A class makes a new object; a value has its owner; what else comes from outside or has been handed on is looked up.
+  // A class makes a new object, and a value belongs to other code; a factory may return an object that a scope owns already.
   const made = outermost > 0 || source.kind !== 'value';
   const isNew = outermost === 0 && source.kind === 'class';
   const owned = !externallyOwned && made && isDisposable(instance) && (isNew || !isOwned(scope, instance));
@@ -94,11 +81,11 @@ export function keepLayers(scope: Container, binding: Binding, layers: readonly 
     scope.kept = kept;
     if (owned && !isNew && isPromise(instance)) settleLater(scope, kept, instance);
   }
-  refuseEnded(scope, 'resolve', binding.key);
+  refuseDisposed(scope, 'resolve', binding.key);
 }
 
 /** Keeps an instance whose decorator threw: it is never started, but disposed as far as it was made. */
-export function keepUnfinished(scope: Container, binding: Binding, layers: readonly unknown[]): void {
+export function keepUnfinished(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { key, source, externallyOwned } = binding;
   const hooks = binding.onDispose?.filter(({ layer }) => layer < layers.length) ?? [];
   const unfinished = {
@@ -110,8 +97,8 @@ export function keepUnfinished(scope: Container, binding: Binding, layers: reado
   keepLayers(scope, unfinished, layers);
 }
 
-/** What a promise gives is disposed in its place; one that rejects is forgotten, so that the next `resolve` tries again. */
-function settleLater(scope: Container, kept: Kept, promise: PromiseLike<unknown>): void {
+/** A promise is replaced by its result, which is disposed; a rejected one is removed, so that the next `resolve` tries again. */
+function settleLater(scope: Scope, kept: Kept, promise: PromiseLike<unknown>): void {
   const { key } = kept.binding;
   void promise.then(
     (instance) => {
@@ -133,20 +120,20 @@ function settleLater(scope: Container, kept: Kept, promise: PromiseLike<unknown>
   );
 }
 
-// A list of so many is looked through; of a longer one the rest is indexed.
+// So many entries are searched one by one; the rest of a longer list is indexed.
 const FEW = 8;
 
-/** Whether the scope or one around it disposes that very object, or was given it by somebody who does. */
-function isOwned(scope: Container, object: unknown): boolean {
-  if (scope.shape.isValue(object)) return true;
-  for (let at: Container | undefined = scope; at; at = at.parent)
+/** Whether the scope or one around it disposes that very object, or received it from code that does. */
+function isOwned(scope: Scope, object: unknown): boolean {
+  if (isValue(scope.shape, object)) return true;
+  for (let at: Scope | undefined = scope; at; at = at.parent)
     if (object === at || at.rare?.given?.has(object as object) || keeps(at, object)) return true;
   // A scope is disposed with the one around it.
-  const { createScope, parent } = (object ?? {}) as Partial<Container>;
+  const { createScope, parent } = (object ?? {}) as Partial<Scope>;
   return typeof createScope === 'function' && parent !== undefined;
 }
 
-function keeps(scope: Container, object: unknown): boolean {
+function keeps(scope: Scope, object: unknown): boolean {
   let kept = scope.kept;
   for (let i = 0; i < FEW && kept; i++, kept = kept.before) if (kept.owned && kept.instance === object) return true;
   if (!kept) return false;
@@ -157,8 +144,13 @@ function keeps(scope: Container, object: unknown): boolean {
   return index.objects.has(object);
 }
 
-/** Remembers what a factory was given from outside of the container, in case it hands that on: the code that made it disposes it. */
-export function noteGiven(scope: Container, made: unknown): unknown {
+/** Remembers objects that a factory received from outside of the container: if it returns one, the code that made it disposes it. */
+function noteGiven(scope: Scope, made: unknown): unknown {
   if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
+}
+
+/** Resolves what was registered directly: the value, or what the factory returns for the scope it was registered on. */
+export function giveRegistered(scope: Scope, { source }: Binding): unknown {
+  return noteGiven(scope, source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope));
 }

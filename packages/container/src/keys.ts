@@ -43,10 +43,10 @@ export type Listed<K> = Settings extends { strictKeys: true }
         : K
   : K;
 
-/** What a constructor or a factory may ask for: one service, a way to get it later, all of a key, or one if there is one. */
+/** A dependency of a constructor or a factory: one service, a function that resolves it later, all services of a key, or an optional one. */
 export type Dependency = Key | Lazy | All | Optional;
 
-/** A dependency that is more than a key: plain data, so that two copies of this package in one tree understand each other. */
+/** A dependency that is more than a key: plain data, so that two copies of this package in one tree accept each other's. */
 interface Marker<Kind extends string, K extends Key> {
   readonly kind: Kind;
   readonly key: K;
@@ -62,7 +62,8 @@ export interface All<out K extends Key = Key> extends Marker<'all', K> {}
 export interface Optional<out K extends Key = Key> extends Marker<'optional', K> {}
 
 /**
- * Injects `() => service` in place of the service: it is resolved when the function is called, which lets two services need each other.
+ * Injects `() => service` in place of the service: it is resolved when the function is called, which lets two services depend on each other
+ * without a circular dependency.
  *
  * @example
  * ```ts

@@ -1,9 +1,8 @@
-import { ago } from './age.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
-import { scopeOpened } from './events.js';
-import { descendants } from './tree.js';
+import { descendants } from './scope.js';
+import { ago, scopeOpened } from './state.js';
 
 let traces: WeakMap<Container, string> | undefined;
 

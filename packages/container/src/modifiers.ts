@@ -1,13 +1,13 @@
-import { checkFunction } from './checks.js';
+import type { Modifier, Recipe, ScopePredicate } from './binding.js';
 import type { IContainer } from './contract.js';
-import type { Modifier, Recipe, ScopePredicate } from './registration.js';
+import { checkFunction } from './errors.js';
 
-/** One instance per owner. Without it every `resolve` makes a new one. */
+/** Lifetime: one instance per owning scope. Without it every `resolve` makes a new instance (transient). */
 export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, singleton: true });
 
 /**
- * Somebody else disposes the instances: the container does not call their `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`.
- * An `onDispose` of the registration is called as ever.
+ * Other code disposes the instances: the container does not call their `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`.
+ * An `onDispose` of the registration is still called.
  *
  * @example
  * ```ts
@@ -20,7 +20,10 @@ export const externallyOwned = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (rec
   externallyOwned: true,
 });
 
-/** Only in scopes whose tags satisfy the predicate; the nearest such scope owns the instance. */
+/**
+ * Lifetime: applies only in scopes whose tags satisfy the predicate. The nearest such scope owns the instance.
+ * `singleton(), scope(hasTag('request'))` makes a service request-scoped.
+ */
 export const scope =
   (predicate: ScopePredicate): (<T>(recipe: Recipe<T>) => Recipe<T>) =>
   (recipe) => {
@@ -54,15 +57,15 @@ export const decorate =
   (recipe) =>
     ({ ...recipe, decorators: [...(recipe.decorators ?? []), wrap] }) as Recipe as Recipe<B>;
 
-/** Ends an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. */
+/** Disposes an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. */
 export const onDispose =
-  <T>(end: (instance: T) => unknown): Modifier<T> =>
+  <T>(cleanup: (instance: T) => unknown): Modifier<T> =>
   (recipe) => ({
     ...recipe,
-    onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: end }],
+    onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: cleanup }],
   });
 
-/** Readies an application singleton; `await app.start()` runs these in dependency order, so none of them may await that. */
+/** Prepares an application singleton. `app.start()` calls these in dependency order; none of them may await `app.start()` itself. */
 export const onStart =
   <T>(start: (instance: T) => unknown): Modifier<T> =>
   (recipe) => ({

@@ -1,6 +1,6 @@
+import type { Binding } from './binding.js';
 import type { Container } from './container.js';
 import { remove } from './registering.js';
-import type { Binding } from './registration.js';
 
 /**
  * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.

@@ -1,5 +1,6 @@
+import type { Binding } from './binding.js';
 import type { AbstractClass, Class, Key } from './keys.js';
-import { Registration, type Binding } from './registration.js';
+import { Registration } from './registration.js';
 import type { Shape } from './shape.js';
 
 /** A binding, and the scope that owns what it makes. */
@@ -8,24 +9,19 @@ export interface Place {
   readonly owner: Shape;
 }
 
-// A class needs no binding: it can be made from what it asks for.
+// A class needs no registration: the container makes it from its dependencies.
 const classes = new WeakMap<AbstractClass, Binding>();
-
-/** The shape and those above, the nearest first. */
-export function* upward(shape: Shape): Generator<Shape, undefined> {
-  for (let at: Shape | undefined = shape; at; at = at.parent) yield at;
-}
 
 /** Every key with a binding here or above. */
 export const keysOf = (shape: Shape): readonly Key[] => {
   const keys = new Set<Key>();
-  for (const { bindings } of upward(shape)) for (const key of bindings.keys()) keys.add(key);
+  for (const { bindings } of shape.upward()) for (const key of bindings.keys()) keys.add(key);
   return [...keys];
 };
 
-/** Every binding of the key added here or above, whether it applies or not, the last added here first. */
+/** Every binding of the key here or above, whether it applies or not; the last one added here comes first. */
 export const reachable = (shape: Shape, key: Key): Binding[] =>
-  [...upward(shape)].flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
+  [...shape.upward()].flatMap(({ bindings }) => bindings.get(key)?.toReversed() ?? []);
 
 /** Where the bindings of the key belong, as seen from the shape, the winner first: nearest owner, nearest container, last added. */
 export function places(shape: Shape, key: Key): Place[] {
@@ -42,7 +38,7 @@ export function places(shape: Shape, key: Key): Place[] {
         if ((binding.when ? binding.when(owner) : at === owner) && !found.has(binding))
           found.set(binding, { binding, owner });
       }
-    // What was added here is not for scopes above.
+    // A binding never applies above the scope it was added to.
     if (added[0][0] === owner) added.shift();
   }
   const all = [...found.values()];
@@ -71,4 +67,15 @@ function onlyPlace(shape: Shape, key: Key): Place | undefined {
   for (let owner: Shape | undefined = shape; owner; owner = owner === at ? undefined : owner.parent)
     if (binding.when(owner)) return { binding, owner };
   return undefined;
+}
+
+/** Whether the object was registered here or above as a ready value. */
+export function isValue(shape: Shape, object: unknown): boolean {
+  for (const at of shape.upward()) {
+    at.values ??= new Set(
+      [...at.bindings.values()].flat().flatMap(({ source }) => (source.kind === 'value' ? [source.value] : [])),
+    );
+    if (at.values.has(object)) return true;
+  }
+  return false;
 }

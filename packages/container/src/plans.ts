@@ -1,13 +1,15 @@
+import type { Binding } from './binding.js';
 import type { Injector } from './inject.js';
 import type { Key } from './keys.js';
+import { BUSY, cells, indexOf, type ScopeState } from './state.js';
 
 const MOST_SHAPES = 1000;
-/** Of so many bindings there may be functions of their own: V8 has to compile each, so there cannot be many. */
+/** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
 
 /** What all shapes of one application share. */
 export class Plans {
-  /** Keys that services ask for. Any other may be registered on a scope without a change of its shape. */
+  /** Keys that services depend on. Any other key may be registered on a scope without a change of its shape. */
   readonly asked = new Set<Key>();
   /** How many bindings have functions of their own. */
   copies = 0;
@@ -15,7 +17,7 @@ export class Plans {
 
   constructor(readonly injector: Injector) {}
 
-  /** Shapes are cached for reuse, not for keeps: tags made from data must not pile up. The oldest goes. */
+  /** Keeps at most so many shapes for reuse, as tags may be made from data; drops the oldest. */
   cache(shape: object, forget: () => void): void {
     this.cached.set(shape, forget);
     const [oldest] = this.cached;
@@ -26,5 +28,69 @@ export class Plans {
 
   uncache(shape: object): void {
     this.cached.delete(shape);
+  }
+}
+
+/** Which slot is for the instance of which binding. Slots are given on first use, so that scopes stay small in large graphs. */
+export class Slots {
+  private readonly free: number[] = [];
+
+  constructor(
+    private readonly taken = new Map<Binding, number>(),
+    private next = 0,
+  ) {}
+
+  /** How many slots are in use. */
+  get size(): number {
+    return this.next;
+  }
+
+  of(binding: Binding): number {
+    let slot = this.taken.get(binding);
+    if (slot === undefined) this.taken.set(binding, (slot = this.free.pop() ?? this.next++));
+    return slot;
+  }
+
+  /** The slot, if the binding has one. */
+  find(binding: Binding): number | undefined {
+    return this.taken.get(binding);
+  }
+
+  /** Frees a slot that no other scope uses, unless its instance is being made right now. */
+  release(binding: Binding, scope: ScopeState): void {
+    const slot = this.taken.get(binding);
+    if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;
+    cells(scope, slot)[indexOf(slot)] = undefined;
+    this.taken.delete(binding);
+    this.free.push(slot);
+  }
+
+  copy(): Slots {
+    return new Slots(new Map(this.taken), this.next);
+  }
+}
+
+const NO_KEY = Symbol('no key');
+
+/** The first four keys of a shape that turned out to be resolved often: to compare four keys is faster than to look into a map. */
+export class Often<Resolver> {
+  key1: Key = NO_KEY;
+  key2: Key = NO_KEY;
+  key3: Key = NO_KEY;
+  key4: Key = NO_KEY;
+  get1: Resolver;
+  get2: Resolver;
+  get3: Resolver;
+  get4: Resolver;
+
+  constructor(nothing: Resolver) {
+    this.get1 = this.get2 = this.get3 = this.get4 = nothing;
+  }
+
+  add(key: Key, get: Resolver): void {
+    if (this.key1 === NO_KEY) [this.key1, this.get1] = [key, get];
+    else if (this.key2 === NO_KEY) [this.key2, this.get2] = [key, get];
+    else if (this.key3 === NO_KEY) [this.key3, this.get3] = [key, get];
+    else if (this.key4 === NO_KEY) [this.key4, this.get4] = [key, get];
   }
 }

@@ -1,12 +1,9 @@
-import type { Failure } from './compile.js';
+import type { Binding } from './binding.js';
 import { ContainerError, show, showTags } from './errors.js';
-import type { Templates } from './fast.js';
-import type { Resolver } from './templates.js';
 import { keyOf, type Key } from './keys.js';
-import { keysOf, place, places, reachable, type Place } from './places.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { asked as askedFor, running } from './tracing.js';
+import { keysOf, place, places, reachable } from './places.js';
+import type { Resolver, Scope, Shape } from './shape.js';
+import { asked as askedFor, frameFor, running, within } from './tracing.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -17,29 +14,17 @@ export interface Step {
   readonly holder: Key | undefined;
 }
 
-/** One walk over bindings: `resolve` stops at the first problem, `verify` collects them all. */
-export interface Walk {
-  /** Shapes whose scopes may ask. */
+/** Where the reason of a problem is searched. */
+export interface Search {
+  /** Shapes whose scopes may resolve. */
   readonly shapes: readonly Shape[];
-  /** Nothing is made of it. */
+  /** `verify` searches; nothing is made. */
   readonly dry?: true;
-  readonly templates: Templates;
-  /** How many bindings were worked out. */
-  made: number;
   /** For how many keys a similar one was looked for. */
   hinted: number;
-  /** What was worked out, by shape. */
-  memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
-  report(problem: ContainerError): Failure;
-  /** Some service asks for the key. */
-  ask?(key: Key): void;
-  /** What gives the instance, if it exists already. */
-  existing?(home: Shape, binding: Binding): Resolver | undefined;
-  /** What is asked for later, and where: looked at when all else is done. */
-  readonly later?: [Place, Step][];
 }
 
-/** The steps to this one, the first first. */
+/** The steps up to this one, in order. */
 function steps(last: Step | undefined): Step[] {
   const all: Step[] = [];
   for (let step = last; step; step = step.before) all.push(step);
@@ -51,10 +36,10 @@ const pathOf = (last: Step | undefined) => steps(last).map((step) => step.bindin
 export const keyless = (i: number, { key, source }: Binding, home: Shape, path: Step): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
     key,
-    about: `parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
+    about: `Parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
     path: pathOf(path),
     tags: home.lineage,
-    hint: 'name it with @inject(key) or in the list of keys; a key is undefined, too, where two modules import each other',
+    hint: 'name its key with @inject(key) or in the list of keys; a key is also undefined where two modules import each other',
   });
 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
@@ -80,51 +65,69 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
   return undefined;
 }
 
-/** Who asked whom, from the first `resolve` to the one who asks for the key. */
+/** The dependencies from the first `resolve` to the dependent of the key. */
 const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...wholePath(home, path[0] ?? key), ...path];
 
-/** The path closes a cycle: with the key, the way round, and the key again. */
+/** A circular dependency: its path ends with the key, what lies between, and the key again. */
 export function cycle(key: Key, home: Shape, path: Step | undefined): ContainerError {
-  const way = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
-  if (!way.includes(key)) way.push(key);
+  const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
+  if (!all.includes(key)) all.push(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
-    path: [...way.slice(0, way.indexOf(key)), ...way.slice(way.lastIndexOf(key)), key],
+    path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `let one of them ask for it later with lazy(${show(key)}), or move what both need into a third service`,
+    hint: `inject lazy(${show(key)}) into one of them, or move what both need into a third service`,
   });
+}
+
+// A factory that runs within itself so many times, also through child scopes, is a circular dependency.
+const MOST_ROUNDS = 100;
+
+/** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
+export const traced =
+  (shape: Shape, key: Key, get: Resolver): Resolver =>
+  (scope: Scope) => {
+    const frame = frameFor(key, shape);
+    if (frame.depth > MOST_ROUNDS && rounds(key) > MOST_ROUNDS) throw cycle(key, shape, undefined);
+    return within(frame, get, scope);
+  };
+
+function rounds(key: Key): number {
+  let count = 0;
+  for (let frame = running(); frame; frame = frame.before) if (frame.key === key) count++;
+  return count;
 }
 
 const MOST_HINTS = 200;
 
-/** Why the key is not available at `home`: it has a shorter lifetime than the one who asks, is known elsewhere only, or unknown. */
-export function missing(key: Key, home: Shape, path: Step | undefined, walk: Walk): ContainerError {
+/** Why the key is not available at `home`: it has a shorter lifetime than its dependent, is registered for other scopes only, or not at all. */
+export function missing(key: Key, home: Shape, path: Step | undefined, search: Search): ContainerError {
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);
   const holder = holderAt(home, path);
   const asked = tagsAsked(reachable(home, key), home);
-  const below = [...walk.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
-  // `verify` knows all scopes there will be.
-  const elsewhere = walk.dry ? undefined : asked && `scopes with ${asked}`;
+  const below = [...search.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
+  // `verify` knows all kinds of scopes there will be.
+  const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
   const lifetime = below ? showTags(place(below, key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
       about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lifetime}`,
-      hint: `give ${show(holder)} that life too, or pass ${shown} to its methods, or open a scope where it is needed`,
+      hint: `give ${show(holder)} the same lifetime, or pass ${shown} to its methods, or open a scope where it is needed`,
     });
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its predicate asked for ${asked}, and accepts neither this scope nor one around it`,
+      hint: `its predicate asks for ${asked}; neither this scope nor one around it has that`,
     });
-  // To look through all keys for each of thousands of problems would take longer than to correct the first.
-  const near = walk.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
+  // A search through all keys for each of thousands of problems would take too long.
+  const near = search.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or register it by hand on the scope that asks: register(${shown}, () => value)`
+        ? `add a registration .to(${shown}), or register it directly on the scope that resolves it: scope.register(${shown}, () => value)`
         : `did you mean ${show(near)}?`,
   });
 }
@@ -143,7 +146,7 @@ function holderAt(home: Shape, path: Step | undefined): Key | undefined {
   return frame?.shape === home && place(home, frame.key)?.binding.singleton ? frame.key : undefined;
 }
 
-/** The tags that the predicates asked this shape for in vain; undefined where there are no bindings. */
+/** The tags that the predicates asked for and this shape does not have; undefined where there are no bindings. */
 export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | undefined {
   const asked = new Set<string>();
   for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });

@@ -1,48 +1,59 @@
-import type { Container } from './container.js';
+import type { Binding } from './binding.js';
 import type { Factory } from './contract.js';
-import type { Resolver } from './templates.js';
-import { noteGiven } from './keeping.js';
+import { giveRegistered } from './keeping.js';
 import type { Key } from './keys.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { cells, indexOf, rare } from './slots.js';
-import { traced } from './traced.js';
-import { descendants } from './tree.js';
+import { traced } from './problems.js';
+import { descendants } from './scope.js';
+import type { Resolver, Scope, Shape } from './shape.js';
+import { rare } from './state.js';
 
 /** Adds registrations to a scope. */
-export function add(scope: Container, bindings: readonly Binding[]): void {
+export function add(scope: Scope, bindings: readonly Binding[]): void {
+  const keys = bindings.map(({ key }) => key);
   if (!scope.shape.exclusive) {
-    const keys = new Set(bindings.map(({ key }) => key));
-    if (keys.size === bindings.length && bindings.every((binding) => isNewValue(scope, binding))) {
-      for (const { key, source } of bindings) register(scope, key, giving((source as { value: unknown }).value));
+    if (new Set(keys).size === keys.length && bindings.every((binding) => isNewValue(scope, binding))) {
+      for (const binding of bindings) addDirectly(scope, binding);
       return;
     }
     takeOwnShape(scope);
   }
-  change(
-    scope,
-    bindings.map(({ key }) => key),
-    () => scope.shape.add(bindings),
-  );
+  change(scope, keys, () => scope.shape.add(bindings));
 }
 
-// A plain value under a key that the scope has not got yet is like a factory registered directly, but not replaced by one.
-const values = Symbol('value');
-const giving = (value: unknown): Factory => Object.assign(() => value, { [values]: true });
-const isValue = (factory: unknown): boolean => factory !== undefined && values in (factory as object);
-
-function isNewValue(scope: Container, { key, source, when, decorators, override }: Binding): boolean {
-  if (source.kind !== 'value' || when || decorators || override) return false;
-  return !scope.shape.bindings.has(key) && !scope.rare?.direct?.has(key);
+/** A plain value under a key of its own is like a factory registered directly. */
+function isNewValue(scope: Scope, { key, source, when, decorators, override }: Binding): boolean {
+  return source.kind === 'value' && !when && !decorators && !override && !scope.rare?.registered?.has(key);
 }
 
-function takeOwnShape(scope: Container): void {
-  settleAll(scope);
-  move(scope, scope.shape.copy(scope.shape.parent, true));
+/** Registers a factory directly on the scope. */
+export function register(scope: Scope, key: Key, factory: Factory): void {
+  const { shape } = scope;
+  const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : scope.rare?.registered?.get(key);
+  const binding: Binding = { key, source: { kind: 'register', factory } };
+  if (last?.source.kind === 'register') last.source.factory = factory;
+  else if (shape.exclusive || last) add(scope, [binding]);
+  else addDirectly(scope, binding);
+}
+
+/** Adds to this scope alone; the shape, which it shares with others, changes only where something may depend on the key. */
+function addDirectly(scope: Scope, binding: Binding): void {
+  const { key } = binding;
+  (rare(scope).registered ??= new Map<Key, Binding>()).set(key, binding);
+  if (scope.shape.knows(key) || (scope.newest && descendants(scope).some(({ shape }) => shape.bindings.has(key))))
+    move(scope, scope.shape.withRegistered(key));
+}
+
+function takeOwnShape(scope: Scope): void {
+  const registered = scope.rare?.registered ?? new Map<Key, Binding>();
+  for (const key of registered.keys()) settle(scope, key);
+  const own = scope.shape.copy(scope.shape.parent, true);
+  for (const [key, binding] of registered) own.bindings.set(key, [binding]);
+  if (scope.rare) scope.rare.registered = undefined;
+  move(scope, own);
 }
 
 /** Removes registrations from a scope with a shape of its own. */
-export function remove(scope: Container, obsolete: readonly Binding[]): void {
+export function remove(scope: Scope, obsolete: readonly Binding[]): void {
   change(
     scope,
     obsolete.map(({ key }) => key),
@@ -59,8 +70,8 @@ export function remove(scope: Container, obsolete: readonly Binding[]): void {
   );
 }
 
-/** Changes the shape of this scope alone; plans that may depend on the keys are worked out again. */
-function change(scope: Container, keys: readonly Key[], act: () => void): void {
+/** Changes the shape of this scope only; resolvers that may depend on the keys are compiled again. */
+function change(scope: Scope, keys: readonly Key[], act: () => void): void {
   for (const key of keys) settle(scope, key);
   const below = scope.newest ? descendants(scope) : [];
   const matters = keys.some((key) => scope.shape.knows(key) || below.some(({ shape }) => shape.bindings.has(key)));
@@ -68,37 +79,8 @@ function change(scope: Container, keys: readonly Key[], act: () => void): void {
   if (matters) for (const { shape } of [scope, ...below]) shape.reset();
 }
 
-/** Registers a factory directly on the scope. */
-export function register(scope: Container, key: Key, factory: Factory): void {
-  if (!scope.shape.exclusive && isValue(registered(scope, key) ?? scope.rare?.direct?.get(key))) takeOwnShape(scope);
-  const { shape } = scope;
-  if (registered(scope, key) === undefined || isValue(registered(scope, key))) {
-    if (shape.exclusive) change(scope, [key], () => scope.shape.addRegistered(key));
-    // Nothing depends on the key, so there is nothing to work out again.
-    else if (!isKnown(scope, key)) return void (rare(scope).direct ??= new Map<Key, Factory>()).set(key, factory);
-    else move(scope, shape.withRegistered(key));
-  }
-  store(scope, key, factory);
-}
-
-/** Here, above or below. */
-function isKnown(scope: Container, key: Key): boolean {
-  if (scope.shape.knows(key)) return true;
-  return scope.newest !== undefined && descendants(scope).some(({ shape }) => shape.bindings.has(key));
-}
-
-function registered(scope: Container, key: Key): unknown {
-  const slot = scope.shape.slotOfRegistered(key);
-  return slot === undefined ? undefined : cells(scope, slot)[indexOf(slot)];
-}
-
-function store(scope: Container, key: Key, factory: Factory): void {
-  const slot = scope.shape.slotOfRegistered(key) as number;
-  cells(scope, slot)[indexOf(slot)] = factory;
-}
-
-/** Some service asks for the key now: scopes that have registered it directly take it into their shapes. */
-export function askFor(scope: Container, key: Key): void {
+/** A service depends on the key from now on: the shapes of scopes that have registered it directly must name it. */
+export function askFor(scope: Scope, key: Key): void {
   const { asked } = scope.shape.plans;
   if (asked.has(key)) return;
   asked.add(key);
@@ -107,45 +89,41 @@ export function askFor(scope: Container, key: Key): void {
   settle(root, key);
 }
 
-/** The key becomes known here: scopes above and below that have registered it directly take it into their shapes. */
-function settle(scope: Container, key: Key): void {
+/** Lets the shapes of all scopes above and below that have registered the key directly name it. */
+function settle(scope: Scope, key: Key): void {
+  const has = ({ rare: own }: Scope) => own?.registered?.has(key) === true;
   let top = scope;
-  for (let at = scope.parent; at; at = at.parent) if (at.rare?.direct?.has(key)) top = at;
-  if (!top.newest && !top.rare?.direct) return;
-  for (const at of [top, ...descendants(top)]) {
-    const factory = at.rare?.direct?.get(key);
-    if (!factory) continue;
-    at.rare?.direct?.delete(key);
-    move(at, at.shape.withRegistered(key));
-    store(at, key, factory);
-  }
+  for (let at = scope.parent; at; at = at.parent) if (has(at)) top = at;
+  if (!top.newest && !has(top)) return;
+  for (const at of [top, ...descendants(top)])
+    if (has(at) && !at.shape.bindings.has(key)) move(at, at.shape.withRegistered(key));
 }
 
-/** Takes all that was registered directly on the scope and above into their shapes. */
-export function settleAll(scope: Container): void {
-  for (let at: Container | undefined = scope; at; at = at.parent)
-    for (const key of at.rare?.direct?.keys() ?? []) settle(at, key);
+/** Lets the shapes of this scope and those above name all keys that were registered directly. */
+export function settleAll(scope: Scope): void {
+  for (let at: Scope | undefined = scope; at; at = at.parent)
+    for (const key of at.rare?.registered?.keys() ?? []) settle(at, key);
 }
 
-/** What was registered directly on the scope and above under a key that nothing depends on, the nearest first. */
-export function directly(scope: Container, key: Key): Resolver[] {
+/** How to resolve a key that no shape names: what was registered directly on the scope and above, the nearest first. */
+export function directly(scope: Scope, key: Key): Resolver[] {
   const all: Resolver[] = [];
   if (scope.shape.knows(key)) return all;
-  for (let at: Container | undefined = scope; at; at = at.parent) {
+  for (let at: Scope | undefined = scope; at; at = at.parent) {
     const owner = at;
-    const factory = at.rare?.direct?.get(key);
-    if (factory) all.push(traced(owner.shape, key, () => noteGiven(owner, factory(owner))));
+    const binding = at.rare?.registered?.get(key);
+    if (binding) all.push(traced(owner.shape, key, () => giveRegistered(owner, binding)));
   }
   return all;
 }
 
-/** Gives the scope another shape, and the scopes below it those that follow from it. */
-function move(scope: Container, shape: Shape): void {
+/** Gives the scope another shape, and the scopes below it the shapes that follow from that. */
+function move(scope: Scope, shape: Shape): void {
   const moved = new Map([[scope.shape, shape]]);
   scope.shape = shape;
   for (const below of descendants(scope)) {
     let follower = moved.get(below.shape);
-    if (!follower) moved.set(below.shape, (follower = below.shape.below((below.parent as Container).shape)));
+    if (!follower) moved.set(below.shape, (follower = below.shape.below((below.parent as Scope).shape)));
     below.shape = follower;
   }
 }

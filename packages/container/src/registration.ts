@@ -1,71 +1,11 @@
-import type { Factory, IContainer } from './contract.js';
-import { checkFunction, checkKey, refuse } from './checks.js';
-import { show } from './errors.js';
+import { bound, type Binding, type Modifier, type Recipe } from './binding.js';
+import type { Factory } from './contract.js';
+import { checkFunction, checkKey, refuse, show } from './errors.js';
 import type { CheckedList, Deliveries, KeyFor, ListedKeys } from './fitting.js';
-import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed } from './keys.js';
-
-/** What a scope predicate sees of a scope. */
-export interface Tagged {
-  hasTag(tag: string): boolean;
-}
-
-/** Says whether a registration applies in a scope. It sees tags alone, and is asked when a kind of scope is new, not at each `resolve`. */
-export type ScopePredicate = (scope: Tagged) => boolean;
-
-/** Where the instances come from. */
-type Source =
-  | { readonly kind: 'class'; readonly target: AbstractClass }
-  | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown }
-  | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'alias' }
-  | { readonly kind: 'register'; readonly at: number };
-
-/** What to do with an instance, as it was after so many decorators. */
-interface Hook {
-  readonly layer: number;
-  readonly act: (instance: never) => unknown;
-}
-
-/** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
-export interface Recipe<out T = unknown> {
-  readonly source: Source;
-  readonly needs?: readonly Dependency[] | undefined;
-  readonly singleton?: boolean | undefined;
-  /** The container does not dispose the instances. */
-  readonly externallyOwned?: true | undefined;
-  readonly when?: ScopePredicate | undefined;
-  readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[] | undefined;
-  readonly onDispose?: readonly Hook[] | undefined;
-  readonly onStart?: readonly Hook[] | undefined;
-  readonly override?: symbol | undefined;
-  /** Only in types: what the recipe makes. */
-  readonly makes?: T;
-}
-
-/** A registration bound to its key, ready for `addRegistration`. */
-export interface Binding extends Recipe {
-  readonly key: Key;
-}
-
-/** A binding of its own. All have the same properties, which makes them fast to read, and fast to copy. */
-export const bound = (recipe: Recipe, key: Key): Binding => ({
-  key,
-  source: recipe.source,
-  needs: recipe.needs,
-  singleton: recipe.singleton,
-  externallyOwned: recipe.externallyOwned,
-  when: recipe.when,
-  decorators: recipe.decorators,
-  onDispose: recipe.onDispose,
-  onStart: recipe.onStart,
-  override: recipe.override,
-});
-
-/** Turns one recipe into another; `A` is what it made before, `B` what it makes after. */
-export type Modifier<A, B = A> = (recipe: Recipe<A>) => Recipe<B>;
+import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed, Mismatch } from './keys.js';
 
 /**
- * How a service is made and how long it lives. Immutable: every step returns a new one.
+ * How a service is made, and its lifetime. Immutable: every step returns a new one.
  *
  * @example
  * ```ts
@@ -187,12 +127,19 @@ export class Registration<T> {
   to<const K extends Key>(key: KeyFor<K, T>): Binding;
   to(key: Key): Binding {
     checkKey(key, 'to');
-    const { source, singleton: cached, onDispose: end, onStart: start } = this.recipe;
-    if ((end ?? start) && (!cached || source.kind === 'value' || source.kind === 'alias'))
+    const { source, singleton: cached, onDispose, onStart } = this.recipe;
+    if ((onDispose ?? onStart) && (!cached || source.kind === 'value' || source.kind === 'alias'))
       refuse(
-        `${show(key)} has ${end ? 'onDispose' : 'onStart'}, but the container does not keep what it makes`,
-        'use fromClass or fromFactory, with singleton(): only what a scope makes and keeps can it start and end',
+        `${show(key)} has ${onDispose ? 'onDispose' : 'onStart'}, but the container does not keep its instances`,
+        'use fromClass or fromFactory, with singleton(): a scope starts and disposes only what it makes and keeps',
       );
     return bound(this.recipe, key);
   }
 }
+
+/** Registrations that have a key, or a compile error that says how to complete one. */
+export type Bound<R extends readonly unknown[]> = {
+  readonly [I in keyof R]: R[I] extends Registration<unknown>
+    ? Mismatch<'a registration has no key: end it with .to(key)', R[I], Binding>
+    : Binding;
+};

@@ -1,31 +1,29 @@
-import { compile, compiling, compilingAround, copying, deliver, memos } from './compile.js';
-import type { Container } from './container.js';
+import { compile, deliver } from './compile.js';
 import { own, shared, type Templates } from './fast.js';
-import type { Resolver } from './templates.js';
 import { all, type Key } from './keys.js';
 import { place, type Place } from './places.js';
 import { MOST_COPIES } from './plans.js';
-import type { Walk } from './problems.js';
 import { askFor, directly } from './registering.js';
-import type { Shape } from './shape.js';
+import type { Resolver, Scope, Shape } from './shape.js';
 import { fresh } from './tracing.js';
+import { compiling, compilingAround, copying, memos, type Walk } from './walk.js';
 
-// Called so often, and for one call in so many of its shape, a key gets functions of its own, if it takes few.
+// After so many calls a key gets functions of its own, if it has one in so many calls of its shape and takes few functions.
 const OFTEN = 2000;
 const ONE_IN = 64;
 const FEW = 64;
-// Called so often it gets them in any case: V8 takes its time to compile each, which pays by then.
+// After so many calls it gets them in any case: by then the time that V8 takes to compile them pays.
 const VERY_OFTEN = 16_000;
 
-/** What `resolve` calls for the key, worked out for the shape of the scope and remembered there. */
-export function resolverFor(scope: Container, key: Key): Resolver {
+/** The function that `resolve` calls for the key; compiled for the shape of the scope and remembered there. */
+export function resolverFor(scope: Scope, key: Key): Resolver {
   const [direct] = directly(scope, key);
   if (direct) return fresh(scope.shape, key, direct);
   return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, shared));
 }
 
-/** What `resolveAll` calls for the key. */
-export function collectionFor(scope: Container, key: Key): Resolver {
+/** The function that `resolveAll` calls for the key. */
+export function collectionFor(scope: Scope, key: Key): Resolver {
   const direct = directly(scope, key).toReversed();
   if (direct[0]) return fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
   return workedOut(scope, key, 'collections', (shape, _, walk) =>
@@ -35,7 +33,7 @@ export function collectionFor(scope: Container, key: Key): Resolver {
 
 type WorkOut = (shape: Shape, found: Place | undefined, walk: Walk) => Resolver;
 
-function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
+function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
   for (;;) {
     const { shape } = scope;
     const found = place(shape, key);
@@ -44,12 +42,12 @@ function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections
     try {
       resolver = workOut(shape, found, compiling(shape, { ask }));
     } catch (error) {
-      // It asked for what had been registered directly, and the scope has taken another shape.
+      // It depends on a key that was registered directly, so the scope has another shape now.
       if (scope.shape !== shape) continue;
       return aroundChanges(scope, error, found, workOut);
     }
     if (scope.shape !== shape) continue;
-    // Of a key that nobody knows there is nothing to remember.
+    // Keys without a registration may be made from data, so they are not remembered.
     if (!found) return resolver;
     if (typeof key === 'function') ask(key);
     const lasting = known === 'resolvers' && found.binding.source.kind !== 'value';
@@ -58,8 +56,8 @@ function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections
   }
 }
 
-/** What exists is given, whatever its dependencies have become since. */
-function aroundChanges(scope: Container, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
+/** Returns an instance that exists, even if it could not be made again. */
+function aroundChanges(scope: Scope, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
   try {
     return workOut(scope.shape, found, compilingAround(scope));
   } catch {
@@ -98,7 +96,7 @@ function hasten(shape: Shape, key: Key, most: number): void {
   if (trial.made > most || shape.plans.copies + trial.made > MOST_COPIES) return;
   const walk = copying(shape);
   const resolver = entry(shape, key, found, walk, own);
-  // What other keys need as well has been copied for them.
+  // Functions that were copied for other keys before are not counted again.
   shape.plans.copies += walk.made;
   shape.remember('resolvers', key, resolver);
   shape.often.add(key, resolver);

@@ -1,43 +1,48 @@
-import { checkedTags } from './checks.js';
-import type { Lineage } from './errors.js';
-import type { Resolver } from './templates.js';
+import { bound, type Binding, type Tagged } from './binding.js';
+import type { IContainer } from './contract.js';
+import { checkedTags, type Lineage } from './errors.js';
 import type { Dependency, Key } from './keys.js';
-import { Often } from './often.js';
-import { upward } from './places.js';
-import type { Plans } from './plans.js';
-import { bound, type Binding, type Tagged } from './registration.js';
-import { Slots } from './slots.js';
-import { nameOf, same } from './tags.js';
+import { Often, Slots, type Plans } from './plans.js';
+import type { ScopeState } from './state.js';
 
-/** What a slot is for: the instance of a binding, or the first, second, ... factory registered directly on the scope, of whatever key. */
-type Origin = Binding | number;
+/** An open scope, with the internal state of the container. */
+export interface Scope extends IContainer, ScopeState {
+  shape: Shape;
+  readonly parent: Scope | undefined;
+  /** The open scopes below are a list: the newest, the one older than it, and so on. */
+  newest: Scope | undefined;
+  older: Scope | undefined;
+  newer: Scope | undefined;
+}
 
-// Shared by all shapes without plans, as most deeply nested ones are.
+/** Resolves a service for scopes of the shape it was compiled for. */
+export type Resolver = (scope: Scope) => unknown;
+
+// Shared by all shapes in which nothing was resolved yet.
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
-const MOST_VARIANTS = 64;
+export const NOTHING: Resolver = () => undefined;
 
 /**
- * What all scopes opened alike have in common: their tags, the shape above, the bindings added there, and what is worked out from these.
- * A shape that scopes share never changes: adding to such a scope gives it, and the scopes below it, other shapes.
+ * What scopes with the same tags and the same parent shape have in common: tags, bindings, and the compiled resolvers.
+ * The bindings of a shape that scopes share never change: adding to such a scope gives it, and the scopes below it, other shapes.
  */
 export class Shape implements Tagged {
   readonly bindings = new Map<Key, Binding[]>();
   /** What `resolve` and `resolveAll` call. */
   resolvers: ReadonlyMap<Key, Resolver> = NONE;
   collections: ReadonlyMap<Key, Resolver> = NONE;
-  /** What makes each binding, as shared functions and as functions of its own. */
+  /** The maker of each binding: shared functions, and functions of its own. */
   compiled = new Map<Binding, Resolver | object>();
   copied: Map<Binding, Resolver | object> | undefined = undefined;
-  often = new Often();
-  /** How often `resolve` was called for what has no functions of its own. */
+  often = new Often<Resolver>(NOTHING);
+  /** How often `resolve` was called for keys without functions of their own. */
   calls = 0;
   private children: Map<string, Shape> | undefined = undefined;
   private latest: Shape | undefined = undefined;
   private variants: Map<Key | Shape, Shape> | undefined = undefined;
-  /** The ready values among the bindings, once somebody has asked. */
+  /** The values among the bindings, computed on demand. */
   values: Set<unknown> | undefined = undefined;
-  private registered = 0;
 
   constructor(
     readonly parent: Shape | undefined,
@@ -45,7 +50,7 @@ export class Shape implements Tagged {
     readonly plans: Plans,
     /** It belongs to one scope, and changes with it. */
     readonly exclusive = false,
-    readonly slots = new Slots<Origin>(),
+    readonly slots = new Slots(),
   ) {}
 
   hasTag(tag: string): boolean {
@@ -53,13 +58,19 @@ export class Shape implements Tagged {
   }
 
   get lineage(): Lineage {
-    return Array.from(upward(this), ({ tags }) => tags).toReversed();
+    return Array.from(this.upward(), ({ tags }) => tags).toReversed();
+  }
+
+  /** This shape and those above, the nearest first. */
+  *upward(): Generator<Shape, undefined> {
+    yield this;
+    for (let at = this.parent; at; at = at.parent) yield at;
   }
 
   /** How many levels the other is above this one; undefined where it is elsewhere. */
   levelsTo(other: Shape): number | undefined {
     let levels = 0;
-    for (const at of upward(this)) {
+    for (const at of this.upward()) {
       if (at === other) return levels;
       levels++;
     }
@@ -74,23 +85,14 @@ export class Shape implements Tagged {
   child(tags: readonly string[]): Shape {
     // Most scopes of one parent are of one kind.
     if (this.latest && same(this.latest.tags, tags)) return this.latest;
-    const name = nameOf(tags);
-    const children = (this.children ??= new Map<string, Shape>());
-    const known = children.get(name);
-    if (known && same(known.tags, tags)) return (this.latest = known);
-    const child = new Shape(this, checkedTags(tags), this.plans);
+    const make = () => new Shape(this, checkedTags(tags), this.plans);
+    this.children ??= new Map<string, Shape>();
+    const shape = this.cached(this.children, nameOf(tags), make);
     // Two lists of tags with NUL characters may have one name.
-    if (known) return child;
-    children.set(name, child);
-    this.plans.cache(child, () => {
-      children.delete(name);
-      if (this.latest === child) this.latest = undefined;
-      child.release();
-    });
-    return (this.latest = child);
+    return same(shape.tags, tags) ? (this.latest = shape) : make();
   }
 
-  /** Whether something may depend on the key here or below, so that registering it changes what is worked out. */
+  /** Whether something may depend on the key here or below, so that registering it changes compiled resolvers. */
   knows(key: Key): boolean {
     if (this.plans.asked.has(key) || this.bindings.has(key)) return true;
     for (let at = this.parent; at; at = at.parent) if (at.bindings.has(key)) return true;
@@ -107,39 +109,33 @@ export class Shape implements Tagged {
     }
   }
 
-  /** Adds a key that was registered directly to a shape that belongs to one scope. */
-  addRegistered(key: Key): void {
-    this.add([{ key, source: { kind: 'register', at: this.registered++ } }]);
-  }
-
-  /** The slot of the factory that was registered directly for the key, if that is the last registration of it here. */
-  slotOfRegistered(key: Key): number | undefined {
-    const source = this.bindings.get(key)?.at(-1)?.source;
-    return source?.kind === 'register' ? this.slots.of(source.at) : undefined;
-  }
-
-  /** The shape of scopes like these that have registered the key directly as well. One list of slots for both: scopes go from one to the other. */
+  /** The shape of scopes like these on which the key was registered directly as well; each of them has its own factory. */
   withRegistered(key: Key): Shape {
-    return this.variant(key, () => {
+    this.variants ??= new Map<Key | Shape, Shape>();
+    return this.cached(this.variants, key, () => {
       const shape = this.copy(this.parent, false, this.slots);
-      shape.addRegistered(key);
+      shape.add([{ key, source: { kind: 'register' } }]);
       return shape;
     });
   }
 
-  /** What becomes of the shape when the scope above it has taken another shape. */
+  /** The shape that replaces this one when the scope above has another shape. */
   below(parent: Shape): Shape {
     if (this.exclusive || parent.exclusive) return this.copy(parent, this.exclusive);
-    return parent.variant(this, () => this.copy(parent, false, this.slots));
+    parent.variants ??= new Map<Key | Shape, Shape>();
+    return parent.cached(parent.variants, this, () => this.copy(parent, false, this.slots));
   }
 
-  private variant(key: Key | Shape, make: () => Shape): Shape {
-    const variants = (this.variants ??= new Map<Key | Shape, Shape>());
-    let shape = variants.get(key);
-    if (shape) return shape;
-    variants.set(key, (shape = make()));
-    const [oldest] = variants.keys();
-    if (variants.size > MOST_VARIANTS) variants.delete(oldest as Key | Shape);
+  private cached<K>(among: Map<K, Shape>, name: K, make: () => Shape): Shape {
+    const known = among.get(name);
+    if (known) return known;
+    const shape = make();
+    among.set(name, shape);
+    this.plans.cache(shape, () => {
+      among.delete(name);
+      if (this.latest === shape) this.latest = undefined;
+      shape.release();
+    });
     return shape;
   }
 
@@ -147,7 +143,6 @@ export class Shape implements Tagged {
   copy(parent: Shape | undefined, exclusive: boolean, slots = this.slots.copy()): Shape {
     const shape = new Shape(parent, this.tags, this.plans, exclusive, slots);
     for (const [key, bindings] of this.bindings) shape.bindings.set(key, [...bindings]);
-    shape.registered = this.registered;
     return shape;
   }
 
@@ -156,17 +151,17 @@ export class Shape implements Tagged {
     (this[known] as Map<Key, Resolver>).set(key, resolver);
   }
 
-  /** Forgets what was worked out, as something here or above has changed. */
+  /** Drops everything compiled, because a registration here or above has changed. */
   reset(): void {
     this.release();
     this.resolvers = this.collections = NONE;
-    this.often = new Often();
+    this.often = new Often<Resolver>(NOTHING);
     this.compiled.clear();
     this.latest = this.children = this.variants = undefined;
     this.calls = 0;
   }
 
-  /** Gives back its functions, and those of the shapes below that are dropped with it. */
+  /** Releases its copied functions, and those of the shapes below that are dropped with it. */
   release(): void {
     if (this.copied) this.plans.copies -= this.copied.size;
     this.copied = undefined;
@@ -178,15 +173,16 @@ export class Shape implements Tagged {
   dependencies({ source, needs }: Binding): readonly (Dependency | undefined)[] {
     return needs ?? (source.kind === 'class' ? this.plans.injector.dependencies(source.target) : []);
   }
+}
 
-  /** Whether the object was registered here or above as a ready value. */
-  isValue(object: unknown): boolean {
-    for (const at of upward(this)) {
-      at.values ??= new Set(
-        [...at.bindings.values()].flat().flatMap(({ source }) => (source.kind === 'value' ? [source.value] : [])),
-      );
-      if (at.values.has(object)) return true;
-    }
-    return false;
-  }
+/** A name for a list of tags. Anything else gets an empty name, and `checkedTags` refuses it. */
+function nameOf(tags: unknown): string {
+  return Array.isArray(tags) && tags.every((tag) => typeof tag === 'string') ? tags.join('\0') : '';
+}
+
+/** Whether the lists are equal. */
+function same(one: readonly string[], other: readonly string[] | null): boolean {
+  if (one.length !== other?.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
 }

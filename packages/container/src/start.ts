@@ -1,27 +1,21 @@
-import { refuseEnded } from './checks.js';
-import { compile, compiling } from './compile.js';
-import type { Container } from './container.js';
+import { compile } from './compile.js';
 import { ContainerError } from './errors.js';
-import type { Resolver } from './templates.js';
-import { isPromise, type Kept } from './keeping.js';
+import { isPromise } from './keeping.js';
 import type { Key } from './keys.js';
 import { places } from './places.js';
 import { askFor } from './registering.js';
-import { rare } from './slots.js';
+import { refuseDisposed } from './scope.js';
+import type { Resolver, Scope } from './shape.js';
+import { rare, type Kept, type Starting } from './state.js';
 import { fresh } from './tracing.js';
-
-/** A start in progress, and the key of what is being started. */
-export interface Starting {
-  promise: Promise<void>;
-  key: Key;
-}
+import { compiling } from './walk.js';
 
 /** Starts what has `onStart`, once the start in progress is over. */
-export function start(app: Container): Promise<void> {
+export function start(app: Scope): Promise<void> {
   const before = app.rare?.starting?.promise;
   const starting = { key: '' } as Starting;
   rare(app).starting = starting;
-  // One promise for all, so that a failure nobody waits for is not swallowed.
+  // The caller gets this very promise, so a failure that nobody awaits is an unhandled rejection.
   starting.promise = startAll(app, starting, before).finally(() => {
     if (rare(app).starting === starting) rare(app).starting = undefined;
   });
@@ -29,9 +23,9 @@ export function start(app: Container): Promise<void> {
 }
 
 /** Calls `onStart` in the order in which the instances were made: dependencies first. */
-async function startAll(app: Container, starting: Starting, before: Promise<void> | undefined): Promise<void> {
+async function startAll(app: Scope, starting: Starting, before: Promise<void> | undefined): Promise<void> {
   await before;
-  refuseEnded(app, 'start');
+  refuseDisposed(app, 'start');
   makeAll(app);
   const { rejected } = rare(app);
   if (rejected) throw failed(app, rejected.key, rejected.cause);
@@ -41,24 +35,24 @@ async function startAll(app: Container, starting: Starting, before: Promise<void
     const { key, onStart = [] } = kept.binding;
     starting.key = key;
     const attempt = async (act: () => unknown): Promise<void> => {
-      refuseEnded(app, 'start');
+      refuseDisposed(app, 'start');
       try {
         await act();
       } catch (cause) {
         throw failed(app, key, cause);
       }
     };
-    // An async factory is still at it.
+    // An async factory is still running.
     if (isPromise(kept.instance)) await attempt(() => kept.instance);
     for (const { act, layer } of onStart.slice(kept.started)) {
       await attempt(() => (act as (instance: unknown) => unknown)(kept.layers ? kept.layers[layer] : kept.instance));
-      // Not before: what failed is what the next start begins with.
+      // Counted after success only: the next start begins with the callback that failed.
       kept.started++;
     }
   }
 }
 
-function failed(app: Container, key: Key, cause: unknown): ContainerError {
+function failed(app: Scope, key: Key, cause: unknown): ContainerError {
   // Reported once.
   rare(app).rejected = undefined;
   const hint = 'fix the cause; dispose() disposes what has been made';
@@ -66,7 +60,7 @@ function failed(app: Container, key: Key, cause: unknown): ContainerError {
 }
 
 /** Makes each registration of the application that has `onStart`, also where several have one key. */
-function makeAll(app: Container): void {
+function makeAll(app: Scope): void {
   const { shape } = app;
   for (const key of shape.bindings.keys())
     for (const place of places(shape, key).toReversed())

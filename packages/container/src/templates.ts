@@ -2,17 +2,12 @@
  * What runs for each instance. These functions are used as they are, or copied from their text for a binding that is resolved often (fast.ts).
  * So they may use nothing but their parameters and globals.
  */
-import type { Container } from './container.js';
-import { instanceCreated } from './events.js';
+import type { Binding } from './binding.js';
 import { announce, keep, keepLayers, keepUnfinished, reentered } from './keeping.js';
 import type { Key } from './keys.js';
-import type { Binding } from './registration.js';
-import type { Shape } from './shape.js';
-import { BUSY, page, UNDEFINED } from './slots.js';
+import type { Resolver, Scope, Shape } from './shape.js';
+import { BUSY, instanceCreated, page, UNDEFINED } from './state.js';
 import { began, progress } from './tracing.js';
-
-/** Delivers a service to scopes of the shape it was compiled for. */
-export type Resolver = (scope: Container) => unknown;
 
 export type Constructor = new (...needs: unknown[]) => unknown;
 export type Function_ = (...needs: unknown[]) => unknown;
@@ -21,9 +16,9 @@ type Disposable_ = Partial<Record<symbol | 'dispose' | 'then', unknown>>;
 
 export const constructors = [
   (C: Constructor) => () => new C(),
-  (C: Constructor, a: Resolver) => (scope: Container) => new C(a(scope)),
-  (C: Constructor, a: Resolver, b: Resolver) => (scope: Container) => new C(a(scope), b(scope)),
-  (C: Constructor, a: Resolver, b: Resolver, c: Resolver) => (scope: Container) => new C(a(scope), b(scope), c(scope)),
+  (C: Constructor, a: Resolver) => (scope: Scope) => new C(a(scope)),
+  (C: Constructor, a: Resolver, b: Resolver) => (scope: Scope) => new C(a(scope), b(scope)),
+  (C: Constructor, a: Resolver, b: Resolver, c: Resolver) => (scope: Scope) => new C(a(scope), b(scope), c(scope)),
 ] as Apply<Constructor>[];
 
 export const anyConstructor: Apply<Constructor> =
@@ -33,8 +28,8 @@ export const anyConstructor: Apply<Constructor> =
 
 export const calls = [
   (call: Function_) => () => call(),
-  (call: Function_, a: Resolver) => (scope: Container) => call(a(scope)),
-  (call: Function_, a: Resolver, b: Resolver) => (scope: Container) => call(a(scope), b(scope)),
+  (call: Function_, a: Resolver) => (scope: Scope) => call(a(scope)),
+  (call: Function_, a: Resolver, b: Resolver) => (scope: Scope) => call(a(scope), b(scope)),
 ] as Apply<Function_>[];
 
 export const anyCall: Apply<Function_> =
@@ -59,9 +54,9 @@ export const constants = {
 };
 type Constants = typeof constants;
 
-export const above = (levels: number, get: Resolver) => (scope: Container) => {
-  let owner = scope.parent as Container;
-  for (let i = 1; i < levels; i++) owner = owner.parent as Container;
+export const above = (levels: number, get: Resolver) => (scope: Scope) => {
+  let owner = scope.parent as Scope;
+  for (let i = 1; i < levels; i++) owner = owner.parent as Scope;
   return get(owner);
 };
 
@@ -73,17 +68,17 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
     created,
     asyncDispose,
     dispose,
-    announce: tell,
+    announce: notify,
     keep: note,
     reentered: refuse,
     page: far,
   } = known;
   const { source, decorators, onDispose, onStart } = binding;
   const always = (onDispose ?? onStart) !== undefined && !decorators;
-  // A value has its owner, and what decorators made is kept where it was made.
+  // Other code owns a value, and `wrapped` keeps what decorators made.
   const looks = source.kind !== 'value' && !decorators;
   const mayBePromise = looks && source.kind !== 'class';
-  return (scope: Container) => {
+  return (scope: Scope) => {
     const cells = near ? scope.slots : far(scope, slot);
     const held = cells[at];
     if (held !== undefined) {
@@ -99,7 +94,7 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
       if (looks && !notes) notes = (made?.[asyncDispose] ?? made?.[dispose] ?? made?.dispose) !== undefined;
       if (mayBePromise && !notes) notes = made?.then !== undefined;
     } catch (error) {
-      // A proxy that refuses to be looked at has nothing to call.
+      // A proxy that throws at every access has no disposer to call.
       if (made === undefined) {
         cells[at] = undefined;
         throw error;
@@ -107,7 +102,7 @@ export const one = (slot: number, at: number, near: boolean, make: Resolver, bin
     }
     cells[at] = made === undefined ? nothing : made;
     if (notes || scope.closed > 0) note(scope, binding, made);
-    if (since !== undefined) tell(scope, binding, since);
+    if (since !== undefined) notify(scope, binding, since);
     return made;
   };
 };
@@ -116,7 +111,7 @@ export const wrapped = (inner: Resolver, wraps: readonly Function_[], binding: B
   const { asyncDispose, dispose, keepLayers: note, keepUnfinished: noteUnfinished } = known;
   const { singleton, onDispose, onStart } = binding;
   const always = (onDispose ?? onStart) !== undefined;
-  return (scope: Container) => {
+  return (scope: Scope) => {
     let made = inner(scope);
     const layers = [made];
     let notes = always || scope.closed > 0;
@@ -131,14 +126,14 @@ export const wrapped = (inner: Resolver, wraps: readonly Function_[], binding: B
       for (const layer of layers as (Disposable_ | null | undefined)[])
         notes ||= (layer?.[asyncDispose] ?? layer?.[dispose] ?? layer?.dispose ?? layer?.then) !== undefined;
     } catch {
-      // A proxy that refuses to be looked at has nothing to call.
+      // A proxy that throws at every access has no disposer to call.
     }
     if (notes) note(scope, binding, layers);
     return made;
   };
 };
 
-/** What `resolve` was called for: what exists is given without further ado. */
+/** What `resolve` was called for: an instance that exists is returned at once. */
 export const kept = (
   levels: number,
   slot: number,
@@ -150,9 +145,9 @@ export const kept = (
   known: Constants,
 ) => {
   const { busy, nothing, page: far, began: begin, progress: count } = known;
-  return (scope: Container) => {
+  return (scope: Scope) => {
     let owner = scope;
-    for (let i = 0; i < levels; i++) owner = owner.parent as Container;
+    for (let i = 0; i < levels; i++) owner = owner.parent as Scope;
     const held = (near ? owner.slots : far(owner, slot))[at];
     if (held !== undefined && held !== busy && held !== nothing) return held;
     begin(key, shape);

@@ -1,7 +1,5 @@
-import type { Container } from './container.js';
-import type { Resolver } from './templates.js';
 import type { Key } from './keys.js';
-import type { Shape } from './shape.js';
+import type { Resolver, Scope, Shape } from './shape.js';
 
 /** A factory or decorator that is running. */
 export interface Frame {
@@ -28,13 +26,13 @@ export const running = (): Frame | undefined => current;
 /** What `resolve` was called for last. */
 export const asked = (): Key | undefined => root;
 
-/** `resolve` was called for the key, and something is made. */
+/** Notes that `resolve` was called for the key and is making something. */
 export function began(key: Key, shape: Shape): void {
   root = key;
   rootShape = shape;
 }
 
-/** What `resolve` calls for the key, where nothing can exist already. */
+/** What `resolve` calls for a key that always makes something. */
 export const fresh =
   (shape: Shape, key: Key, get: Resolver): Resolver =>
   (scope) => {
@@ -47,8 +45,8 @@ export const fresh =
     }
   };
 
-/** Runs what may resolve more. */
-export function within(frame: Frame, get: Resolver, scope: Container): unknown {
+/** Runs a factory or decorator, which may call `resolve` itself. */
+export function within(frame: Frame, get: Resolver, scope: Scope): unknown {
   current = frame;
   root = rootShape = undefined;
   try {

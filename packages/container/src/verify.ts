@@ -1,26 +1,26 @@
+import type { Binding } from './binding.js';
+import { compile } from './compile.js';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
-import { refuseEnded } from './checks.js';
-import { compile, Failure, memos } from './compile.js';
 import { shared } from './fast.js';
 import type { Key } from './keys.js';
 import { keysOf, places, type Place } from './places.js';
-import { tagsAsked, type Step, type Walk } from './problems.js';
+import { tagsAsked, type Step } from './problems.js';
 import { settleAll } from './registering.js';
-import type { Binding } from './registration.js';
+import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
-import { undisposed } from './undisposed.js';
+import { memos, Unavailable, type Walk } from './walk.js';
 
-/** A kind of scope that the application opens, and what it does there. */
+/** A kind of scope that the application opens, and what it registers and opens there. */
 export interface ScopeDeclaration {
   readonly tags: readonly string[];
-  /** Keys that are registered by hand on each such scope, such as `IConnection`. */
+  /** Keys that are registered directly on each such scope, such as `IConnection`. */
   readonly registers?: readonly Key[];
   /** Scopes that are opened within it. */
   readonly scopes?: readonly ScopeDeclaration[];
 }
 
-/** The shape of the container and of every declared scope, the outermost first. Copies, so that looking changes nothing. */
+/** The shape of the container and of every declared scope, the outermost first. Copies, so that the check changes nothing. */
 export function declaredShapes(container: Container, scopes: readonly ScopeDeclaration[]): Shape[] {
   settleAll(container);
   const root = copied(container.shape);
@@ -35,8 +35,8 @@ export function declaredShapes(container: Container, scopes: readonly ScopeDecla
 const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.parent), shape.exclusive);
 
 /**
- * Throws one error with everything that classes and lists of keys ask for and would not get, in the container and in scopes
- * like the declared ones. Makes no instance, so what a factory or a decorator resolves by itself it cannot see.
+ * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
+ * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems. It makes no instances, so it cannot see what a factory or a decorator resolves.
  *
  * @example
  * ```ts
@@ -46,23 +46,23 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
  * ```
  */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
-  refuseEnded(container, 'verify');
+  refuseDisposed(container, 'verify');
   const shapes = declaredShapes(container, scopes);
   const problems = problemsOf(shapes);
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
-      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lives(shapes)}`,
+      about: `${problems.size} ${problems.size === 1 ? 'problem' : 'problems'} in ${lineages(shapes)}`,
       problems: [...problems.values()],
     });
 }
 
-/** Everything that cannot be delivered, each problem once. Every binding is looked at once for each shape. */
+/** Everything that cannot be resolved, each problem once. Every binding is checked once for each shape. */
 function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   const problems = new Map<string, ContainerError>();
   const identityOf = identities();
-  const seen = new Set<Failure>();
-  const note = (failure: Failure) => {
+  const seen = new Set<Unavailable>();
+  const note = (failure: Unavailable) => {
     const open = [failure];
     for (let last = open.pop(); last; last = open.pop()) {
       if (seen.has(last)) continue;
@@ -73,28 +73,28 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
     }
   };
   const later: [Place, Step][] = [];
-  const report = (problem: ContainerError) => new Failure(problem);
+  const report = (problem: ContainerError) => new Unavailable(problem);
   const walk: Walk = { shapes, dry: true, templates: shared, made: 0, hinted: 0, memo: memos(), later, report };
   const possible = new Set<Binding>();
-  const impossible = new Map<Binding, Failure>();
+  const impossible = new Map<Binding, Unavailable>();
   const look = (shape: Shape, found: Place, path?: Step) => {
     const { binding } = found;
     const made = compile(shape, found, path, walk);
-    if (!(made instanceof Failure)) possible.add(binding);
-    // What a scope keeps is wrong wherever it is wrong; what it does not keep may be meant for other scopes only.
+    if (!(made instanceof Unavailable)) possible.add(binding);
+    // A singleton must work wherever it applies; a transient may be meant for some of the scopes only.
     else if (binding.singleton || path?.holder !== undefined) note(made);
     else impossible.set(binding, made);
   };
   for (const shape of shapes)
     for (const key of keysOf(shape)) for (const found of places(shape, key)) look(shape, found);
-  // Grows while it is read: what is asked for later may ask for more.
+  // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Failure(problem));
+  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Unavailable(problem));
   return problems;
 }
 
-/** Tells two problems apart, but not one problem that was met on different ways. */
+/** Distinguishes two problems, but not one problem that was found on several paths. */
 function identities(): (problem: ContainerError) => string {
   const ids = new Map<Key | undefined, number>();
   const id = (key: Key | undefined) => {
@@ -104,13 +104,13 @@ function identities(): (problem: ContainerError) => string {
   return ({ code, key, path, message }) => {
     const ring = path.slice(path.indexOf(key as Key) + 1).map(id);
     if (code === 'AMBIT_CYCLE') return JSON.stringify(ring.toSorted((one, two) => one - two));
-    // The path of a parameter without a key ends with the one who asks.
+    // The path of a parameter without a key ends with its dependent.
     const who = code === 'AMBIT_NO_KEY_FOR_PARAMETER' ? [key] : path.slice(-2);
     return JSON.stringify([...who.map(id), message.split('\n')[0]]);
   };
 }
 
-const lives = (shapes: readonly Shape[]) => shapes.map(({ lineage }) => showTags(lineage)).join(', ');
+const lineages = (shapes: readonly Shape[]) => shapes.map(({ lineage }) => showTags(lineage)).join(', ');
 
 /** Registrations whose predicate says no to every declared shape: a tag was misspelt, or a scope was not declared. */
 function unreachable(shapes: readonly Shape[]): ContainerError[] {
@@ -123,8 +123,34 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
           new ContainerError('AMBIT_UNREACHABLE', {
             key: binding.key,
             tags: shape.lineage,
-            hint: `its predicate asks for ${tagsAsked([binding], shape)}; declared are ${lives(shapes)}`,
+            hint: `its predicate asks for ${tagsAsked([binding], shape)}; the declared scopes are ${lineages(shapes)}`,
           }),
       ),
   );
 }
+
+/**
+ * Whether a registration looks like one per scope and makes instances that nobody disposes: it has a predicate and no `singleton()`, so
+ * each `resolve` makes an instance that no scope keeps, and its class has a disposer. `externallyOwned()` says that this is meant.
+ */
+function undisposedTransient({ source, when, singleton, externallyOwned }: Binding): boolean {
+  if (source.kind !== 'class' || !when || singleton || externallyOwned) return false;
+  const { prototype } = source.target as { prototype: object };
+  return [Symbol.asyncDispose, Symbol.dispose, 'dispose'].some((name) => name in prototype);
+}
+
+/** One problem for each such registration. */
+const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
+  shapes.flatMap(({ bindings, lineage }) =>
+    [...bindings.values()]
+      .flat()
+      .filter(undisposedTransient)
+      .map(
+        ({ key }) =>
+          new ContainerError('AMBIT_UNDISPOSED', {
+            key,
+            tags: lineage,
+            hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
+          }),
+      ),
+  );

@@ -1,0 +1,31 @@
+import { ContainerError, show } from './errors.js';
+import type { Key } from './keys.js';
+import type { Scope } from './shape.js';
+import { ago } from './state.js';
+
+/** Throws if the scope is disposed. */
+export function refuseDisposed(scope: Scope, doing: string, key?: Key): void {
+  if (!scope.closed) return;
+  throw new ContainerError('AMBIT_DISPOSED', {
+    key,
+    about: `${doing}(${key === undefined ? '' : show(key)})`,
+    tags: scope.shape.lineage,
+    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope with a longer lifetime`,
+  });
+}
+
+/** The scopes below this one, the newest first, each followed by those below it. A loop, as scopes may nest deeper than calls. */
+export function descendants<S extends Scope>(scope: S): S[] {
+  const all: Scope[] = [];
+  let at = scope.newest;
+  while (at) {
+    all.push(at);
+    if (at.newest) at = at.newest;
+    else {
+      while (at && at !== scope && !at.older) at = at.parent;
+      at = at === scope ? undefined : at?.older;
+    }
+  }
+  // All scopes of an application are of one class.
+  return all as S[];
+}
