@@ -1,5 +1,4 @@
-export { beginTransaction } from './begin.js';
-export { type Clock, systemClock } from './clock.js';
+export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
   BeginOptions,
@@ -9,12 +8,13 @@ export type {
   IsolationLevel,
   PoolSize,
   Row,
-} from './contract.js';
-export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './errors.js';
-export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './faults.js';
-export type { TransactionOptions } from './options.js';
-export { type Attempt, runInTransaction, type RunOptions, type Work } from './run.js';
-export { splitStatements } from './split-statements.js';
-export { TransactionStart } from './start.js';
-export { transactionOf } from './transaction-of.js';
-export type { Transaction, TransactionOutcome, TransactionState } from './transaction.js';
+} from './core/contract.js';
+export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
+export type { TransactionOptions } from './core/options.js';
+export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
+export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
+export { beginTransaction, TransactionStart } from './run/start.js';
+export { splitStatements } from './sql/split-statements.js';
+export type { TransactionOutcome, TransactionState } from './transaction/completion.js';
+export { transactionOf } from './transaction/transaction-of.js';
+export type { Transaction } from './transaction/transaction.js';

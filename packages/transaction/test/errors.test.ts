@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isRetryable, isUnavailable, sqlStateOf, TRANSACTION_ERROR_CODES, TransactionError } from '../src/index.js';
-import { aborted } from '../src/errors.js';
+import { aborted } from '../src/core/errors.js';
 
 const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
 
 describe('a TransactionError', () => {
   test('says what happened and what to do, and names its code', () => {
     const error = new TransactionError('AMBIT_TX_ENDED', 'The transaction is committed');
-    expect(error.message).toMatch(/^The transaction is committed\. Do the work before .*\[AMBIT_TX_ENDED\]$/);
+    expect(error.message).toMatch(
+      /^The transaction is committed\. Await every query before .*\[AMBIT_TX_ENDED, see docs\/errors\.md#ambit_tx_ended\]$/,
+    );
     expect(error.name).toBe('TransactionError');
     expect('cause' in error).toBe(false);
   });

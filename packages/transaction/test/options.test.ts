@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { runInTransaction, type RunOptions, type TransactionOptions } from '../src/index.js';
-import { readOptions } from '../src/options.js';
+import { Settings } from '../src/core/options.js';
 import type { PostgresPoolOptions } from '../src/postgres/index.js';
 import { readPostgresOptions } from '../src/postgres/options.js';
 import type { SqlitePoolOptions } from '../src/sqlite/index.js';
@@ -90,7 +90,7 @@ describe('an invalid option is refused with its name', () => {
   test('accepts whatever has the methods of a clock and of a signal', () => {
     const clock = new SimulatedClock();
     const { signal } = new AbortController();
-    const settings = readOptions({ clock, signal, readOnly: false });
+    const settings = new Settings({ clock, signal, readOnly: false });
     expect(settings.clock).toBe(clock);
     expect(settings.signal).toBe(signal);
   });
@@ -100,7 +100,9 @@ const undefinedIs = (name: string): object => ({ [name]: undefined });
 
 describe('an option given as undefined means its default', () => {
   test.each(Object.keys(ofTransactions))('of a transaction: %s', (name) => {
-    expect(readOptions(undefinedIs(name))).toStrictEqual({ ...readOptions({}), onError: expect.any(Function) });
+    expect(new Settings(undefinedIs(name))).toStrictEqual(
+      Object.assign(new Settings({}), { onError: expect.any(Function) }),
+    );
   });
 
   test.each(Object.keys(ofPostgres))('of a PostgreSQL pool: %s', (name) => {

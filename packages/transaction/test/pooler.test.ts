@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { saysNothingStored } from '../src/faults.js';
+import { saysNothingStored } from '../src/core/sql-state.js';
 import { translated } from '../src/postgres/errors.js';
 import { StatementNames } from '../src/postgres/statement-names.js';
 

@@ -10,7 +10,7 @@ import {
   type TransactionError,
 } from '../src/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
-import { saysNothingStored } from '../src/faults.js';
+import { saysNothingStored } from '../src/core/sql-state.js';
 import type { TinyContainer } from './support/container.js';
 import { hasPostgres, openPostgres, type PostgresDatabase, postgresUrl } from './support/databases.js';
 import { openProxy } from './support/proxy.js';
@@ -288,7 +288,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await expect(short).rejects.toMatchObject({
         code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
         unavailable: true,
-        message: expect.stringContaining('check that the database answers'),
+        message: expect.stringContaining('check that the database responds'),
       });
       await deaf.close();
       server.close();

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test, vi } from 'vitest';
-import { startSharedTimer } from '../src/shared-timers.js';
+import { startSharedTimer } from '../src/core/shared-timers.js';
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => void startSharedTimer(resolve, ms));
 /** Timers that keep the process alive. */

@@ -1,8 +1,8 @@
 import { array, assert, integer, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRollbackTo, isTransactionControl } from '../src/control-statements.js';
+import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
 import { splitStatements } from '../src/index.js';
-import { numberedParameters } from '../src/sql-text.js';
+import { numberedParameters } from '../src/sql/sql-text.js';
 
 describe('numberedParameters()', () => {
   test.each([

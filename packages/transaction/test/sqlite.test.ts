@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../src/clock.js';
+import { type Clock, systemClock } from '../src/core/clock.js';
 import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';

@@ -1,11 +1,11 @@
 import type { QueryResult } from 'pg';
-import { refuseTransactionControl } from '../control-statements.js';
-import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
-import { TransactionError } from '../errors.js';
-import { sqlStateOf } from '../faults.js';
-import { Lane } from '../lane.js';
-import type { Linked } from '../linked-list.js';
-import { checkIsolation } from '../options.js';
+import { refuseTransactionControl } from '../sql/control-statements.js';
+import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { sqlStateOf } from '../core/sql-state.js';
+import { StatementQueue } from '../core/statement-queue.js';
+import type { Linked } from '../core/linked-list.js';
+import { checkIsolation } from '../core/options.js';
 import {
   hangsUp,
   isReadOnlyRefusal,
@@ -43,7 +43,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   readonly #checkout: Checkout;
   readonly #session: Session;
   /** The driver queues by itself, but warns of it; and a release can refuse what still waits here. */
-  readonly #lane = new Lane();
+  readonly #queue = new StatementQueue();
   #released = false;
   /** The pool was closed, and waited no longer for the release. */
   #takenAway = false;
@@ -109,19 +109,19 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   release(destroy: boolean | Error = false): void {
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
-    this.#lane.drop(released);
+    this.#queue.clear(released);
     if (!this.#takenAway) this.#return(destroy !== false);
   }
 
   /** For a pool that is closed: the connection is, too, and every use but a rollback and the release is refused. */
   takeAway(): void {
     this.#takenAway = true;
-    this.#lane.drop(poolClosed);
+    this.#queue.clear(poolClosed);
     this.#return(true);
   }
 
   #return(destroy: boolean): void {
-    const idle = !this.#lane.busy && this.#session.outsideTransaction;
+    const idle = !this.#queue.busy && this.#session.outsideTransaction;
     this.#checkout.onRelease(destroy || this.#possiblyBroken || !idle);
   }
 
@@ -139,7 +139,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
 
   async #ask<T>(text: string, params: readonly unknown[] | undefined, read: (result: QueryResult) => T): Promise<T> {
     if (params) refuseTransactionControl(text);
-    const turn = this.#lane.enter();
+    const turn = this.#queue.enter();
     if (turn) await turn;
     const { settings, names } = this.#checkout;
     const stopWatch = watchStatement(this.#session, settings, () => this.cancel());
@@ -159,7 +159,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
       throw this.#failure(error, statement);
     } finally {
       stopWatch();
-      this.#lane.leave();
+      this.#queue.leave();
     }
   }
 

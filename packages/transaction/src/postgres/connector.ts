@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
-import { TransactionError } from '../errors.js';
-import { isPermanent } from '../faults.js';
+import { TransactionError } from '../core/errors.js';
+import { isPermanent } from '../core/sql-state.js';
 import { driverConfigs } from './driver-config.js';
 import { noServer, readOnlyRefusal } from './errors.js';
 import type { PostgresSettings } from './options.js';

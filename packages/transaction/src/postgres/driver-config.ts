@@ -1,5 +1,5 @@
 import type { ClientConfig } from 'pg';
-import { given } from '../options.js';
+import { given } from '../core/options.js';
 import type { PostgresSettings } from './options.js';
 
 /** What the driver receives for each host. The time for a connection is divided among the hosts. */

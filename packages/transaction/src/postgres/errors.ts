@@ -1,5 +1,5 @@
-import { isTransactionError, TransactionError } from '../errors.js';
-import { codeOf, fieldOf, sqlStateOf } from '../faults.js';
+import { isTransactionError, TransactionError } from '../core/errors.js';
+import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;

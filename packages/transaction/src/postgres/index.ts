@@ -1,4 +1,4 @@
-import type { IDatabasePool } from '../contract.js';
+import type { IDatabasePool } from '../core/contract.js';
 import type { PostgresPoolOptions } from './options.js';
 import { PostgresPool } from './pool.js';
 

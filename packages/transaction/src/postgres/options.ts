@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
-import { type Clock, systemClock } from '../clock.js';
-import { TransactionError } from '../errors.js';
-import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
+import { type Clock, systemClock } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 import { readServers, type Servers, type TargetSessionAttrs } from './servers.js';
 
 export interface PostgresPoolOptions {

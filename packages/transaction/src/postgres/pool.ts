@@ -1,10 +1,10 @@
-import { onGivenUp } from '../acquisition.js';
-import { within } from '../clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import { aborted, isTransactionError, TransactionError } from '../errors.js';
-import { LinkedList } from '../linked-list.js';
-import { type Leave, WaitingLine } from '../waiting-line.js';
-import { Clients } from './clients.js';
+import { onCancelled } from '../pool/acquire-request.js';
+import { within } from '../core/clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import { aborted, isTransactionError, TransactionError } from '../core/errors.js';
+import { LinkedList } from '../core/linked-list.js';
+import { type Leave, WaitQueue } from '../pool/wait-queue.js';
+import { Clients } from './idle-sessions.js';
 import { PostgresConnection } from './connection.js';
 import { noConnection } from './errors.js';
 import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
@@ -22,7 +22,7 @@ const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
 export class PostgresPool implements IDatabasePool {
   readonly #settings: PostgresSettings;
   readonly #clients: Clients;
-  readonly #line: WaitingLine;
+  readonly #queue: WaitQueue;
   readonly #names: StatementNames | undefined;
   /** A write is then a mistake, and not a matter of where a balancer has led us. */
   readonly #onlyReads: boolean;
@@ -32,14 +32,14 @@ export class PostgresPool implements IDatabasePool {
   constructor(options: PostgresPoolOptions) {
     const settings = readPostgresOptions(options);
     this.#settings = settings;
-    this.#line = new WaitingLine(settings.max, settings);
+    this.#queue = new WaitQueue(settings.max, settings);
     this.#names = settings.prepare ? new StatementNames() : undefined;
     this.#onlyReads = ONLY_READ.has(settings.target);
     this.#clients = new Clients(settings);
   }
 
   get size(): PoolSize {
-    return { open: this.#clients.open, idle: this.#clients.idle, waiting: this.#line.waiting };
+    return { open: this.#clients.open, idle: this.#clients.idle, waiting: this.#queue.waiting };
   }
 
   getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
@@ -68,7 +68,7 @@ export class PostgresPool implements IDatabasePool {
     const { clock, acquireTimeoutMs } = this.#settings;
     const { timeoutMs = acquireTimeoutMs } = options;
     const now = clock.now();
-    const place = this.#line.enter(options, timeoutMs);
+    const place = this.#queue.enter(options, timeoutMs);
     const leave = place instanceof Promise ? await place : place;
     const session = this.#clients.take(now) ?? (await this.#connect(leave, now + timeoutMs, options));
     session.checkedOutAt = now;
@@ -89,9 +89,9 @@ export class PostgresPool implements IDatabasePool {
 
   async #close(): Promise<void> {
     const { clock, closeTimeoutMs } = this.#settings;
-    this.#line.close();
+    this.#queue.close();
     const overdue = (): Error => new Error('overdue');
-    await within(clock, closeTimeoutMs, this.#line.empty(), overdue).catch(() => {
+    await within(clock, closeTimeoutMs, this.#queue.empty(), overdue).catch(() => {
       for (let used = this.#inUse.first; used; used = this.#inUse.first) used.takeAway();
     });
     await this.#clients.end();
@@ -109,7 +109,7 @@ export class PostgresPool implements IDatabasePool {
       return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what, { cause });
     };
     try {
-      return await within(clock, Math.max(0, deadline - clock.now()), orGivenUp(connecting, options), late);
+      return await within(clock, Math.max(0, deadline - clock.now()), unlessCancelled(connecting, options), late);
     } catch (error) {
       // It may still arrive; the place stays taken until it has.
       connecting
@@ -123,9 +123,9 @@ export class PostgresPool implements IDatabasePool {
   }
 }
 
-function orGivenUp<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
+function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const stopListening = onGivenUp(options, (why) => reject(aborted(why)));
+    const stopListening = onCancelled(options, (why) => reject(aborted(why)));
     promise.then(resolve, reject).finally(stopListening);
   });
 }

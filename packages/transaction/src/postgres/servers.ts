@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { TransactionError } from '../errors.js';
+import { TransactionError } from '../core/errors.js';
 
 /** What a server must be like, in the words of libpq. */
 const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;

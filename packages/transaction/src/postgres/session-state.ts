@@ -1,5 +1,5 @@
-import { firstWords } from '../control-statements.js';
-import { unquotedInPostgres } from '../sql-text.js';
+import { firstWords } from '../sql/control-statements.js';
+import { unquotedInPostgres } from '../sql/sql-text.js';
 
 /** `SET LOCAL` and its like end with the transaction. */
 const CHANGES_SESSION =

@@ -1,5 +1,5 @@
 import { Client, type ClientConfig } from 'pg';
-import { type Clock, within } from '../clock.js';
+import { type Clock, within } from '../core/clock.js';
 import type { Role } from './servers.js';
 
 /** What the driver knows but does not declare. */

@@ -1,4 +1,4 @@
-import { startTimer } from '../clock.js';
+import { startTimer } from '../core/clock.js';
 import { serverAnswers } from './side-channel.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';

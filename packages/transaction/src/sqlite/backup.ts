@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql/promise';
-import { TransactionError } from '../errors.js';
-import { codeOf } from '../faults.js';
+import { TransactionError } from '../core/errors.js';
+import { codeOf } from '../core/sql-state.js';
 import { translated } from './errors.js';
 
 /** For a database that another process has to itself; this wait does not block the event loop. */

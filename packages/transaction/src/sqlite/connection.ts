@@ -1,12 +1,12 @@
-import type { Clock } from '../clock.js';
-import { refuseTransactionControl } from '../control-statements.js';
-import type { BeginOptions, IPooledConnection, Row } from '../contract.js';
-import { TransactionError } from '../errors.js';
-import { checkIsolation } from '../options.js';
+import type { Clock } from '../core/clock.js';
+import { refuseTransactionControl } from '../sql/control-statements.js';
+import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { checkIsolation } from '../core/options.js';
 import type { SqliteDatabase } from './database.js';
 import { translated } from './errors.js';
 import { allowsWriting } from './session-state.js';
-import { whenFree } from './patience.js';
+import { whenFree } from './retry-busy.js';
 
 export interface SqliteLoan {
   readonly database: SqliteDatabase;

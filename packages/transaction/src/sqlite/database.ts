@@ -1,5 +1,5 @@
 import Libsql from 'libsql';
-import { TransactionError } from '../errors.js';
+import { TransactionError } from '../core/errors.js';
 import { isBusy, isUnderWay } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
 import { PreparedStatement } from './statement.js';

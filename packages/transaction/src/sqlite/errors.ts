@@ -1,5 +1,5 @@
-import { isTransactionError, TransactionError } from '../errors.js';
-import { codeOf } from '../faults.js';
+import { isTransactionError, TransactionError } from '../core/errors.js';
+import { codeOf } from '../core/sql-state.js';
 
 /** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
 const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { TransactionError } from '../errors.js';
+import { TransactionError } from '../core/errors.js';
 import { isBusy, sqlStateOf, translated } from './errors.js';
 
 /** What the message says of the cause; only the cause names the file. */

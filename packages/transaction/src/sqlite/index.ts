@@ -1,4 +1,4 @@
-import type { IDatabasePool } from '../contract.js';
+import type { IDatabasePool } from '../core/contract.js';
 import type { SqlitePoolOptions } from './options.js';
 import { SqlitePool } from './pool.js';
 

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../clock.js';
-import { TransactionError } from '../errors.js';
-import { checkClock, checkCount, checkTime, given } from '../options.js';
+import { type Clock, systemClock } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
+import { checkClock, checkCount, checkTime, given } from '../core/options.js';
 
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that lives as long as the pool. */

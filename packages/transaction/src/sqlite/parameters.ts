@@ -1,4 +1,4 @@
-import { TransactionError } from '../errors.js';
+import { TransactionError } from '../core/errors.js';
 
 export type SqliteValue = bigint | number | string | Uint8Array | null;
 

@@ -1,13 +1,13 @@
-import { within } from '../clock.js';
-import { refuseSavepoint, refuseTransactionControl } from '../control-statements.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import type { TransactionError } from '../errors.js';
-import { type Leave, WaitingLine } from '../waiting-line.js';
+import { within } from '../core/clock.js';
+import { refuseSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import type { TransactionError } from '../core/errors.js';
+import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { SqliteConnection } from './connection.js';
 import { SqliteDatabase } from './database.js';
 import { isReadOnlyRefusal } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
-import { whenFree } from './patience.js';
+import { whenFree } from './retry-busy.js';
 
 const MOST_KNOWN_WRITES = 1000;
 
@@ -23,8 +23,8 @@ export class SqlitePool implements IDatabasePool {
   /** For read-only transactions, opened when first wanted. */
   readonly #snapshots: SqliteDatabase[] = [];
   readonly #atHome: SqliteDatabase[] = [];
-  readonly #writers: WaitingLine;
-  readonly #readers: WaitingLine;
+  readonly #writers: WaitQueue;
+  readonly #readers: WaitQueue;
   /** Statements that the reader has refused once. */
   readonly #knownWrites = new Set<string>();
   #closing: Promise<void> | undefined;
@@ -34,8 +34,8 @@ export class SqlitePool implements IDatabasePool {
     const { path, maxReaders } = this.#settings;
     this.#writer = new SqliteDatabase(path);
     this.#reader = path === ':memory:' ? undefined : new SqliteDatabase(path, { readOnly: true });
-    this.#writers = new WaitingLine(1, this.#settings);
-    this.#readers = new WaitingLine(maxReaders, this.#settings);
+    this.#writers = new WaitQueue(1, this.#settings);
+    this.#readers = new WaitQueue(maxReaders, this.#settings);
   }
 
   get size(): PoolSize {

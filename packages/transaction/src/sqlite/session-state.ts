@@ -1,4 +1,4 @@
-import { firstWords } from '../control-statements.js';
+import { firstWords } from '../sql/control-statements.js';
 
 /** Of all PRAGMAs with a value, those that change nothing or the file itself. */
 const HARMLESS =

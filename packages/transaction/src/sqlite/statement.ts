@@ -1,7 +1,7 @@
 import type Libsql from 'libsql';
-import { TransactionError } from '../errors.js';
-import { isScriptInSqlite } from '../split-statements.js';
-import { numberedParameters } from '../sql-text.js';
+import { TransactionError } from '../core/errors.js';
+import { isScriptInSqlite } from '../sql/split-statements.js';
+import { numberedParameters } from '../sql/sql-text.js';
 import { sqliteValues } from './parameters.js';
 import { changesSession, isExplain } from './session-state.js';
 

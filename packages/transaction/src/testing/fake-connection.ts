@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
-import { isRollbackTo } from '../control-statements.js';
-import type { IPooledConnection, Row } from '../contract.js';
+import type { Clock } from '../core/clock.js';
+import { isRollbackTo } from '../sql/control-statements.js';
+import type { IPooledConnection, Row } from '../core/contract.js';
 import { databaseError, type FakeFault, type FaultPoint } from './faults.js';
 
 export interface FakeLoan {

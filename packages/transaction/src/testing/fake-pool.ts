@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../contract.js';
-import { WaitingLine } from '../waiting-line.js';
+import { type Clock, systemClock } from '../core/clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import { WaitQueue } from '../pool/wait-queue.js';
 import { FakeConnection } from './fake-connection.js';
 import type { FakeFault, FaultPoint } from './faults.js';
 
@@ -35,7 +35,7 @@ export class FakePool implements IDatabasePool {
   readonly stored: string[] = [];
   /** What a caller did that no caller may do, such as a query after the end. A test expects none. */
   readonly violations: string[] = [];
-  readonly #line: WaitingLine;
+  readonly #queue: WaitQueue;
   readonly #max: number;
   readonly #acquireTimeoutMs: number;
   readonly #clock: Clock;
@@ -54,20 +54,20 @@ export class FakePool implements IDatabasePool {
     this.#clock = clock;
     this.#synchronous = synchronous;
     this.#faultAt = faultAt;
-    this.#line = new WaitingLine(max, { clock, maxWaiting: Infinity });
+    this.#queue = new WaitQueue(max, { clock, maxWaiting: Infinity });
   }
 
   /** Connections on loan. */
   get out(): number {
-    return this.#line.taken;
+    return this.#queue.taken;
   }
 
   get size(): PoolSize {
-    return { open: this.#max, idle: this.#max - this.#line.taken, waiting: this.#line.waiting };
+    return { open: this.#max, idle: this.#max - this.#queue.taken, waiting: this.#queue.waiting };
   }
 
   async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
-    const leave = await this.#line.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
+    const leave = await this.#queue.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
     const { ms, kind } = this.#faultAt('acquire');
     if (kind === 'never') {
       leave();
@@ -98,8 +98,8 @@ export class FakePool implements IDatabasePool {
   }
 
   async close(): Promise<void> {
-    this.#line.close();
-    await this.#line.empty();
+    this.#queue.close();
+    await this.#queue.empty();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import type { Clock } from '../core/clock.js';
 
 /** The same numbers for the same seed, in [0, 1): what a failing seed needs to fail again. */
 export function seededRandom(seed: number): () => number {

@@ -1,4 +1,4 @@
-import { startTimer } from '../clock.js';
+import { startTimer } from '../core/clock.js';
 import { Connector } from './connector.js';
 import { hasNoRoom, poolClosed } from './errors.js';
 import type { PostgresSettings } from './options.js';

@@ -2,32 +2,36 @@ import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
 import type { BeginOptions } from './contract.js';
 import { TransactionError } from './errors.js';
+import { warn } from './report.js';
 
 export interface TransactionOptions extends BeginOptions {
-  /** Aborts when nobody waits for the result any more: until COMMIT is sent, that rolls back. */
+  /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
   /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
   readonly acquireTimeoutMs?: number;
   /**
-   * How long the transaction may be open before it is rolled back; in `runInTransaction()`, how long all attempts may take
-   * together, the waits for connections included. Default 30 s; `Infinity` for no limit.
+   * How long the transaction may be open before it is rolled back. In `runInTransaction()`: how long all attempts may take
+   * together, including the waits for connections. Default 30 s; `Infinity` for no limit.
    */
   readonly timeoutMs?: number;
-  /** How long COMMIT, ROLLBACK and the end of the scope may take, each. Default 10 s. On SQLite the end of the scope only. */
+  /** How long COMMIT, ROLLBACK and the disposal of the scope may take, each. Default 10 s. On SQLite: the disposal only. */
   readonly endTimeoutMs?: number;
-  /** How long a rollback waits for the statement under way before it cancels it. Default 100 ms. On SQLite for BEGIN only. */
+  /** How long a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
-   * Told of failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
-   * warning, which there is as well where it fails itself, async or not.
+   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
+   * warning. If `onError` itself throws or rejects, there is a process warning too.
    */
   readonly onError?: (error: TransactionError) => void;
   readonly clock?: Clock;
 }
 
-/** The options with every gap filled. */
-export interface Settings {
-  /** What BEGIN is told. */
+const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
+const DEFAULT_TERMS: BeginOptions = {};
+
+/** The options, checked, with every gap filled. A run checks them once for all of its attempts. */
+export class Settings {
+  /** What BEGIN is called with. */
   readonly terms: BeginOptions;
   readonly signal: AbortSignal | undefined;
   readonly acquireTimeoutMs: number | undefined;
@@ -36,52 +40,33 @@ export interface Settings {
   readonly cancelAfterMs: number;
   readonly onError: (error: TransactionError) => void;
   readonly clock: Clock;
+
+  constructor(options: TransactionOptions) {
+    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
+    checkTime('acquireTimeoutMs', acquireTimeoutMs);
+    checkTime('timeoutMs', timeoutMs);
+    checkTime('endTimeoutMs', endTimeoutMs);
+    checkTime('cancelAfterMs', cancelAfterMs);
+    checkSignal(signal);
+    checkFunction('onError', options.onError);
+    checkClock(options.clock);
+    this.terms = termsOf(options);
+    this.signal = signal;
+    this.acquireTimeoutMs = acquireTimeoutMs;
+    this.timeoutMs = timeoutMs;
+    this.endTimeoutMs = endTimeoutMs;
+    this.cancelAfterMs = cancelAfterMs;
+    this.onError = options.onError ?? warn;
+    this.clock = options.clock ?? systemClock;
+  }
 }
-
-const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
-
-export function readOptions(options: TransactionOptions): Settings {
-  const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
-  checkTime('acquireTimeoutMs', acquireTimeoutMs);
-  checkTime('timeoutMs', timeoutMs);
-  checkTime('endTimeoutMs', endTimeoutMs);
-  checkTime('cancelAfterMs', cancelAfterMs);
-  checkSignal(signal);
-  checkFunction('onError', options.onError);
-  checkClock(options.clock);
-  const { onError = warn, clock = systemClock } = options;
-  const terms = readTerms(options);
-  return { terms, signal, acquireTimeoutMs, timeoutMs, endTimeoutMs, cancelAfterMs, onError, clock };
-}
-
-const NO_TERMS: BeginOptions = {};
 
 /** Absent rather than undefined where nothing was asked. */
-function readTerms({ isolation, readOnly }: BeginOptions): BeginOptions {
+function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
   checkIsolation(isolation);
   checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? NO_TERMS : { readOnly };
+  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
   return readOnly === undefined ? { isolation } : { isolation, readOnly };
-}
-
-/** A reporter that fails must not change how a transaction ends. */
-export function report({ onError }: Settings, error: TransactionError): void {
-  // The call is made at once; an async function turns whatever becomes of it into a promise.
-  (async () => onError(error))().catch(() => warn(error));
-}
-
-function warn(error: TransactionError): void {
-  // Of a warning Node prints the message and the detail, but not the cause, and only the cause says what went wrong.
-  process.emitWarning(Object.assign(error, { detail: described(error.cause) }));
-}
-
-/** A cause may refuse to be looked at. */
-function described(cause: unknown): string {
-  try {
-    return inspect(cause);
-  } catch {
-    return 'The cause cannot be read';
-  }
 }
 
 /** Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all. */

@@ -1,8 +1,8 @@
-import { givenUp, onGivenUp } from './acquisition.js';
-import { type Clock, startTimer } from './clock.js';
-import type { AcquireOptions } from './contract.js';
-import { aborted, TransactionError } from './errors.js';
-import { type Linked, LinkedList } from './linked-list.js';
+import { cancelledBy, onCancelled } from './acquire-request.js';
+import { type Clock, startTimer } from '../core/clock.js';
+import type { AcquireOptions } from '../core/contract.js';
+import { aborted, TransactionError } from '../core/errors.js';
+import { type Linked, LinkedList } from '../core/linked-list.js';
 
 /** Leaves the place; only the first call counts. */
 export type Leave = () => void;
@@ -12,14 +12,14 @@ interface Ticket extends Linked<Ticket> {
   readonly refuse: (error: Error) => void;
 }
 
-export interface WaitingLineOptions {
+export interface WaitQueueOptions {
   readonly clock: Clock;
   /** How many may wait at the same time. */
   readonly maxWaiting: number;
 }
 
 /** A fixed number of places, first come first served; nobody blocks the event loop while waiting. */
-export class WaitingLine {
+export class WaitQueue {
   readonly #places: number;
   readonly #clock: Clock;
   readonly #maxWaiting: number;
@@ -28,7 +28,7 @@ export class WaitingLine {
   #closed = false;
   #whenEmpty: (() => void)[] = [];
 
-  constructor(places: number, { clock, maxWaiting }: WaitingLineOptions) {
+  constructor(places: number, { clock, maxWaiting }: WaitQueueOptions) {
     this.#places = places;
     this.#clock = clock;
     this.#maxWaiting = maxWaiting;
@@ -45,7 +45,7 @@ export class WaitingLine {
   /** Takes a place, at once where there is one. */
   enter(options: AcquireOptions, timeoutMs: number): Leave | Promise<Leave> {
     if (this.#closed) throw closed();
-    const why = givenUp(options);
+    const why = cancelledBy(options);
     if (why) throw aborted(why);
     if (this.#taken >= this.#places) return this.#wait(options, timeoutMs);
     this.#taken += 1;
@@ -90,7 +90,7 @@ export class WaitingLine {
       };
       const ticket: Ticket = { admit, refuse, earlier: undefined, later: undefined };
       const callOff = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
-      const stopListening = onGivenUp(options, (why) => refuse(aborted(why)));
+      const stopListening = onCancelled(options, (why) => refuse(aborted(why)));
       this.#waiting.add(ticket);
     });
   }

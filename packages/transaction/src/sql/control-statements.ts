@@ -1,5 +1,5 @@
 import { endOfFlatComment, endOfNestedComment } from './comments.js';
-import { TransactionError } from './errors.js';
+import { TransactionError } from '../core/errors.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
 const SAVEPOINT = /^(?:savepoint|release)\b/;

@@ -1,41 +1,43 @@
-import { sqlStateOf, isRetryable, isUnavailable } from './faults.js';
+import { sqlStateOf, isRetryable, isUnavailable } from './sql-state.js';
 
 /** Every code, with the advice that its message ends with. */
 const ADVICE = {
-  AMBIT_TX_ABORTED: 'Nothing was stored. Whoever asked for the work is gone, so there is nobody to answer.',
+  AMBIT_TX_ABORTED: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
   AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
   AMBIT_TX_ACQUIRE_TIMEOUT:
-    'Where every connection is on loan, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database answers.',
+    'If every connection is checked out, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database responds.',
   AMBIT_TX_ALREADY_OPEN:
-    'A transaction scope has one transaction. For a part that may fail alone, call runInTransaction() in it, which is a savepoint; for a transaction of its own, begin in a scope outside of this one.',
+    'A transaction scope has one transaction. For a part that may fail alone, call runInTransaction() in it, which is a savepoint; for a separate transaction, begin in a scope outside of this one.',
   AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
-  AMBIT_TX_BUSY: 'Another process writes to the same database file; try the whole transaction again.',
+  AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
   AMBIT_TX_CONNECTION_LOST:
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
-  AMBIT_TX_CONTROL_STATEMENT: 'Let the transaction scope begin and end transactions; savepoints are allowed.',
+  AMBIT_TX_CONTROL_STATEMENT:
+    'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
   AMBIT_TX_ENDED:
-    'Do the work before the transaction ends, and await every query; a repository kept from an ended scope is useless.',
+    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
   AMBIT_TX_NESTED:
-    'Await a nested runInTransaction() before doing anything beside it, and give options to the outermost.',
+    'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
   AMBIT_TX_OPTION: 'Correct the option.',
   AMBIT_TX_OUTCOME_UNKNOWN:
-    'It may be stored or not: find out with an idempotency key or a marker row, and do not simply run it again.',
+    'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
   AMBIT_TX_PARAMETER: 'Both databases take text without NUL, numbers, bigints, booleans, dates, bytes and null.',
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
-  AMBIT_TX_POOL_FULL: 'Try again in a moment; if it lasts, send less, add connections (max), or raise maxWaiting.',
+  AMBIT_TX_POOL_FULL:
+    'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
   AMBIT_TX_READ_ONLY:
-    'Try again in a moment: during a failover the address may lead to a standby. If it lasts, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
-  AMBIT_TX_RELEASED: 'A connection is given back once, and not used after that.',
+    'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
+  AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
-  AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; look at what ended with its scope.',
+  AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
-    'A table was changed after the statement was prepared. Run the whole transaction again: it is prepared again.',
+    'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'The cause is what the database said.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
 } as const;
@@ -44,7 +46,7 @@ export type TransactionErrorCode = keyof typeof ADVICE;
 
 export const TRANSACTION_ERROR_CODES = Object.keys(ADVICE) as readonly TransactionErrorCode[];
 
-/** These say "not now": a host answers 503 and the client may come back. */
+/** Temporary failures: a host responds with 503, and the client may retry. */
 const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
   'AMBIT_TX_ABORTED',
   'AMBIT_TX_ACQUIRE_FAILED',
@@ -59,13 +61,13 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_TIMEOUT',
 ]);
 
-/** After these the whole transaction may be run again, whatever their cause says. */
+/** After these the whole transaction may be retried, whatever their cause says. */
 const RETRYABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
   'AMBIT_TX_BUSY',
   'AMBIT_TX_STALE_STATEMENT',
 ]);
 
-/** After these the same work may be done twice, or cannot succeed, whatever their cause says. */
+/** After these a retry may do the same work twice, or cannot succeed, whatever their cause says. */
 const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
   'AMBIT_TX_ABORTED',
   'AMBIT_TX_OUTCOME_UNKNOWN',
@@ -73,8 +75,8 @@ const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
 ]);
 
 /**
- * The one error of this package. Hosts send its message to clients unless the application has an error handler, so the
- * message is ours to the last word: no text of the driver, no SQL, no name of a table or a file. Those are in `cause`.
+ * The one error class of this package. Hosts send its message to clients unless the application has an error handler, so
+ * the message contains no text of the driver, no SQL, and no name of a table or a file. Those are in `cause`.
  *
  * @example
  * ```ts
@@ -88,19 +90,19 @@ const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
 export class TransactionError extends Error {
   override readonly name = 'TransactionError';
   readonly code: TransactionErrorCode;
-  /** What the database said, as an SQLSTATE, whichever database it is. */
+  /** The SQLSTATE of the failure, the same on PostgreSQL and SQLite. */
   readonly sqlState: string | undefined;
-  /** The whole transaction may be run again, and may then succeed. */
+  /** A retry of the whole transaction may succeed. */
   readonly retryable: boolean;
-  /** A matter of now, not of this request: 503 rather than 500. */
+  /** The failure is temporary and not the fault of this request: 503 rather than 500. */
   readonly unavailable: boolean;
-  /** What a host answers when the application has no error handler: 503 when the client may come back, 500 otherwise. */
+  /** The status of the response when the application has no error handler: 503 when the client may retry, 500 otherwise. */
   readonly statusCode: 500 | 503;
-  /** The same, where error handlers for Express look first. */
+  /** The same, under the name that error handlers for Express read first. */
   readonly status: 500 | 503;
 
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
-    super(`${detail}. ${ADVICE[code]} [${code}]`, 'cause' in options ? { cause: options.cause } : undefined);
+    super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
     const known = { sqlState: this.sqlState, cause: options.cause };
@@ -110,7 +112,12 @@ export class TransactionError extends Error {
   }
 }
 
-/** Also of a proxy that throws when it is looked at. */
+/** Where an error message leads: its code, and the page that explains it. */
+function referenceTo(code: TransactionErrorCode): string {
+  return `[${code}, see docs/errors.md#${code.toLowerCase()}]`;
+}
+
+/** A proxy may throw when it is inspected. */
 export function isTransactionError(error: unknown): error is TransactionError {
   try {
     return error instanceof TransactionError;
@@ -119,17 +126,17 @@ export function isTransactionError(error: unknown): error is TransactionError {
   }
 }
 
-/** For the end of a sentence: the code of an error of ours, and nothing of any other. */
+/** The end of a sentence: the code of an error of ours, and nothing for any other error. */
 export function because(error: unknown): string {
   return isTransactionError(error) ? ` because of ${error.code}` : '';
 }
 
-/** The coded error for a signal that has fired, or for what else gives its reason. */
+/** The error for a signal that has fired, or for another cancellation with a reason. */
 export function aborted({ reason }: { readonly reason: unknown }): TransactionError {
   return new TransactionError('AMBIT_TX_ABORTED', 'The work was aborted', { cause: reason });
 }
 
-/** An error of ours as it is, unless it is only that a statement failed; any other as the cause of one. */
+/** An error of ours unchanged, unless it only says that a statement failed; any other error becomes the cause of a new one. */
 export function asCoded(
   error: unknown,
   code: 'AMBIT_TX_ACQUIRE_FAILED' | 'AMBIT_TX_BEGIN_FAILED',

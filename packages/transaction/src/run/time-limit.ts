@@ -1,18 +1,18 @@
-import { type Clock, startTimer } from './clock.js';
-import { TransactionError } from './errors.js';
+import { type Clock, startTimer } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
 
 /**
- * The time that all attempts of a run have together, the waits for connections included. One timer for all of it, and of
- * the same length for every run, because timers of one length are shared.
+ * The time that all attempts of a run have together, including the waits for connections. It has one timer for all of them,
+ * of the same length for every run, because timers of one length are shared.
  */
 export class TimeLimit {
-  /** Calls it off. */
+  /** Cancels the timer. */
   readonly stop: () => void;
   readonly #clock: Clock;
   readonly #ms: number;
   readonly #deadline: number;
   #passed: TransactionError | undefined = undefined;
-  #tell: ((error: TransactionError) => void) | undefined = undefined;
+  #listener: ((error: TransactionError) => void) | undefined = undefined;
 
   constructor(clock: Clock, ms: number) {
     this.#clock = clock;
@@ -31,19 +31,19 @@ export class TimeLimit {
     return this.#clock.now() + ms < this.#deadline;
   }
 
-  /** Tells whoever is at work now, also where the time is up already. */
-  onPassed(tell: (error: TransactionError) => void): void {
-    this.#tell = tell;
-    if (this.#passed) tell(this.#passed);
+  /** Calls the listener of the current attempt when the time is up, or at once if it is. */
+  onPassed(listener: (error: TransactionError) => void): void {
+    this.#listener = listener;
+    if (this.#passed) listener(this.#passed);
   }
 
-  tooLate(cause?: unknown): TransactionError {
+  timedOut(cause?: unknown): TransactionError {
     const what = `No attempt succeeded within ${Math.round(this.#ms)} ms`;
     return new TransactionError('AMBIT_TX_TIMEOUT', what, cause === undefined ? {} : { cause });
   }
 
   #pass(): void {
-    this.#passed = this.tooLate();
-    this.#tell?.(this.#passed);
+    this.#passed = this.timedOut();
+    this.#listener?.(this.#passed);
   }
 }

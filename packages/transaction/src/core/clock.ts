@@ -1,9 +1,9 @@
 import { startSharedTimer } from './shared-timers.js';
 
-/** Time and chance, so that a test can own both. */
+/** Time and chance, so that a test can control both. */
 export interface Clock {
   now(): number;
-  /** Calls `fn` after `ms`; what it returns calls it off. */
+  /** Calls `fn` after `ms`. The function it returns cancels the timer. */
   setTimer(fn: () => void, ms: number): () => void;
   /** A number in [0, 1). */
   random(): number;
@@ -23,16 +23,19 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
   return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
 }
 
-/** Settles as `promise` does, or rejects with `late()` after `ms`. The promise itself, of whatever kind, goes on. */
+/** Settles as `promise` does, or rejects with `late()` after `ms`. The work behind the promise continues. */
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const callOff = startTimer(clock, () => reject(late()), ms);
-    const andCallOff =
-      <A>(settle: (answer: A) => void) =>
-      (answer: A): void => {
-        callOff();
-        settle(answer);
-      };
-    Promise.resolve(promise).then(andCallOff(resolve), andCallOff<unknown>(reject));
+    const stopTimer = startTimer(clock, () => reject(late()), ms);
+    Promise.resolve(promise).then(
+      (value) => {
+        stopTimer();
+        resolve(value);
+      },
+      (error: unknown) => {
+        stopTimer();
+        reject(error);
+      },
+    );
   });
 }

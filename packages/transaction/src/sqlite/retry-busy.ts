@@ -1,4 +1,4 @@
-import { type Clock, startTimer } from '../clock.js';
+import { type Clock, startTimer } from '../core/clock.js';
 import { isBusy, translated } from './errors.js';
 
 const LONGEST_PAUSE_MS = 20;

@@ -1,20 +1,18 @@
 import type { IContainer } from '@ambit/container';
+import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 
-/** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
-export const TRANSACTION = Symbol.for('@ambit/transaction');
-
 /** A transaction scope, or its `IConnection`. */
-export interface OfTransaction {
+interface OfTransaction {
   [TRANSACTION]?: Transaction;
 }
 
-/** A container that has `parent` tells which scope is around a scope; `IContainer` does not ask for it. */
+/** `IContainer` does not require `parent`. */
 type Scope = OfTransaction & { readonly parent?: unknown };
 
 /**
- * The open or ended transaction that `scope` is in: its own, or that of an ancestor. Also while the scope is being
- * disposed and after that; of a scope below it in a container without a `parent` property, only before.
+ * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. Also while the scope is disposed
+ * and after that; for a scope below it in a container without a `parent` property, only before.
  *
  * @example
  * ```ts
@@ -36,7 +34,7 @@ export function transactionOf(scope: IContainer): Transaction | undefined {
 }
 
 function transactionOfConnection(scope: IContainer): Transaction | undefined {
-  // To ask is cheaper than to be told why not, but a container need not know how to answer.
+  // Cheaper than the error of resolve(), but a container need not have it.
   if (scope.has?.('IConnection') === false) return undefined;
   try {
     return scope.resolve<OfTransaction | undefined>('IConnection')?.[TRANSACTION];

@@ -1,0 +1,73 @@
+/**
+ * One statement at a time, in the order asked. A driver may queue by itself, but only a queue of our own can be
+ * emptied when the transaction completes, so that none of its statements runs for the next user of the connection.
+ *
+ * Every `enter()` needs a `leave()`. A single function that runs a callback would create one more promise for every
+ * statement, and would hide the caller's function from the stack of an error.
+ */
+export class StatementQueue {
+  #waiting: (() => void)[] | undefined = undefined;
+  #busy = false;
+  #whenIdle: (() => void)[] | undefined = undefined;
+  #abandon: ((error: Error) => void) | undefined = undefined;
+  /** Set once new statements are refused. */
+  #refuseNew: (() => Error) | undefined = undefined;
+  /** Set once the statements that wait for their turn are refused too. */
+  #refuseAll: (() => Error) | undefined = undefined;
+
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /** Takes the turn, and returns a promise only where there is something to wait for. Throws or rejects where statements are refused. */
+  enter(): Promise<void> | undefined {
+    if (this.#refuseNew) throw this.#refuseNew();
+    if (this.#busy) return this.#turn();
+    this.#busy = true;
+    return undefined;
+  }
+
+  leave(): void {
+    this.#abandon = undefined;
+    const next = this.#waiting?.shift();
+    if (next) return next();
+    this.#busy = false;
+    if (this.#whenIdle) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  /** The result of the statement in progress, until the statement is abandoned. */
+  unlessAbandoned<T>(result: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#abandon = reject;
+      Promise.resolve(result).then(resolve, reject);
+    });
+  }
+
+  /** Refuses new statements; those that wait still run. */
+  close(refusal: () => Error): void {
+    this.#refuseNew ??= refusal;
+  }
+
+  /** Refuses every statement that has not started. */
+  clear(refusal: () => Error): void {
+    this.#refuseNew = refusal;
+    this.#refuseAll = refusal;
+  }
+
+  /** Stops waiting for the statement in progress: its caller receives `error` and leaves, although the statement may still run. */
+  abandon(error: Error): void {
+    this.#abandon?.(error);
+  }
+
+  /** Resolves when no statement runs or waits. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => (this.#busy ? (this.#whenIdle ??= []).push(resolve) : resolve()));
+  }
+
+  async #turn(): Promise<void> {
+    await new Promise<void>((resolve) => (this.#waiting ??= []).push(resolve));
+    if (!this.#refuseAll) return;
+    this.leave();
+    throw this.#refuseAll();
+  }
+}

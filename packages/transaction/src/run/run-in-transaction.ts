@@ -1,0 +1,147 @@
+import type { IContainer } from '@ambit/container';
+import { onAbort } from '../core/abort-signal.js';
+import { type Clock, startTimer } from '../core/clock.js';
+import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
+import { isRetryable } from '../core/sql-state.js';
+import type { Transaction } from '../transaction/transaction.js';
+import { transactionOf } from '../transaction/transaction-of.js';
+import { TransactionStart } from './start.js';
+import { TimeLimit } from './time-limit.js';
+
+export interface RunOptions extends TransactionOptions {
+  /** How often to run the work again after a serialisation failure, a deadlock or a busy file. Default 3. */
+  readonly retries?: number;
+  /** The first pause between two attempts. It doubles up to a second, and jitter shortens it. Default 10 ms. */
+  readonly backoffMs?: number;
+}
+
+/** The attempt that the work runs in. */
+export interface Attempt {
+  /** 1, 2, 3 ... */
+  readonly number: number;
+  /** Aborts once this attempt is rolled back, or its outcome is unknown; not at a failed statement. */
+  readonly signal: AbortSignal;
+}
+
+export type Work<T> = (scope: IContainer, attempt: Attempt) => Promise<T>;
+
+const LONGEST_PAUSE_MS = 1000;
+
+/**
+ * Runs `work` in a transaction: a fresh transaction scope per attempt, committed when the work resolves, rolled back
+ * when it rejects, unless the work has committed or rolled back by itself. It retries only when the attempt was rolled back
+ * and the database says that a retry can help (SQLSTATE 40001, 40P01, a busy file), so the work must have no effect outside
+ * of the database. `timeoutMs` limits all attempts together.
+ *
+ * Inside of a transaction scope it is a savepoint of that transaction instead. Until it has finished, the connection
+ * refuses statements from outside of it, because its failure would undo them too. A nested run may repeat the `isolation`,
+ * `readOnly` and `signal` of the outermost run; it refuses any other option.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type IConnection, runInTransaction } from '@ambit/transaction';
+ *
+ * async function move(requestScope: IContainer): Promise<void> {
+ *   await runInTransaction(requestScope, async (scope) => {
+ *     const connection = scope.resolve<IConnection>('IConnection');
+ *     await connection.query('UPDATE stock SET level = level - $1 WHERE product = $2', [1, 'apple']);
+ *   }, { isolation: 'serializable', retries: 5 });
+ * }
+ * ```
+ */
+export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  const around = transactionOf(scope);
+  if (around) return around.runNested(() => work(scope, new RunAttempt(1, around)), options);
+
+  const { retries = 3, backoffMs = 10 } = options;
+  checkCount('retries', retries, 0);
+  checkTime('backoffMs', backoffMs);
+  const { clock, signal, timeoutMs } = new Settings(options);
+  // The one limit for all attempts replaces the transaction's own.
+  const settings = new Settings({ ...options, timeoutMs: Infinity });
+  const limit = new TimeLimit(clock, timeoutMs);
+  try {
+    for (let number = 1; ; number += 1) {
+      let transaction: Transaction | undefined;
+      try {
+        transaction = await begin(scope, settings, limit);
+        return await runOnce(transaction, work, number);
+      } catch (error) {
+        // The work may have committed before it failed.
+        const isUndone = !transaction || transaction.state === 'rolled back';
+        if (!isUndone || number > retries || !isRetryable(error)) throw error;
+        const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
+        if (!limit.allows(pause)) throw limit.timedOut(error);
+        await sleep(clock, pause, signal);
+      }
+    }
+  } finally {
+    limit.stop();
+  }
+}
+
+/** Waits for as long as the pool allows, unless the time for all attempts is up before that. */
+async function begin(parent: IContainer, settings: Settings, limit: TimeLimit): Promise<Transaction> {
+  const start = new TransactionStart(parent, settings);
+  limit.onPassed((error) => void start.rollback(error));
+  try {
+    return await start.begun;
+  } catch (error) {
+    throw limit.passed ?? error;
+  }
+}
+
+async function runOnce<T>(transaction: Transaction, work: Work<T>, number: number): Promise<T> {
+  try {
+    const result = await unlessLost(transaction, work(transaction.scope, new RunAttempt(number, transaction)));
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    await transaction.rollback(error);
+    throw error;
+  }
+}
+
+class RunAttempt implements Attempt {
+  readonly #transaction: Transaction;
+
+  constructor(
+    readonly number: number,
+    transaction: Transaction,
+  ) {
+    this.#transaction = transaction;
+  }
+
+  get signal(): AbortSignal {
+    return this.#transaction.signal;
+  }
+}
+
+/** Stops waiting for work that does not notice that its transaction is lost: its connection refuses every statement. */
+function unlessLost<T>(transaction: Transaction, work: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    transaction.onLost(reject);
+    work.then(resolve, reject);
+  });
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let stopListening: (() => void) | undefined;
+    const stopTimer = startTimer(
+      clock,
+      () => {
+        stopListening?.();
+        resolve();
+      },
+      ms,
+    );
+    stopListening =
+      signal &&
+      onAbort(signal, (error) => {
+        stopTimer();
+        reject(error);
+      });
+  });
+}

@@ -1,0 +1,107 @@
+import type { IConnection, IPooledConnection, Row } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { since, transactionStatement } from '../core/events.js';
+import type { StatementQueue } from '../core/statement-queue.js';
+import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
+import { type NestedRun, refuseOutsider } from './nested-runs.js';
+
+/** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
+export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
+
+/** What the connection needs of its transaction. */
+export interface ConnectionOwner {
+  readonly scope: object;
+  readonly nestedRuns: readonly NestedRun[];
+  commitFromConnection(): Promise<void>;
+  rollbackFromConnection(): Promise<void>;
+}
+
+/** The first failure, in an object because `undefined` can be thrown too. */
+export interface Failure {
+  readonly error: unknown;
+}
+
+/**
+ * The `IConnection` of a transaction scope. It works until the transaction completes: after that its queue refuses
+ * every statement. `commit()` and `rollback()` complete the whole transaction, so that nothing can commit it twice.
+ */
+export class ScopedConnection implements IConnection {
+  readonly #owner: ConnectionOwner;
+  readonly #connection: IPooledConnection;
+  readonly #queue: StatementQueue;
+  /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
+  #failedStatement: Failure | undefined = undefined;
+  /** A failure that no `ROLLBACK TO` undoes. */
+  #rollbackOnly: Failure | undefined = undefined;
+
+  constructor(owner: ConnectionOwner, connection: IPooledConnection, queue: StatementQueue) {
+    this.#owner = owner;
+    this.#connection = connection;
+    this.#queue = queue;
+  }
+
+  /** For `transactionOf()`, in any copy of this package. */
+  get [TRANSACTION](): ConnectionOwner {
+    return this.#owner;
+  }
+
+  /** Why COMMIT must not be sent. */
+  get failure(): Failure | undefined {
+    const failure = this.#failedStatement ?? this.#rollbackOnly;
+    if (failure || this.#owner.nestedRuns.length === 0) return failure;
+    return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
+  }
+
+  markRollbackOnly(error: unknown): void {
+    this.#rollbackOnly ??= { error };
+  }
+
+  async beginTransaction(): Promise<void> {
+    throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'beginTransaction() was called on the IConnection of a scope');
+  }
+
+  commit(): Promise<void> {
+    return this.#owner.commitFromConnection();
+  }
+
+  rollback(): Promise<void> {
+    return this.#owner.rollbackFromConnection();
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const { nestedRuns } = this.#owner;
+    if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
+    const turn = this.#queue.enter();
+    if (turn) await turn;
+    try {
+      refuseTransactionControl(sql);
+      const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
+      const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
+      if (failure) throw failedBefore(failure.error, 'The statement was not run');
+      const start = transactionStatement.hasSubscribers ? performance.now() : 0;
+      try {
+        const result = this.#connection.query<R>(sql, params);
+        const rows = await (this.#connection.synchronous ? result : this.#queue.unlessAbandoned(result));
+        if (undoesFailure) this.#failedStatement = undefined;
+        if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
+        return rows;
+      } catch (error) {
+        this.#failedStatement ??= { error };
+        if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start), error });
+        throw error;
+      }
+    } finally {
+      this.#queue.leave();
+    }
+  }
+
+  #publish(statement: object): void {
+    transactionStatement.publish({ scope: this.#owner.scope, ...statement });
+  }
+}
+
+export function failedBefore(error: unknown, consequence: string): TransactionError {
+  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because an earlier statement failed`, {
+    cause: error,
+  });
+}
