@@ -33,7 +33,7 @@ export function showTags(lineage: Lineage): string {
   return [...lineage.slice(0, half).map(level), between, ...lineage.slice(-half).map(level)].join(' > ');
 }
 
-/** Every code and its sentence; `%` is what it is about, the key unless said otherwise. */
+/** Codes and their sentences; `%` is what it is about, the key unless said otherwise. */
 const sentences = {
   AMBIT_NOT_REGISTERED: 'nothing is registered under %',
   AMBIT_OUT_OF_SCOPE: '% is registered, but not for this scope',
@@ -42,18 +42,24 @@ const sentences = {
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_UNREACHABLE: 'no declared scope accepts %',
   AMBIT_UNDISPOSED: 'nobody disposes the instances of %',
-  AMBIT_BAD_REGISTRATION: '%',
   AMBIT_BAD_TAGS: 'tags are a list of strings, not %',
   AMBIT_DISPOSED: '% came after the end of this scope',
   AMBIT_DISPOSE_FAILED: 'not everything ended; the rest did. Each error is in .failures:%',
   AMBIT_START_FAILED: '% did not start',
-  AMBIT_INVALID: '%',
   AMBIT_NO_CURRENT_SCOPE: 'no scope is current here',
-  AMBIT_OPEN_SCOPES: '%',
 };
 
+/** Codes whose whole sentence comes with the error. */
+type OtherCode =
+  | 'AMBIT_BAD_REGISTRATION'
+  | 'AMBIT_BAD_OPTION'
+  | 'AMBIT_INVALID'
+  | 'AMBIT_OPEN_SCOPES'
+  | 'AMBIT_DRAINING'
+  | 'AMBIT_DRAIN_TIMEOUT';
+
 /** The stable codes of {@link ContainerError} and {@link DisposeError}. */
-export type ErrorCode = keyof typeof sentences;
+export type ErrorCode = keyof typeof sentences | OtherCode;
 
 /** What an error is about. Which fields are there depends on its code. */
 export interface ErrorDetails {
@@ -67,7 +73,8 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-const headline = (code: ErrorCode, about: string) => `${code}: ${sentences[code].replace('%', () => about)}`;
+const sentenceOf = (code: ErrorCode): string => (sentences as Partial<Record<ErrorCode, string>>)[code] ?? '%';
+const headline = (code: ErrorCode, about: string) => `${code}: ${sentenceOf(code).replace('%', () => about)}`;
 
 /** A ring for the eye: the way goes right, and the last arrow comes back. */
 function ring(keys: readonly Key[]): string {
