@@ -33,7 +33,7 @@ export function showTags(lineage: Lineage): string {
   return [...lineage.slice(0, half).map(level), between, ...lineage.slice(-half).map(level)].join(' > ');
 }
 
-/** Every code and its sentence; `%` is what it is about, the key unless said otherwise. */
+/** Codes and their sentences; `%` is what it is about, the key unless said otherwise. */
 const sentences = {
   AMBIT_NOT_REGISTERED: 'Nothing is registered under %',
   AMBIT_OUT_OF_SCOPE: '% is registered, but not for this scope',
@@ -42,18 +42,24 @@ const sentences = {
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_UNREACHABLE: 'No declared scope accepts %',
   AMBIT_UNDISPOSED: 'Nobody disposes the instances of %',
-  AMBIT_BAD_REGISTRATION: '%',
   AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
   AMBIT_DISPOSED: '% was called on a disposed scope',
   AMBIT_DISPOSE_FAILED: 'Some instances failed to dispose; all others are disposed. The errors are in .failures:%',
   AMBIT_START_FAILED: '% failed to start',
-  AMBIT_INVALID: '%',
   AMBIT_NO_CURRENT_SCOPE: 'There is no current scope',
-  AMBIT_OPEN_SCOPES: '%',
 };
 
+/** Codes whose whole sentence comes with the error. */
+type OtherCode =
+  | 'AMBIT_BAD_REGISTRATION'
+  | 'AMBIT_BAD_OPTION'
+  | 'AMBIT_INVALID'
+  | 'AMBIT_OPEN_SCOPES'
+  | 'AMBIT_DRAINING'
+  | 'AMBIT_DRAIN_TIMEOUT';
+
 /** The stable codes of {@link ContainerError} and {@link DisposeError}. */
-export type ErrorCode = keyof typeof sentences;
+export type ErrorCode = keyof typeof sentences | OtherCode;
 
 /** What an error is about. Which fields are there depends on its code. */
 export interface ErrorDetails {
@@ -69,9 +75,10 @@ export interface ErrorDetails {
 
 /** The sentence of the code, the lines below it, and where to read more. */
 const worded = (code: ErrorCode, about: string, ...lines: string[]): string =>
-  [sentences[code].replace('%', () => about), ...lines, `  [${code}, see docs/errors.md#${code.toLowerCase()}]`].join(
+  [sentenceOf(code).replace('%', () => about), ...lines, `  [${code}, see docs/errors.md#${code.toLowerCase()}]`].join(
     '\n',
   );
+const sentenceOf = (code: ErrorCode): string => (sentences as Partial<Record<ErrorCode, string>>)[code] ?? '%';
 
 const arrows = (keys: readonly Key[]): string => keys.map(label).join(' -> ');
 

@@ -3,11 +3,12 @@ import type { ContainerError, DisposeError, ErrorCode } from '../src/index.js';
 import { declaring } from './support/situations/declaring.js';
 import { ending } from './support/situations/ending.js';
 import { resolving } from './support/situations/resolving.js';
+import { working } from './support/situations/working.js';
 
 type Situations = Record<string, () => unknown>;
 
 // The compiler holds these to be all codes: one too few or too many does not fit the type.
-const situations = { ...resolving, ...declaring, ...ending } satisfies Record<ErrorCode, Situations>;
+const situations = { ...resolving, ...declaring, ...ending, ...working } satisfies Record<ErrorCode, Situations>;
 const everyCode: ErrorCode[] = codesIn(Object.keys(situations).join(' '));
 const every = Object.entries<Situations>(situations).flatMap(([code, of]) =>
   Object.entries(of).map(([title, happen]) => ({ code, title, happen })),

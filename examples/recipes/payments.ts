@@ -1,0 +1,59 @@
+// What all recipes do: they charge a card at a bank, and store the payment in one transaction.
+import { Container, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
+import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+
+export interface Payment {
+  readonly id: string;
+  readonly amount: number;
+}
+
+export interface Bank {
+  /** Charges once, however often it is called with the same id. */
+  charge(payment: Payment, signal: AbortSignal): Promise<void>;
+}
+
+export class Payments {
+  readonly #connection: IConnection;
+
+  constructor(connection: IConnection) {
+    this.#connection = connection;
+  }
+
+  /** Stores once: a queue may deliver the same job twice. */
+  async store({ id, amount }: Payment): Promise<void> {
+    await this.#connection.query('INSERT INTO payments (id, amount) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING', [
+      id,
+      amount,
+    ]);
+  }
+}
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    IBank: Bank;
+    IPayments: Payments;
+    /** What the logs and traces of a job, message or call name it by. */
+    IOperationId: string;
+  }
+}
+
+export async function createTables(pool: IDatabasePool): Promise<void> {
+  await pool.query('CREATE TABLE IF NOT EXISTS payments (id TEXT PRIMARY KEY, amount INTEGER CHECK (amount > 0))');
+}
+
+export function createApp(openPool = (): IDatabasePool => createSqlitePool({ path: ':memory:' })): Container {
+  return new Container({ tags: ['application'] }).addRegistration(
+    Registration.fromFactory(openPool).pipe(singleton(), onStart(createTables)).to('IDatabasePool'),
+    Registration.fromValue<Bank>({ charge: async () => undefined }).to('IBank'),
+    Registration.fromClass(Payments, ['IConnection'])
+      .pipe(singleton(), scope(hasTag('transaction')))
+      .to('IPayments'),
+  );
+}
+
+/** The job of all recipes. A conflict with another transaction is retried at once, everything else by whoever sent the job. */
+export async function pay(job: IContainer, payment: Payment, signal: AbortSignal): Promise<void> {
+  await job.resolve('IBank').charge(payment, signal);
+  await runInTransaction(job, (transaction) => transaction.resolve('IPayments').store(payment), { retries: 5, signal });
+}
