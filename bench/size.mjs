@@ -1,6 +1,6 @@
 /**
  * What a container weighs in a bundle: `node bench/size.mjs [--write]`.
- * All that its main door gives, minified, with what it brings along; only what all can do without is left out.
+ * All exports of its main entry point, minified, with its dependencies; only what every container can do without is left out.
  */
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -23,12 +23,12 @@ const PACKAGES = [
 ];
 /** The metadata polyfill, and what awilix looks for files with. */
 const LEFT_OUT = ['reflect-metadata', 'fast-glob', 'camel-case'];
-/** The words of Ambit's errors, and the search for what to say. */
+/** The messages of Ambit's errors, and the code that finds the reason. */
 const WORDS = ['./checks.js', './errors.js', './problems.js'];
 
 const rows = [];
 for (const name of PACKAGES) rows.push([name, version(name), ...(await weigh(name))]);
-rows.splice(1, 0, ['- without the words of its errors', '', ...(await weigh(PACKAGES[0], WORDS))]);
+rows.splice(1, 0, ['- without the messages of its errors', '', ...(await weigh(PACKAGES[0], WORDS))]);
 
 const text = table(['container', 'version', 'bytes, minified', 'and gzipped'], rows);
 console.log(text);

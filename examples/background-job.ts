@@ -1,4 +1,4 @@
-// A job outside of any HTTP request: a scope of its own, and a transaction that is run again after a conflict.
+// A job outside of any HTTP request: its own scope, and a transaction that is retried after a conflict.
 import { Container, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
 import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
@@ -60,7 +60,7 @@ async function releaseOldReservations(): Promise<void> {
   }
 }
 
-/** What a database says when others write at the same time; here nobody does, so we say it. */
+/** The serialization failure of a database when others write at the same time, simulated. */
 function conflict(): Error {
   return Object.assign(new Error('could not serialize access'), { code: '40001' });
 }

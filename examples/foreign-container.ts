@@ -1,4 +1,4 @@
-// The Express host on another container, awilix: an adapter with the four methods of `IContainer` is all it takes.
+// The Express middleware on another container library, awilix: an adapter with the four methods of `IContainer` is enough.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { IContainer } from '@ambit/container';
@@ -13,7 +13,7 @@ class AwilixAdapter implements IContainer {
     this.#inner = inner;
   }
 
-  /** Awilix knows no tags: what is `scoped()` lives in whichever scope asks for it. */
+  /** Awilix has no tags: a `scoped()` service belongs to the scope that resolves it. */
   createScope(): IContainer {
     return new AwilixAdapter(this.#inner.createScope());
   }
@@ -38,14 +38,14 @@ class Visits {
 class Greeter {
   readonly #number: number;
 
-  /** In this mode, awilix goes by the names of the parameters. */
+  /** In this mode awilix injects by the names of the parameters. */
   constructor(visits: Visits) {
     visits.count += 1;
     this.#number = visits.count;
   }
 
   greet = (): string => `Hello visitor ${this.#number}`;
-  leave = (): void => console.log(`Goodbye visitor ${this.#number}`);
+  leave = (): void => console.log(`Scope of visitor ${this.#number} disposed`);
 }
 
 const inner = createContainer({ injectionMode: InjectionMode.CLASSIC }).register({
@@ -66,8 +66,8 @@ await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 const greetings: string[] = [];
 for (let visit = 1; visit <= 2; visit += 1) {
-  const answer = await fetch(`http://127.0.0.1:${port}/`);
-  greetings.push(await answer.text());
+  const response = await fetch(`http://127.0.0.1:${port}/`);
+  greetings.push(await response.text());
 }
 await drain(server);
 console.log(greetings);

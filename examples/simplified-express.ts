@@ -68,7 +68,7 @@ class RequestContext implements IRequestContext {
 
 const perRequest = [singleton(), scope(hasTag('request'))] as const;
 
-/** One logger and one list for the whole application; all the rest is made anew for each request. */
+/** One logger and one list for the whole application; everything else is request-scoped. */
 export function createAppContainer(): Container {
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     Registration.fromValue(console).to('ILogger'),
@@ -117,14 +117,14 @@ export function buildApp(appContainer: Container): Express {
   );
 
   app.use((_req, res) => void res.status(404).json({ error: 'Not found' }));
-  const answerError: ErrorRequestHandler = (error, _req, res, next) => {
+  const sendError: ErrorRequestHandler = (error, _req, res, next) => {
     if (res.headersSent) return next(error);
-    // A body that is no JSON, or too large: the parser says that the client may know.
+    // The body is not JSON, or too large: the parser marks errors whose message the client may see.
     if (error.expose) return res.status(error.status).json({ error: error.message });
     appContainer.resolve('ILogger').error('A request failed', error);
     res.status(500).json({ error: 'Internal Server Error' });
   };
-  return app.use(answerError);
+  return app.use(sendError);
 }
 
 function isNewUser(body: unknown): body is NewUser {

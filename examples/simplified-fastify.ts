@@ -58,7 +58,7 @@ class UserRepository implements IUserRepository {
 
 const perRequest = [singleton(), scope(hasTag('request'))] as const;
 
-/** One logger and one list for the whole application; all the rest is made anew for each request. */
+/** One logger and one list for the whole application; everything else is request-scoped. */
 export function createAppContainer(): Container {
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     Registration.fromValue(console).to('ILogger'),
@@ -85,9 +85,9 @@ const newUserSchema = {
 };
 
 export async function buildServer(container: Container): Promise<FastifyInstance> {
-  // Without this, Fastify would take the number 5 for the name '5'.
+  // Without this, Fastify would accept the number 5 as the name '5'.
   const server = fastify({ ajv: { customOptions: { coerceTypes: false } } });
-  // The scope of a request ends with its answer, also when that tells of an error.
+  // The request scope is disposed after the response, also after an error response: the error handler needs it.
   await server.register(containerPlugin, { container, disposeOn: 'response' });
 
   server.get('/users', async (request) => {
@@ -114,7 +114,7 @@ export async function buildServer(container: Container): Promise<FastifyInstance
 
 export async function start(port = 3000): Promise<void> {
   const server = await buildServer(createAppContainer());
-  // Waits for the answers under way, then disposes the container; nothing is left to run after that.
+  // Waits for the responses in progress, then disposes the container. Then nothing keeps the process running.
   process.once('SIGTERM', () => void server.close());
   console.log(`Listening at ${await server.listen({ port })}`);
 }

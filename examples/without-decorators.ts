@@ -1,4 +1,4 @@
-// Lists of keys instead of decorators: nothing here needs more of a compiler than to leave out the types.
+// Lists of keys instead of decorators: removing the types is all that this needs of a compiler.
 import { Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
 
 class Visits {
@@ -30,12 +30,12 @@ declare module '@ambit/container' {
 
 const app = new Container({ tags: ['application'] }).addRegistration(
   Registration.fromClass(Visits).pipe(singleton()).to('IVisits'),
-  // The compiler holds the list against the constructor, position by position.
+  // The compiler compares the list with the parameters of the constructor, one by one.
   Registration.fromClass(Greeter, ['IName', 'IVisits'])
     .pipe(
       singleton(),
       scope(hasTag('request')),
-      onDispose(({ name }) => console.log(`Goodbye ${name}`)),
+      onDispose(({ name }) => console.log(`Scope of ${name} disposed`)),
     )
     .to('IGreeter'),
 );

@@ -3,8 +3,8 @@ import ts from 'typescript-6.0';
 
 /**
  * Every module a source file names: imports, re-exports, `import()` as a value or as a type.
- * A real parser does it, because text that looks like an import also stands in comments and strings.
- * (TypeScript 7 has no stable parser interface yet; the 6.0 in the house for the type tests has.)
+ * It uses a real parser, because comments and strings may contain text that looks like an import.
+ * (TypeScript 7 has no stable parser API yet; the 6.0 that the type tests use has one.)
  * @param {string} file
  * @returns {string[]}
  */

@@ -42,12 +42,12 @@ function inComposeFile(name) {
     .map(({ line, message, rule }) => `deploy/${name}:${line} ${message} (${rule})`);
   const [, grace] = /^x-service:[^]*?stop_grace_period: (\d+)s$/m.exec(text) ?? [];
   const [, shutdownMs] = /SHUTDOWN_TIMEOUT_MS: '(\d+)'/.exec(text) ?? [];
-  const patient = Number(grace) > Number(shutdownMs) / 1000 + DISPOSE_SECONDS;
+  const isLongEnough = Number(grace) > Number(shutdownMs) / 1000 + DISPOSE_SECONDS;
   return [
     ...mistakes,
     ...unless(
-      patient,
-      `deploy/${name} kills the service before it could end: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,
+      isLongEnough,
+      `deploy/${name} kills the service before it could shut down: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,
     ),
   ];
 }

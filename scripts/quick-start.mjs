@@ -1,5 +1,5 @@
-// A newcomer's first five minutes: does what README.md says under "Install" and "Quick start: Express", in a fresh clone and
-// a new project beside it, and sends the request that the page shows.
+// Follows README.md under "Install" and "Quick start: Express" in a fresh clone and a new project beside it, and sends the
+// request that the page shows.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ try {
   cloneInto(clone);
   // `npm ci` would replace the dependencies that the clone shares with this folder.
   run(firstBlock('Install', 'sh').replace('npm ci\n', ''), clone);
-  // Whatever else listens on this machine.
+  // Port 3000 may be in use on this machine.
   const program = firstBlock('Quick start: Express', 'ts').replace(
     'app.listen(3000);',
     'const server = app.listen(0, () => console.log((server.address() as { port: number }).port));',
@@ -41,9 +41,9 @@ async function tryOut() {
     const stored = await send({ product: 'apple' });
     expect(
       stored.status === 201 && (await stored.text()) === JSON.stringify(JSON.parse(shown)),
-      'the order of the page',
+      'the response to the order of the page',
     );
-    expect((await send({})).status >= 400, 'an order without a product is no success');
+    expect((await send({})).status >= 400, 'an order without a product must fail');
     console.log('README.md: install and quick start work');
   } finally {
     server.kill();
@@ -52,7 +52,7 @@ async function tryOut() {
 
 /** @param {boolean} holds @param {string} what */
 function expect(holds, what) {
-  if (!holds) throw new Error(`README.md promises otherwise: ${what}`);
+  if (!holds) throw new Error(`README.md is wrong: ${what}`);
 }
 
 /** @param {string} heading */

@@ -92,12 +92,12 @@ async function shoot(page, file) {
   console.log(file, size);
 }
 
-/** A little of everything. */
+/** Some requests of every kind. */
 async function traffic() {
   await fetch(`${url}/api/reports/42`);
   for (const name of ['Ada', 'Grace', 'Katherine']) {
-    const answer = await post('/api/users', { name, email: `${name.toLowerCase()}@example.org` });
-    const user = /** @type {{ id: string }} */ (await answer.json());
+    const created = await post('/api/users', { name, email: `${name.toLowerCase()}@example.org` });
+    const user = /** @type {{ id: string }} */ (await created.json());
     await fetch(`${url}/api/users/${user.id}`);
     await post('/api/orders', { items: [{ productId: 'apple', quantity: 1 }] });
     await fetch(`${url}/api/users`);
@@ -105,10 +105,10 @@ async function traffic() {
   await fetch(`${url}/api/users/nobody`);
   await post('/api/orders', { items: [{ productId: 'sold-out', quantity: 1 }] });
   await post('/api/orders', { items: [] });
-  const impatient = get(`${url}/api/reports/slow`);
-  impatient.on('error', () => undefined);
-  setTimeout(() => impatient.destroy(), 80);
-  await new Promise((resolve) => impatient.on('close', resolve));
+  const aborted = get(`${url}/api/reports/slow`);
+  aborted.on('error', () => undefined);
+  setTimeout(() => aborted.destroy(), 80);
+  await new Promise((resolve) => aborted.on('close', resolve));
   await fetch(`${url}/api/users?limit=2`);
 }
 

@@ -1,6 +1,6 @@
-// Promises the compiler keeps, checked with every TypeScript we support: each folder packages/*/test/types*.
-// `// error: some words` promises that the next line of code is refused with these words in the message;
-// every other line promises to compile.
+// Checks with every supported TypeScript which lines compile and which do not: each folder packages/*/test/types*.
+// `// error: some words` means that the next line of code has an error with these words in its message;
+// every other line must compile.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,23 +11,23 @@ const COMPILERS = ['typescript-5.9', 'typescript-6.0', 'typescript'];
 /**
  * @param {string} folder
  * @param {string} compiler
- * @returns {string[]} one line per broken promise
+ * @returns {string[]} one line per broken expectation
  */
-export function brokenPromises(folder, compiler) {
-  const promises = filesIn(folder).flatMap(promisesIn);
+export function brokenExpectations(folder, compiler) {
+  const expectations = filesIn(folder).flatMap(expectationsIn);
   const errors = diagnose(compiler, ['-p', folder]);
   /** @param {import('./diagnostics.mjs').Diagnostic} error */
-  const isPromised = (error) => promises.some((promise) => keeps(error, promise));
+  const isExpected = (error) => expectations.some((expected) => matches(error, expected));
 
   return [
-    ...errors.filter((error) => !isPromised(error)).map((error) => `${at(error)} does not compile: ${error.message}`),
-    ...promises
-      .filter((promise) => !errors.some((error) => keeps(error, promise)))
-      .map((promise) => `${at(promise)} should be refused with: ${promise.words}`),
+    ...errors.filter((error) => !isExpected(error)).map((error) => `${at(error)} does not compile: ${error.message}`),
+    ...expectations
+      .filter((expected) => !errors.some((error) => matches(error, expected)))
+      .map((expected) => `${at(expected)} should be refused with: ${expected.words}`),
   ].map((line) => `[${compiler}] ${line}`);
 }
 
-/** @typedef {{ file: string, line: number, words: string }} Promised */
+/** @typedef {{ file: string, line: number, words: string }} Expectation */
 
 /** @param {string} folder */
 function filesIn(folder) {
@@ -36,8 +36,8 @@ function filesIn(folder) {
     .map((name) => resolve(folder, name));
 }
 
-/** @param {string} file @returns {Promised[]} */
-function promisesIn(file) {
+/** @param {string} file @returns {Expectation[]} */
+function expectationsIn(file) {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.flatMap((text, index) => {
     const words = /^\s*\/\/ error: (.+)$/.exec(text)?.[1];
@@ -48,10 +48,10 @@ function promisesIn(file) {
 
 /**
  * @param {import('./diagnostics.mjs').Diagnostic} error
- * @param {Promised} promise
+ * @param {Expectation} expected
  */
-function keeps(error, promise) {
-  return error.file === promise.file && error.line === promise.line && error.message.includes(promise.words);
+function matches(error, expected) {
+  return error.file === expected.file && error.line === expected.line && error.message.includes(expected.words);
 }
 
 /** @param {{ file: string, line: number }} place */
@@ -65,7 +65,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     .filter((folder) => existsSync(folder))
     .flatMap((test) => readdirSync(test).map((name) => join(test, name)))
     .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
-  const broken = folders.flatMap((folder) => COMPILERS.flatMap((compiler) => brokenPromises(folder, compiler)));
+  const broken = folders.flatMap((folder) => COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)));
   for (const line of broken) console.error(line);
   process.exitCode = broken.length > 0 ? 1 : 0;
 }

@@ -5,8 +5,8 @@ import { instantPool } from './instant-pool.mjs';
 
 export function ambitContainer() {
   const app = new Container(new MetadataInjector(), { tags: ['application'] });
-  describe((life, key, type, ...deps) => {
-    const modifiers = life === 'request' ? [singleton(), scope(hasTag('request'))] : [singleton()];
+  describe((lifetime, key, type, ...deps) => {
+    const modifiers = lifetime === 'request' ? [singleton(), scope(hasTag('request'))] : [singleton()];
     app.addRegistration(
       Registration.fromClass(type, deps)
         .pipe(...modifiers)
@@ -20,8 +20,8 @@ export function ambitContainer() {
 /** In its faster mode, which reads the names of the constructors' parameters. */
 export function awilixContainer() {
   const app = createContainer({ injectionMode: InjectionMode.CLASSIC });
-  describe((life, key, type) => {
-    app.register(key, life === 'request' ? asClass(type).scoped() : asClass(type).singleton());
+  describe((lifetime, key, type) => {
+    app.register(key, lifetime === 'request' ? asClass(type).scoped() : asClass(type).singleton());
   });
   return app;
 }

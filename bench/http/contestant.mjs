@@ -8,15 +8,15 @@
  * @property {() => Promise<string>} start gives the address of a server that listens
  */
 
-/** What is asked of each contestant, and the answer that proves that it does the work. */
+/** The request to each contestant, and the response that proves that it does the work. */
 export const works = {
   scope: {
-    title: 'a request scope, three services resolved that share one, the scope ended',
+    title: 'a request scope, three services resolved that share one, the scope disposed',
     method: 'GET',
     expected: '{"shared":true}',
   },
   transaction: {
-    title: 'a transaction around one statement, on a pool that answers at once: the cost of the code around it',
+    title: 'a transaction around one statement, on an instant pool: the cost of the code around it',
     method: 'POST',
     expected: '{"stored":true}',
   },

@@ -1,13 +1,13 @@
 import { Audit, Config, Context, Log, Pool, Users } from '../scope/classes.mjs';
 
-/** What the application makes once. */
+/** The application singletons. */
 export class Application {
   config = new Config();
   pool = new Pool(this.config);
   log = new Log(this.config);
 }
 
-/** What a request has of its own, written by hand. */
+/** The hand-written request scope. */
 export class RequestScope {
   constructor(app) {
     this.context = new Context(app.config);
@@ -17,13 +17,13 @@ export class RequestScope {
   async dispose() {}
 }
 
-/** The three are made of each other, and by whom they should be; every answer has the same length. */
-export function answer(users, audit, context) {
+/** Checks that the three instances depend on each other as they should; every body has the same length. */
+export function bodyOf(users, audit, context) {
   const shared = users instanceof Users && audit instanceof Audit && users.context === context;
   return { shared: shared && audit.context === context };
 }
 
-/** The graph above, in terms of a container: `add(life, key, type, ...deps)`. */
+/** The graph above, in terms of a container: `add(lifetime, key, type, ...deps)`. */
 export function describe(add) {
   add('app', 'config', Config);
   add('app', 'pool', Pool, 'config');

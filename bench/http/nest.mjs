@@ -1,15 +1,15 @@
 import 'reflect-metadata';
 import { Controller, Get, Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { answer, describe } from './graph.mjs';
+import { bodyOf, describe } from './graph.mjs';
 
 /** The same graph for NestJS: decorators are functions, so no compiler is needed. */
 export async function startNest(adapter) {
   const providers = [];
-  describe((life, key, type, ...deps) => {
+  describe((lifetime, key, type, ...deps) => {
     deps.forEach((dep, index) => Inject(dep)(type, undefined, index));
     Injectable()(type);
-    providers.push({ provide: key, useClass: type, scope: life === 'request' ? Scope.REQUEST : Scope.DEFAULT });
+    providers.push({ provide: key, useClass: type, scope: lifetime === 'request' ? Scope.REQUEST : Scope.DEFAULT });
   });
 
   class Handler {
@@ -17,7 +17,7 @@ export async function startNest(adapter) {
       this.services = [users, audit, context];
     }
     get() {
-      return answer(...this.services);
+      return bodyOf(...this.services);
     }
   }
   ['users', 'audit', 'context'].forEach((key, index) => Inject(key)(Handler, undefined, index));

@@ -47,8 +47,8 @@ console.log(report(results));
 if (options.write) write('http', report(results));
 
 function askFor({ method, expected }) {
-  const check = (answer) => {
-    if (!answer.includes(expected)) throw new Error(`expected ${expected}, got ${answer}`);
+  const check = (response) => {
+    if (!response.includes(expected)) throw new Error(`expected ${expected}, got ${response}`);
   };
   return { requestOf: () => ({ method }), check, warmUp: WARM_UP };
 }

@@ -1,6 +1,6 @@
 /**
  * What the inspector costs the service while no page is open: `node bench/inspector/run.mjs [--processes 4] [--rounds 24]
- * [--requests 400] [--work user,users,new-user,order-1] [--write]`. Many short rounds tell more than a few long ones: no
+ * [--requests 400] [--work user,users,new-user,order-1] [--write]`. Many short rounds are more exact than a few long ones: no
  * machine is equally fast for long.
  */
 import { parseArgs } from 'node:util';
@@ -14,7 +14,7 @@ import { interleave } from '../shared/servers.mjs';
 import { median, table } from '../shared/table.mjs';
 
 const HOSTS = { Express: 'ambit-express', Fastify: 'ambit' };
-/** The first two are the same: how far they are apart is how much chance there is in the third. */
+/** The first two are the same: their difference is the noise of the third. */
 const WAYS = { without: '0', again: '0', mounted: '1' };
 
 const { values: options } = parseArgs({
@@ -40,10 +40,10 @@ try {
       const measures = await interleave(Object.keys(WAYS), (way) => start(contestant, work, way), times);
       const without = cpuOf(measures.without);
       const ratios = { again: over(measures.again, without), mounted: over(measures.mounted, without) };
-      rows.push([`${host}, ${works[work].title}`, `${median(without).toFixed(0)} µs`, ...told(ratios)]);
+      rows.push([`${host}, ${works[work].title}`, `${median(without).toFixed(0)} µs`, ...summary(ratios)]);
       for (const way of Object.keys(all)) all[way].push(...ratios[way]);
     }
-    rows.push([`**${host}, all of them**`, '', ...told(all)]);
+    rows.push([`**${host}, all of them**`, '', ...summary(all)]);
   }
 } finally {
   progress('');
@@ -68,7 +68,7 @@ function over(measures, others) {
   return cpuOf(measures).map((cpu, round) => cpu / others[round] - 1);
 }
 
-function told({ again, mounted }) {
+function summary({ again, mounted }) {
   const sorted = mounted.toSorted((a, b) => a - b);
   const [low, high] = [sorted[sorted.length >> 2], sorted[Math.ceil((sorted.length * 3) / 4) - 1]];
   return [percent(median(again)), percent(median(mounted)), `${percent(low)} to ${percent(high)}`];

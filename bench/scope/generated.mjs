@@ -50,7 +50,7 @@ export function tree(size) {
 export function handWritten(services) {
   const app = services.filter(({ lifetime }) => lifetime === 'app');
   const request = services.filter(({ lifetime }) => lifetime === 'request');
-  const lifeOf = new Map(services.map(({ key, lifetime }) => [key, lifetime]));
+  const lifetimeOf = new Map(services.map(({ key, lifetime }) => [key, lifetime]));
   const moduleOf = new Map([app, request].flatMap((all) => all.map(({ key }, i) => [key, Math.floor(i / MODULE)])));
 
   const written = (all, lifetime) => {
@@ -58,7 +58,7 @@ export function handWritten(services) {
     for (let from = 0; from < all.length; from += MODULE) {
       const own = all.slice(from, from + MODULE);
       const place = (dep) => {
-        if (lifeOf.get(dep) !== lifetime) return `this.app.m${moduleOf.get(dep)}.${dep}`;
+        if (lifetimeOf.get(dep) !== lifetime) return `this.app.m${moduleOf.get(dep)}.${dep}`;
         return own.some(({ key }) => key === dep) ? dep : `this.m${moduleOf.get(dep)}.${dep}`;
       };
       const lines = own.map(({ key, deps }) => `const ${key} = new ${classOf(key)}(${deps.map(place).join(', ')});`);
@@ -73,6 +73,7 @@ export function handWritten(services) {
   const locals = services.map(({ key }) => `${key}: ${classOf(key)}`).join(', ');
   const text = `({ ${locals} }) => [${written(app, 'app')}, ${written(request, 'request')}]`;
   const [Application, Request] = runInThisContext(text)(types);
-  const get = (scope, key) => (lifeOf.get(key) === 'app' ? (scope.app ?? scope) : scope)[`m${moduleOf.get(key)}`][key];
+  const get = (scope, key) =>
+    (lifetimeOf.get(key) === 'app' ? (scope.app ?? scope) : scope)[`m${moduleOf.get(key)}`][key];
   return { Application, Request, get };
 }

@@ -38,13 +38,13 @@ const REQUESTS = [
   { method: 'GET', path: '/nowhere' },
 ];
 
-/** Throws unless all contestants answer alike, store alike and log alike. */
+/** Throws unless all contestants send the same responses, store the same rows and log the same lines. */
 export async function check(files, database) {
   const [first, ...others] = files;
   const expected = await observe(first, database);
   for (const file of others) {
     const observed = await observe(file, database);
-    // Variant M of the service does not audit orders, by its specification.
+    // On Express the service does not audit orders, by its specification.
     const audited = [expected, observed].every(({ log }) => 'order_created' in log);
     const [these, those] = [expected, observed].map((all) => lines(all, audited ? [] : ['order_created']));
     const at = these.findIndex((line, i) => line !== those[i]);
@@ -53,10 +53,10 @@ export async function check(files, database) {
   }
 }
 
-function lines({ answers, contents, log }, ignoring) {
+function lines({ responses, contents, log }, ignoring) {
   const kinds = Object.entries(log).filter(([kind]) => !ignoring.includes(kind));
   const logged = kinds.map(([kind, what]) => ({ kind, ...what })).toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
-  return [...answers, ...logged, ...Object.values(contents).flat()].map((it) => JSON.stringify(it));
+  return [...responses, ...logged, ...Object.values(contents).flat()].map((it) => JSON.stringify(it));
 }
 
 async function observe(file, kind) {
@@ -67,27 +67,27 @@ async function observe(file, kind) {
   });
   const logged = readLog(child.stdout);
   const [port] = await once(child, 'message');
-  const answers = [];
-  for (const request of REQUESTS) answers.push(await ask(port, request));
+  const responses = [];
+  for (const request of REQUESTS) responses.push(await ask(port, request));
   const log = await logged;
   child.kill();
   await once(child, 'exit');
   const contents = await database.contents();
   await database.drop();
-  return { answers, contents, log };
+  return { responses, contents, log };
 }
 
 async function ask(port, { method, path, body }) {
   const sent = body === undefined ? { method } : { method, body, headers: { 'content-type': 'application/json' } };
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, sent);
-  const text = await answer.text();
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, sent);
+  const text = await response.text();
   return {
     asked: `${method} ${path} ${body ?? ''}`,
-    status: answer.status,
-    type: answer.headers.get('content-type'),
-    requestId: shape(answer.headers.get('x-request-id') ?? ''),
+    status: response.status,
+    type: response.headers.get('content-type'),
+    requestId: shape(response.headers.get('x-request-id') ?? ''),
     // What is refused is refused in words of one's own.
-    body: answer.ok ? shape(text) : Object.entries(JSON.parse(text)).map(([key, value]) => [key, typeof value]),
+    body: response.ok ? shape(text) : Object.entries(JSON.parse(text)).map(([key, value]) => [key, typeof value]),
   };
 }
 

@@ -17,7 +17,7 @@ import {
 import { HttpAdapterHost, NestFactory, REQUEST } from '@nestjs/core';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { newOrderSchema, newUserSchema, openLog } from './by-hand.mjs';
+import { newOrderSchema, newUserSchema, openLog } from './hand-written.mjs';
 import { openDatabase } from './hand-database.mjs';
 import { AuditLogger, Inventory, OrderRepository, RequestContext, UserRepository } from './nest-services.mjs';
 

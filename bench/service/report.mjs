@@ -3,11 +3,11 @@ import { median, ratio, table } from '../shared/table.mjs';
 import { databases } from './contestant.mjs';
 import { works } from './works.mjs';
 
-/** The contestant whose answers, rows and log lines the others must equal. */
+/** The hand-written contestant that each other one is compared with. */
 export const BASE = 'ambit';
 
 /** Who is compared with whom: the hand-written code on the same host. */
-const BY_HAND = {
+const HAND_WRITTEN = {
   ambit: 'hand',
   'ambit-express': 'hand-express',
   nest: 'hand',
@@ -34,15 +34,15 @@ export function report(results, contestants) {
  * round: below 1.00 the hand-written code wins.
  */
 export function summary(results, contestants) {
-  const names = Object.keys(contestants).filter((name) => BY_HAND[name] in contestants);
+  const names = Object.keys(contestants).filter((name) => HAND_WRITTEN[name] in contestants);
   const head = ({ title }, { title: other }) => `${title} / ${other}`;
   const heads = [
     'requests per second of CPU',
-    ...names.map((name) => head(contestants[name], contestants[BY_HAND[name]])),
+    ...names.map((name) => head(contestants[name], contestants[HAND_WRITTEN[name]])),
   ];
   const rows = results.map(({ database, work, measures }) => [
     `${works[work].title}, ${databases[database]}`,
-    ...names.map((name) => number(ratio(cpuOf(measures[BY_HAND[name]]), cpuOf(measures[name])))),
+    ...names.map((name) => number(ratio(cpuOf(measures[HAND_WRITTEN[name]]), cpuOf(measures[name])))),
   ]);
   return table(heads, rows);
 }
@@ -53,14 +53,14 @@ function details({ database, work, measures }, contestants) {
   );
   const rows = Object.entries(contestants).map(([name, { title, package: from }]) => {
     const cpu = cpuOf(measures[name]);
-    const byHand = measures[BY_HAND[name] ?? name];
+    const handWritten = measures[HAND_WRITTEN[name] ?? name];
     const ofDatabase = measures[name].map(({ databaseCpu }) => databaseCpu);
     return [
       `${title} ${version(from)}`,
       number(median(cpu)),
       number(Math.min(...cpu)),
       ...(withDatabase ? [number(median(ofDatabase))] : []),
-      byHand ? number(ratio(cpuOf(byHand), cpu)) : '-',
+      handWritten ? number(ratio(cpuOf(handWritten), cpu)) : '-',
       Math.round(median(measures[name].map(({ rate }) => rate))).toLocaleString('en'),
     ];
   });

@@ -1,5 +1,5 @@
 /**
- * The service beside the same work written by hand on the same host, and in NestJS: `node bench/service/run.mjs
+ * The service beside the same work hand-written on the same host, and in NestJS: `node bench/service/run.mjs
  * [--processes 5] [--rounds 2] [--seconds 5] [--database sqlite,postgres] [--work user,users,...]
  * [--only ambit,hand,nest] [--disk] [--write]`. A turn is so many seconds of load, after one that does not count.
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.

@@ -7,7 +7,7 @@ const WARM_UPS = 4;
 const WAKING = { requests: 4 * CONNECTIONS, ms: 1000 };
 
 /**
- * @typedef {{ requests: number } | { seconds: number }} Turn so many requests, or as many as are answered meanwhile
+ * @typedef {{ requests: number } | { seconds: number }} Turn so many requests, or as many as complete in that time
  *
  * @typedef {object} Server
  * @property {(turn: Turn) => Promise<Measure>} measure
@@ -45,16 +45,16 @@ export async function interleave(names, start, { processes, rounds, ...turn }) {
 }
 
 /**
- * Starts a contestant's file in a process of its own, sees that it gives the right answer, and warms it up.
+ * Starts a contestant's file in a process of its own, checks its first response, and warms it up.
  *
  * @param {URL} file
  * @param {object} work
  * @param {(i: number) => { method: string, path?: string, body?: string }} work.requestOf what connection `i` asks for
- * @param {(answer: string) => void} work.check throws at a wrong answer
+ * @param {(response: string) => void} work.check throws if the response is wrong
  * @param {number} work.warmUp how many requests
  * @param {NodeJS.ProcessEnv} [env]
  * @param {() => Promise<number | undefined>} [databaseCpu] microseconds that the processes of its database have used
- * @returns {Promise<Server & { answered: () => number }>}
+ * @returns {Promise<Server & { completed: () => number }>}
  */
 export async function startServer(file, { requestOf, check, warmUp }, env = {}, databaseCpu = async () => undefined) {
   const child = fork(new URL('child.mjs', import.meta.url), [file.href], {
@@ -63,15 +63,15 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}, 
   });
   let onMessage = () => {};
   let onExit = () => {};
-  let answered = 0;
+  let completed = 0;
   child.on('message', (message) => onMessage(message));
   child.on('exit', (code) => onExit(new Error(`${file.pathname} failed: exit code ${code}`)));
-  const answer = () => new Promise((resolve, reject) => ([onMessage, onExit] = [resolve, reject]));
+  const nextMessage = () => new Promise((resolve, reject) => ([onMessage, onExit] = [resolve, reject]));
 
-  const port = await answer();
+  const port = await nextMessage();
   const cpu = () => {
     child.send('cpu');
-    return answer();
+    return nextMessage();
   };
   // Connections are new each time: while others are measured, a server may close those that are idle.
   const measure = async ({ requests, seconds }) => {
@@ -82,18 +82,18 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}, 
     const count = await send();
     const [end, after, databaseAfter] = [performance.now(), await cpu(), await databaseCpu()];
     load.close();
-    answered += CONNECTIONS + waking + count;
+    completed += CONNECTIONS + waking + count;
     return {
       cpu: (after - before) / count,
       databaseCpu: databaseBefore === undefined ? undefined : (databaseAfter - databaseBefore) / count,
       rate: count / ((end - start) / 1000),
     };
   };
-  // In parts, because V8 compiles much anew when it has seen connections close for the first time.
+  // In parts, because V8 recompiles much code after the first connections were closed.
   for (let part = 0; part < WARM_UPS; part++) await measure({ requests: warmUp / WARM_UPS });
   return {
     measure,
-    answered: () => answered,
+    completed: () => completed,
     stop: () =>
       new Promise((resolve) => {
         onExit = resolve;

@@ -12,11 +12,11 @@ const { contestant } = await import(`./contestants/${process.argv[2]}.mjs`);
 const port = await contestant.start(pool);
 
 process.on('message', () => {
-  const { opened, ended } = counts;
+  const { opened, disposed } = counts;
   const out = pool.size.open - pool.size.idle;
   // A transaction scope has no service to tell it by.
-  const open = Math.max(opened - ended, contestant.open?.() ?? 0);
-  process.send({ ...troubles, opened, ended, open, out });
+  const open = Math.max(opened - disposed, contestant.open?.() ?? 0);
+  process.send({ ...troubles, opened, disposed, open, out });
 });
 process.send(port);
 

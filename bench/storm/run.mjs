@@ -54,13 +54,13 @@ async function start(name, url) {
     env: { ...process.env, NODE_ENV: 'production', STORM_DATABASE_URL: url },
   });
   const died = once(child, 'exit').then(([code]) => {
-    throw new Error(`${name} ended with exit code ${code}`);
+    throw new Error(`${name} exited with code ${code}`);
   });
-  const answer = async () => (await Promise.race([once(child, 'message'), died]))[0];
-  const port = await answer();
+  const nextMessage = async () => (await Promise.race([once(child, 'message'), died]))[0];
+  const port = await nextMessage();
   const ask = () => {
     child.send('count');
-    return answer();
+    return nextMessage();
   };
   const stop = () => {
     died.catch(() => undefined);
@@ -75,7 +75,7 @@ async function settled({ ask }) {
   for (const until = Date.now() + SETTLE_MS; Date.now() < until && left.open + left.out > 0;) {
     await sleep(500);
     const now = await ask();
-    if (now.ended === left.ended && now.out === left.out) return now;
+    if (now.disposed === left.disposed && now.out === left.out) return now;
     left = now;
   }
   return left;

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Request scopes, told by the one service that every request makes and that its scope must end. */
-export const counts = { opened: 0, ended: 0 };
+/** Counts request scopes by a service that every request creates and its scope must dispose. */
+export const counts = { opened: 0, disposed: 0 };
 
 export class Context {
   constructor() {
     counts.opened++;
   }
   async dispose() {
-    counts.ended++;
+    counts.disposed++;
   }
 }
 
@@ -23,7 +23,7 @@ export class Products {
   }
 }
 
-/** It works on the connection of its transaction, whoever opened that. */
+/** It uses the connection of its transaction, no matter which code began that. */
 export class Orders {
   constructor(connection) {
     this.connection = connection;
@@ -36,7 +36,7 @@ export class Orders {
   }
 }
 
-/** For those who bring no transactions: what the documentation of every pool shows. */
+/** For contestants without transactions: what the documentation of every pool shows. */
 export async function inTransaction(pool, work) {
   const connection = await pool.getConnection();
   try {

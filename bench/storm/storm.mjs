@@ -1,16 +1,16 @@
 import { connect } from 'node:net';
-import { Answers } from './answers.mjs';
+import { Responses } from './responses.mjs';
 
 const ABORTS = 0.6;
 const PIPELINES = 0.2;
 const CUTS = 0.15;
 const FAILS = 0.05;
-/** A polite client waits this long, then goes as well. */
-const PATIENCE_MS = 10_000;
+/** A client that waits for its response disconnects after this time. */
+const CLIENT_TIMEOUT_MS = 10_000;
 
 /** Sends badly behaved clients, `sockets` at a time, for so many seconds. */
 export async function storm({ port, seconds, sockets, seed }) {
-  const seen = { visits: 0, requests: 0, aborted: 0, pipelined: 0, cut: 0, answered: 0, acknowledged: [] };
+  const seen = { visits: 0, requests: 0, aborted: 0, pipelined: 0, cut: 0, completed: 0, acknowledged: [] };
   const until = Date.now() + seconds * 1000;
   const crowd = Array.from({ length: sockets }, async (_, i) => {
     const random = randomFrom(seed * 1000 + i);
@@ -35,20 +35,20 @@ function visit(port, random, seen, name) {
   seen.cut += Number(cuts);
 
   return new Promise((resolve) => {
-    const answers = new Answers();
+    const responses = new Responses();
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const leave = () => (random() < 0.5 ? socket.destroy() : socket.resetAndDestroy());
-    const leaving = setTimeout(leave, aborts ? random() * 12 : PATIENCE_MS);
+    const leaving = setTimeout(leave, aborts ? random() * 12 : CLIENT_TIMEOUT_MS);
     socket.on('connect', () => socket.write(requests.join('')));
     socket.on('data', (chunk) => {
-      answers.add(chunk);
-      if (!aborts && answers.count === requests.length) socket.end();
+      responses.add(chunk);
+      if (!aborts && responses.count === requests.length) socket.end();
     });
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearTimeout(leaving);
-      seen.answered += answers.count;
-      seen.acknowledged.push(...answers.stored);
+      seen.completed += responses.count;
+      seen.acknowledged.push(...responses.stored);
       resolve();
     });
   });

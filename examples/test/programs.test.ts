@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { fileOf, run } from './support/program.js';
 
-/** Takes port 3000, unless somebody else has it, so that nobody can listen there until the test is over. */
+/** Occupies port 3000, unless another program has it, so that the example cannot listen there. */
 async function takePort3000(host?: string): Promise<AsyncDisposable> {
   const server = createServer();
   server.listen(3000, host);
@@ -19,11 +19,11 @@ async function takePort3000(host?: string): Promise<AsyncDisposable> {
 const ended = (output: string) => ({ code: 0, signal: null, errors: '', output });
 
 describe('simplified-express, run', () => {
-  it('listens on PORT, and at SIGTERM ends with 0', async () => {
+  it('listens on PORT, and exits with 0 at SIGTERM', async () => {
     const program = run([fileOf('simplified-express')], { PORT: '0' });
     const port = await program.listening;
-    const answer = await fetch(`http://127.0.0.1:${port}/users`);
-    expect(await answer.json()).toEqual([]);
+    const response = await fetch(`http://127.0.0.1:${port}/users`);
+    expect(await response.json()).toEqual([]);
     program.stop();
     expect(await program.ended()).toEqual(ended(`Listening on port ${port}\nAUDIT: users_listed { count: 0 }\n`));
   });
@@ -37,15 +37,15 @@ describe('simplified-express, run', () => {
 });
 
 describe('simplified-fastify, run', () => {
-  it('at SIGTERM ends with 0', async () => {
+  it('exits with 0 at SIGTERM', async () => {
     const program = run([
       '--input-type=module',
       '--eval',
       `import { start } from '${pathToFileURL(fileOf('simplified-fastify')).href}'; await start(0);`,
     ]);
     const port = await program.listening;
-    const answer = await fetch(`http://localhost:${port}/users`);
-    expect(await answer.json()).toEqual([]);
+    const response = await fetch(`http://localhost:${port}/users`);
+    expect(await response.json()).toEqual([]);
     program.stop();
     const { output, ...end } = await program.ended();
     expect(end).toEqual({ code: 0, signal: null, errors: '' });
@@ -65,19 +65,19 @@ describe('the examples that need no client', () => {
     [
       'without-decorators greets each visitor in a scope of their own',
       'without-decorators',
-      'Hello Ada, you are visitor 1\nGoodbye Ada\nHello Grace, you are visitor 2\nGoodbye Grace\n',
+      'Hello Ada, you are visitor 1\nScope of Ada disposed\nHello Grace, you are visitor 2\nScope of Grace disposed\n',
     ],
     [
-      'background-job keeps nothing of the attempt that met a conflict',
+      'background-job stores nothing of the attempt that had a conflict',
       'background-job',
       'Attempt 1 released 2\nAttempt 2 released 2\nCommitted: 2 released\n[ { level: 9 } ]\n',
     ],
     [
-      'foreign-container has its scopes ended by the host',
+      'foreign-container has its scopes disposed by the host',
       'foreign-container',
-      "Goodbye visitor 1\nGoodbye visitor 2\n[ 'Hello visitor 1', 'Hello visitor 2' ]\n",
+      "Scope of visitor 1 disposed\nScope of visitor 2 disposed\n[ 'Hello visitor 1', 'Hello visitor 2' ]\n",
     ],
-  ])('%s', async (_promise, name, output) => {
+  ])('%s', async (_title, name, output) => {
     expect(await run([fileOf(name)]).ended()).toEqual(ended(output));
   });
 });

@@ -74,13 +74,13 @@ export async function openApplication(): Promise<Container> {
 export async function tryOut(port: number): Promise<void> {
   const order = async (product: string): Promise<number> => {
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(`http://127.0.0.1:${port}/orders`, {
+    const response = await fetch(`http://127.0.0.1:${port}/orders`, {
       method: 'POST',
       headers,
       body: JSON.stringify({ product }),
     });
-    await answer.arrayBuffer();
-    return answer.status;
+    await response.arrayBuffer();
+    return response.status;
   };
   const statuses = [await order('pen'), await order('broken')];
   const stored: unknown = await (await fetch(`http://127.0.0.1:${port}/orders`)).json();

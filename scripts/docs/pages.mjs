@@ -38,10 +38,10 @@ function markdownPage(root, path) {
 /** @param {string} root @param {string} folder @returns {Promise<Page[]>} */
 async function commentPagesOf(root, folder) {
   const { name } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
-  const door = `import { ${Object.keys(await import(name)).join(', ')} } from '${name}';`;
+  const importLine = `import { ${Object.keys(await import(name)).join(', ')} } from '${name}';`;
   return filesIn(root, `${folder}/src`, '.ts').map((path) => {
     const markdown = commentsOf(readFileSync(join(root, path), 'utf8'));
-    return { path, markdown, examples: examplesIn(markdown).map((example) => withDoor(example, name, door)) };
+    return { path, markdown, examples: examplesIn(markdown).map((example) => withImport(example, name, importLine)) };
   });
 }
 
@@ -49,10 +49,10 @@ async function commentPagesOf(root, folder) {
  * An example in a comment may leave out the import of its own package.
  * @param {import('./extract.mjs').Example} example
  * @param {string} name
- * @param {string} door
+ * @param {string} importLine
  */
-function withDoor(example, name, door) {
-  return example.code.includes(`from '${name}'`) ? example : { ...example, code: door + example.code };
+function withImport(example, name, importLine) {
+  return example.code.includes(`from '${name}'`) ? example : { ...example, code: importLine + example.code };
 }
 
 /** @param {string} root @param {string} folder @param {string} ending @returns {string[]} */

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { brokenPromises } from '../type-tests.mjs';
+import { brokenExpectations } from '../type-tests.mjs';
 
 describe('type tests', () => {
   let folder: string;
@@ -11,14 +11,14 @@ describe('type tests', () => {
     folder = mkdtempSync(join(tmpdir(), 'type-tests-'));
     writeFileSync(
       join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { strict: true, noEmit: true, types: [] }, files: ['promise.ts'] }),
+      JSON.stringify({ compilerOptions: { strict: true, noEmit: true, types: [] }, files: ['lines.ts'] }),
     );
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   function broken(...lines: string[]): string[] {
-    writeFileSync(join(folder, 'promise.ts'), lines.join('\n'));
-    return brokenPromises(folder, 'typescript').map((line) => line.replace(/^.*promise\.ts:/, ''));
+    writeFileSync(join(folder, 'lines.ts'), lines.join('\n'));
+    return brokenExpectations(folder, 'typescript').map((line) => line.replace(/^.*lines\.ts:/, ''));
   }
 
   it('pass where the compiler refuses what it should, with these words', () => {

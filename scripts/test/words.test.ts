@@ -34,7 +34,7 @@ describe('the list of words', () => {
   it.each([
     'a lifetime, a lifecycle, a long-lived connection',
     'response.end(); stream.on("end", done); the message ends with a code',
-    'An option that cannot be combined with another',
+    'An option that cannot be combined with another; there is no room for it',
     'a circular dependency, a hand-written pool, a Promise',
     'the error AMBIT_SHORTER_LIFE, the option onSecondAnswer',
   ])('leaves alone: %s', (text) => expect(wordsIn(text)).toEqual([]));

@@ -54,7 +54,8 @@ export const RULES = [
   { pattern: '(?:give|gives|gave|given|giving) up', instead: 'cancel, abort, stop waiting' },
   { pattern: '(?:circles?|needs itself)', instead: 'circular dependency' },
   { pattern: '(?:doors?)', instead: 'entry point' },
-  { pattern: '(?:rooms?)', instead: 'package or folder' },
+  // There may be room for something; only a package is no room.
+  { pattern: '(?<!(?:no|is|be|has|more|makes?) )rooms?(?! for)', instead: 'package or folder' },
   { pattern: '(?:house|in house)', instead: 'codebase, repository' },
   {
     pattern: '(?:suites? of promises|one promise each|which promise|promises of the|every promise of the|promises/)',
@@ -79,5 +80,9 @@ export const EXCEPTIONS = [
   { text: /\bAMBIT_[A-Z_]+\b|#ambit_[a-z_]+\b/g, because: 'error codes and their anchors are API' },
   { text: /\bonSecondAnswer\b/g, because: 'an option of containerMiddleware() and containerPlugin()' },
   { text: /\btransactionEnded\b/g, because: 'names the diagnostics channel ambit:transaction:ended' },
+  {
+    text: /This address answers|try again when it was answered|no answer from the database|\bnoAnswer\b/gi,
+    because: 'errors of the API of the service, which docs/openapi.json fixes',
+  },
   { text: /'node:\w+\/promises'/g, because: 'modules of Node' },
 ];

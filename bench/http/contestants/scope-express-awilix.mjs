@@ -1,7 +1,7 @@
 import { scopePerRequest } from 'awilix-express';
 import express from 'express';
 import { awilixContainer } from '../containers.mjs';
-import { answer } from '../graph.mjs';
+import { bodyOf } from '../graph.mjs';
 import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -12,7 +12,7 @@ export const contestant = {
     const server = express();
     server.use(scopePerRequest(awilixContainer()));
     server.get('/', ({ container }, res) =>
-      res.json(answer(container.resolve('users'), container.resolve('audit'), container.resolve('context'))),
+      res.json(bodyOf(container.resolve('users'), container.resolve('audit'), container.resolve('context'))),
     );
     return listen(server);
   },

@@ -1,5 +1,5 @@
 import express from 'express';
-import { Application, RequestScope, answer } from '../graph.mjs';
+import { Application, RequestScope, bodyOf } from '../graph.mjs';
 import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -8,7 +8,7 @@ export const contestant = {
   async start() {
     const server = express();
     const { users, audit, context } = new RequestScope(new Application());
-    server.get('/', (req, res) => res.json(answer(users, audit, context)));
+    server.get('/', (req, res) => res.json(bodyOf(users, audit, context)));
     return listen(server);
   },
 };

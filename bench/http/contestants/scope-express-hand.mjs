@@ -1,5 +1,5 @@
 import express from 'express';
-import { Application, RequestScope, answer } from '../graph.mjs';
+import { Application, RequestScope, bodyOf } from '../graph.mjs';
 import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -19,7 +19,7 @@ export const contestant = {
       });
       next();
     });
-    server.get('/', ({ scope }, res) => res.json(answer(scope.users, scope.audit, scope.context)));
+    server.get('/', ({ scope }, res) => res.json(bodyOf(scope.users, scope.audit, scope.context)));
     return listen(server);
   },
 };

@@ -1,7 +1,7 @@
 import { containerPlugin } from '@ambit/fastify';
 import fastify from 'fastify';
 import { ambitContainer } from '../containers.mjs';
-import { answer } from '../graph.mjs';
+import { bodyOf } from '../graph.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
@@ -11,7 +11,7 @@ export const contestant = {
     const server = fastify();
     await server.register(containerPlugin, { container: ambitContainer() });
     server.get('/', ({ container }) =>
-      answer(container.resolve('users'), container.resolve('audit'), container.resolve('context')),
+      bodyOf(container.resolve('users'), container.resolve('audit'), container.resolve('context')),
     );
     return server.listen({ port: 0 });
   },

@@ -1,7 +1,7 @@
 import { fastifyAwilixPlugin } from '@fastify/awilix';
 import fastify from 'fastify';
 import { awilixContainer } from '../containers.mjs';
-import { answer } from '../graph.mjs';
+import { bodyOf } from '../graph.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
@@ -11,7 +11,7 @@ export const contestant = {
     const server = fastify();
     await server.register(fastifyAwilixPlugin, { container: awilixContainer() });
     server.get('/', ({ diScope }) =>
-      answer(diScope.resolve('users'), diScope.resolve('audit'), diScope.resolve('context')),
+      bodyOf(diScope.resolve('users'), diScope.resolve('audit'), diScope.resolve('context')),
     );
     return server.listen({ port: 0 });
   },

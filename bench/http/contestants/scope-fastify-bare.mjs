@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { Application, RequestScope, answer } from '../graph.mjs';
+import { Application, RequestScope, bodyOf } from '../graph.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
@@ -7,7 +7,7 @@ export const contestant = {
   async start() {
     const server = fastify();
     const { users, audit, context } = new RequestScope(new Application());
-    server.get('/', () => answer(users, audit, context));
+    server.get('/', () => bodyOf(users, audit, context));
     return server.listen({ port: 0 });
   },
 };

@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { Application, RequestScope, answer } from '../graph.mjs';
+import { Application, RequestScope, bodyOf } from '../graph.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
@@ -16,7 +16,7 @@ export const contestant = {
       request.scope.dispose().catch(console.error);
       done();
     });
-    server.get('/', ({ scope }) => answer(scope.users, scope.audit, scope.context));
+    server.get('/', ({ scope }) => bodyOf(scope.users, scope.audit, scope.context));
     return server.listen({ port: 0 });
   },
 };

@@ -6,7 +6,7 @@ import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
-  title: 'ambit: withTransaction, the gate',
+  title: 'ambit: withTransaction',
   package: '@ambit/express',
   async start() {
     const server = express();

@@ -4,7 +4,7 @@ import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
-  title: 'BEGIN and COMMIT by hand',
+  title: 'hand-written BEGIN and COMMIT',
   async start() {
     const server = express();
     server.post('/', async (req, res) => {

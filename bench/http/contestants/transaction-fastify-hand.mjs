@@ -3,7 +3,7 @@ import { INSERT, instantPool } from '../instant-pool.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
-  title: 'BEGIN and COMMIT by hand',
+  title: 'hand-written BEGIN and COMMIT',
   async start() {
     const server = fastify();
     server.post('/', async () => {

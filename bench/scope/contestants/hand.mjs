@@ -1,5 +1,5 @@
-import { elsewhere, write } from '../by-hand/elsewhere.mjs';
-import { Application, mainPath } from '../by-hand/main-path.mjs';
+import { elsewhere, write } from '../hand-written/elsewhere.mjs';
+import { Application, mainPath } from '../hand-written/main-path.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import express from 'express';
 import { v7 } from 'uuid';
-import { logLine, newOrderSchema, newUserSchema, openLog } from '../by-hand.mjs';
+import { logLine, newOrderSchema, newUserSchema, openLog } from '../hand-written.mjs';
 import { openDatabase } from '../hand-database.mjs';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { logLine } from '../by-hand.mjs';
+import { logLine } from '../hand-written.mjs';
 import { startNest } from '../nest.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */

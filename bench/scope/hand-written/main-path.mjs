@@ -95,7 +95,7 @@ const five = (scope) => {
   use(scope.d1);
 };
 
-/** What one would write by hand: the class of a request, and how its services are reached. */
+/** Hand-written code: the class of a request, and how its services are reached. */
 export const mainPath = {
   main: [Request, three],
   'main+end': [DisposableRequest, three],

@@ -1,6 +1,6 @@
-/** Reads the answers on a connection as they come. */
-export class Answers {
-  /** Orders that a whole answer said are stored. */
+/** Parses the responses on a connection. */
+export class Responses {
+  /** The ids of orders that a complete response reported as stored. */
   stored = [];
   count = 0;
   #text = '';
