@@ -60,7 +60,10 @@ export class Health {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<ProbeResult>((resolve) => {
       timer = setTimeout(() => {
-        resolve({ readiness: NO_RESPONSE, err: new Error(`The database did not respond within ${PROBE_TIMEOUT_MS} ms`) });
+        resolve({
+          readiness: NO_RESPONSE,
+          err: new Error(`The database did not respond within ${PROBE_TIMEOUT_MS} ms`),
+        });
       }, PROBE_TIMEOUT_MS);
     });
     try {

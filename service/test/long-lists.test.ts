@@ -42,7 +42,7 @@ onEveryStage((stage) => {
   afterEach(() => vi.restoreAllMocks());
 
   test.each([PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 1300])(
-    'a list of %d users is the same text, and counted',
+    'a list of %d users has the same text as its array, and is counted',
     async (n) => {
       await fill(n);
       const users = await expected();
@@ -69,7 +69,7 @@ onEveryStage((stage) => {
     expect(new Set(reads.map(({ turn }) => turn)).size).toBe(3);
   });
 
-  test('a request behind a long list is answered', async () => {
+  test('a request behind a long list gets its response', async () => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ path: '/api/users' }, { path: '/health/live' });
@@ -78,7 +78,7 @@ onEveryStage((stage) => {
     client.reset();
   });
 
-  test('to HEAD a long list is counted, and not sent', async () => {
+  test('for HEAD a long list is counted, and not sent', async () => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ method: 'HEAD', path: '/api/users' }, { path: '/health/live' });
@@ -91,8 +91,8 @@ onEveryStage((stage) => {
     client.reset();
   });
 
-  describe('of a client that stops reading', () => {
-    test('no more is read than it takes, and no connection is kept for it', async () => {
+  describe('for a client that stops reading', () => {
+    test('the service reads no more than the client receives, and holds no connection', async () => {
       await fill(MANY, LONG);
       const reads = spyOnReads();
       const response = await begin();
@@ -109,7 +109,7 @@ onEveryStage((stage) => {
       expect(counts()).toEqual([['users_listed', MANY]]);
     });
 
-    test('and leaves, what was read for it is audited, and nothing is an error', async () => {
+    test('and disconnects, the users read so far are audited, and nothing is logged as an error', async () => {
       await fill(MANY, LONG);
       const reads = spyOnReads();
       const response = await begin();
@@ -124,7 +124,7 @@ onEveryStage((stage) => {
     });
   });
 
-  test('when the database fails in the middle, the response is cut, and the failure logged', async () => {
+  test('when the database fails in the middle, the connection is closed, and the failure is logged', async () => {
     await fill(700);
     const query = stage.app.pool.query.bind(stage.app.pool);
     let times = 0;
@@ -141,7 +141,7 @@ onEveryStage((stage) => {
     expect(counts()).toEqual([['users_listed', PAGE]]);
   });
 
-  /** Until nothing changed while the service answered others. */
+  /** Until nothing changed while the service handled other requests. */
   async function untilSteady(value: () => number): Promise<void> {
     for (let before = -1; before !== value();) {
       before = value();

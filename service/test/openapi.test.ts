@@ -8,15 +8,15 @@ import { App } from './support/app.js';
 import { onEveryStage } from './support/every-stage.js';
 import { document, fullExampleRequest, operations } from './support/openapi-document.js';
 import { routesOf } from './support/openapi-routes.js';
-import { produce, wayTo, waysKnown } from './support/openapi-ways.js';
+import { produce, wayTo, waysKnown } from './support/openapi-responses.js';
 
 const IN_MEMORY = { DATA_DIR: ':memory:' };
 const KNOWN_HEADERS = Object.entries(document.components.headers);
 
 const promised = operations.flatMap((operation) =>
-  operation.answers.map((answer) => {
-    const name = `${operation.method} ${operation.path} is answered ${answer.status} ${answer.name}`;
-    return [name, operation, answer] as const;
+  operation.responses.map((response) => {
+    const name = `${operation.method} ${operation.path} gets ${response.status} ${response.name}`;
+    return [name, operation, response] as const;
   }),
 );
 const asked = operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const);
@@ -37,22 +37,22 @@ describe('the document', () => {
     expect(JSON.stringify(JSON.parse(written))).toBe(JSON.stringify(openApiDocument()));
   });
 
-  test('has an example for every request and every answer', () => {
-    for (const { request, statuses, answers } of operations) {
+  test('has an example for every request and every response', () => {
+    for (const { request, statuses, responses } of operations) {
       if (request) expect(request.examples).not.toEqual({});
-      expect(statuses).toEqual([...new Set(answers.map(({ status }) => status))]);
+      expect(statuses).toEqual([...new Set(responses.map(({ status }) => status))]);
     }
   });
 
-  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('tells of %d', (status) => {
+  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('describes %d', (status) => {
     expect(operations.flatMap(({ statuses }) => statuses)).toContain(status);
   });
 
   test('has examples that fit their schemas', () => {
-    const parts = operations.flatMap(({ request, parameters, answers }) => [
+    const parts = operations.flatMap(({ request, parameters, responses }) => [
       ...Object.values(request?.examples ?? {}).map((example) => ({ schema: request?.schema ?? {}, example })),
       ...parameters.filter(({ example }) => example !== undefined),
-      ...answers,
+      ...responses,
     ]);
     for (const { schema, example } of parts) expect(errorsOf(schema, example)).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe('the document', () => {
   });
 
   test('promises nothing that is not made to happen here', () => {
-    const ways = promised.map(([, , answer]) => wayTo(answer));
+    const ways = promised.map(([, , response]) => wayTo(response));
     expect(ways).not.toContain(undefined);
     expect(waysKnown.filter((way) => !ways.includes(way))).toEqual([]);
   });

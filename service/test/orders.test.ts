@@ -17,7 +17,7 @@ const storedItems = (stage: Stage, id: string): Promise<object[]> =>
 
 onEveryStage((stage) => {
   describe('an order', () => {
-    test('is answered with an id and its time', async () => {
+    test('gets an id and its time', async () => {
       const before = Date.now();
       const { status, body } = await order(stage, item('apple', 2));
       expect(status).toBe(201);
@@ -68,11 +68,11 @@ onEveryStage((stage) => {
     });
 
     test.each(['1.0', '1e0', '1E+0', '0.1e1', '10e-1'])('may write the quantity 1 as %s', async (quantity) => {
-      const answer = await stage.post(
+      const response = await stage.post(
         '/api/orders',
         `{ "items": [{ "productId": "apple", "quantity": ${quantity} }] }`,
       );
-      expect(answer).toMatchObject({ status: 201, body: { items: [item('apple')] } });
+      expect(response).toMatchObject({ status: 201, body: { items: [item('apple')] } });
     });
 
     test.each(['x', '😀'.repeat(200), ' ', '"', '../etc/passwd', '1', 'null', '\u2028', `'; DROP TABLE orders; --`])(

@@ -53,7 +53,7 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     return rows[0]?.count ?? 0;
   }
 
-  test('lets a COMMIT pass, and its answer', async () => {
+  test('forwards a COMMIT and its result', async () => {
     await insert();
     expect(await client.query('COMMIT')).toMatchObject({ command: 'COMMIT' });
     expect([await stored(), proxy.commits]).toEqual([1, { pass: 1, before: 0, after: 0 }]);

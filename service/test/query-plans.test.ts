@@ -64,7 +64,7 @@ describe.each([postgres, sqlite])('with $name', (kind) => {
       },
     );
 
-    // Its plans depend on the schema alone, since it keeps no statistics unless told to.
+    // Its plans depend on the schema alone, because it keeps no statistics without ANALYZE.
     test.runIf(kind === sqlite)('scan no table', async () => {
       const { pool } = apps[0]!;
       const tables = await pool.query<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table'`);

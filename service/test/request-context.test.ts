@@ -11,8 +11,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 onEveryStage((stage) => {
   describe('the id of a request', () => {
     test('is a fresh UUID each time, in the header x-request-id', async () => {
-      const answers = [await stage.get('/api/users'), await stage.get('/api/users')];
-      const ids = answers.map(({ headers }) => headers.get('x-request-id'));
+      const responses = [await stage.get('/api/users'), await stage.get('/api/users')];
+      const ids = responses.map(({ headers }) => headers.get('x-request-id'));
       for (const id of ids) expect(id).toMatch(UUID);
       expect(ids[0]).not.toBe(ids[1]);
     });
@@ -29,10 +29,10 @@ onEveryStage((stage) => {
       ['POST', '/api/users', 400],
       ['GET', '/%ff', 400],
       ['GET', '/health/live', 200],
-    ])('is told and logged with %s %s, too', async (method, path, status) => {
-      const answer = await stage.app.request({ method, path });
-      expect(answer.status).toBe(status);
-      const requestId = answer.headers.get('x-request-id');
+    ])('is sent and logged with %s %s, too', async (method, path, status) => {
+      const response = await stage.app.request({ method, path });
+      expect(response.status).toBe(status);
+      const requestId = response.headers.get('x-request-id');
       expect(requestId).toMatch(UUID);
       expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
     });
@@ -48,7 +48,7 @@ onEveryStage((stage) => {
       ['an address of half a host', requestText({ path: 'http://[/a' }), { msg: 'request', status: 404, path: '/a' }],
       ['half an address', requestText({ path: '//%@b/#x' }), { msg: 'request', status: 400, path: '//%@b/' }],
       ['what is no address', requestText({ path: '*a' }), { msg: 'request', status: 404, path: '/*a' }],
-    ])('is told and logged of %s', async (_what, text, record) => {
+    ])('is sent and logged for %s', async (_what, text, record) => {
       const client = await stage.app.client();
       client.write(text);
       const { status, headers } = await client.answer();
@@ -73,7 +73,7 @@ onEveryStage((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ requestId }]);
     });
 
-    test('is in the line of a request that was never answered, which tells no status', async () => {
+    test('is in the line of a request without a response, which has no status', async () => {
       const pause = new Pause();
       stage.replace(ordersAnd(pause.here));
       const client = await stage.app.client();
@@ -139,9 +139,9 @@ onEveryStage((stage) => {
       stage.app.identify = () => {
         throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
       };
-      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      expect(answer).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(response).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
 
@@ -149,8 +149,8 @@ onEveryStage((stage) => {
       stage.app.identify = () => {
         throw new Error('The directory is down');
       };
-      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      expect(answer).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
+      const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(response).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
   });

@@ -83,7 +83,7 @@ onEveryStage((stage) => {
       expect(stage.app.log.records.filter(({ level }) => level === 50)).toEqual([]);
     });
 
-    test('when its client leaves before COMMIT, and waited for another answer first', async () => {
+    test('when its client disconnects before COMMIT while its response is queued behind another', async () => {
       const [list, pause] = [new Pause(), new Pause()];
       const users = { findAll: () => list.here().then(() => []), findById: fail, create: fail };
       stage.replace(Registration.fromValue<IUserRepository>(users).to('IUserRepository'), ordersAnd(pause.here));
@@ -101,7 +101,7 @@ onEveryStage((stage) => {
     });
   });
 
-  test('an order is stored and answered although its client sends what is no HTTP behind it', async () => {
+  test('an order is stored and gets its response although its client sends invalid HTTP after it', async () => {
     const client = await stage.app.client();
     client.write(`${requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: KEY })}HELLO\r\n\r\n`);
     expect((await client.answer()).status).toBe(201);
@@ -124,15 +124,12 @@ onEveryStage((stage) => {
     expect(await stored()).toEqual(NOTHING);
   });
 
-  test.each(['/api/orders', '/api/users'])(
-    'the log tells of which request to %s not even the rollback went well',
-    async (path) => {
-      stage.replace(ordersAnd(fail), ...usersAnd(fail));
-      stage.before('rollback', () => Promise.reject(connectionLost()));
-      const { headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
-      const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });
-      expect(requestId).toBe(headers.get('x-request-id'));
-      expect(await stored()).toEqual(NOTHING);
-    },
-  );
+  test.each(['/api/orders', '/api/users'])('the log names the request to %s whose rollback failed', async (path) => {
+    stage.replace(ordersAnd(fail), ...usersAnd(fail));
+    stage.before('rollback', () => Promise.reject(connectionLost()));
+    const { headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
+    const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });
+    expect(requestId).toBe(headers.get('x-request-id'));
+    expect(await stored()).toEqual(NOTHING);
+  });
 });

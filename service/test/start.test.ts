@@ -26,14 +26,14 @@ function at(url: string, port: number): string {
   return other.href;
 }
 
-test.each(['package.json', 'deploy/Dockerfile'])('what %s builds has the page of the inspector', (file) => {
+test.each(['package.json', 'deploy/Dockerfile'])('%s builds the page of the inspector', (file) => {
   const root = new URL('../../', import.meta.url);
   const [, projects = ''] = /tsc -b (service[^\n&"]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
   const tsc = ['tsc', '-b', '--dry', '--force', ...projects.trim().split(' ')];
   expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
 });
 
-test('the door of the service loads no framework before one is chosen, though it exports routes for one', () => {
+test('the entry point of the service loads no framework before one is chosen, though it exports routes for one', () => {
   const program = `
     import { Module } from 'node:module';
     await import('${new URL('../dist/index.js', import.meta.url).href}');
@@ -74,11 +74,11 @@ describe.each(databaseKinds)('a database on $name', (kind) => {
     await app.pool.query(`UPDATE migrations SET checksum = 'another' WHERE name LIKE '0001%'`);
     await app.stop();
     await expect(startService(readConfig({ ...database.env, PORT: '0', LOG_LEVEL: 'silent' }))).rejects.toThrow(
-      'The migration 0001-users-and-orders.sql was changed after this database had run it. Undo that, and add a new one.',
+      'The migration 0001-users-and-orders.sql was changed after this database had run it. Undo the change, and add a new migration.',
     );
   });
 
-  test.skipIf(kind.missing)('that was left is found again as it was', async () => {
+  test.skipIf(kind.missing)('keeps its rows when the service starts again', async () => {
     await using database = await kind.open();
     const first = await App.start('fastify', database.env);
     const { body } = await first.request({ method: 'POST', path: '/api/users', body: ADA });
@@ -94,7 +94,7 @@ describe.each(databaseKinds)('a database of another program on $name', (kind) =>
     ['a view users', 'CREATE VIEW users AS SELECT 1 AS id', /"?users"? already exists/],
     ['a table that a later migration creates', 'CREATE TABLE idempotency_keys (a integer)', /already exists/],
     ['migrations of its own', 'CREATE TABLE migrations (id integer)', /checksum/],
-  ])('with %s is refused in one line, and left as it was', async (_, sql, reason) => {
+  ])('with %s is refused in one line, and is not changed', async (_, sql, reason) => {
     await using database = await kind.open();
     await using pool = createPool(readConfig(database.env).database);
     await pool.query(sql);
@@ -111,7 +111,7 @@ describe.each(databaseKinds)('a database of another program on $name', (kind) =>
 });
 
 describe('the service', () => {
-  test('whose server speaks no TLS, though sslmode asks for it, fails at once', async () => {
+  test('fails at once when sslmode requires TLS and the server has none', async () => {
     const server = createServer((socket) => socket.once('data', () => socket.write('N')));
     const port = await listening(server);
     const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop?sslmode=verify-full`;
@@ -133,13 +133,13 @@ describe('the service', () => {
     expect(msg).toMatch(/PostgreSQL cannot be reached: E(?:NOENT|ISDIR): .*\. Correct sslmode, sslrootcert, /);
   });
 
-  test('waits for a server whose socket file is not there yet', async () => {
+  test('waits for a server whose socket file does not exist yet', async () => {
     const DATABASE_URL = 'postgres:///shop?host=/nope&user=ada';
     const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '300' }).exit;
     expect(output).toContain('the database cannot be used yet');
   });
 
-  describe.each(HOST_VARIANTS)('that cannot listen says so in one line, with %s', (HOST_VARIANT) => {
+  describe.each(HOST_VARIANTS)('reports in one line that it cannot listen, with %s', (HOST_VARIANT) => {
     const failsToListen = async (env: Record<string, string>): Promise<unknown[]> => {
       const { code, output } = await new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', ...env }).exit;
       return [code, JSON.parse(output)];
@@ -155,7 +155,7 @@ describe('the service', () => {
       expect(await failsToListen({ HOST: '203.0.113.1' })).toEqual([78, expected]);
     });
 
-    test('where HOST is a name that there cannot be', async () => {
+    test('where HOST is a name that cannot exist', async () => {
       const expected = saying('HOST=two..dots has no address (ENOTFOUND). Let HOST be an IP address');
       expect(await failsToListen({ HOST: 'two..dots' })).toEqual([78, expected]);
     });
@@ -169,7 +169,7 @@ describe('the service', () => {
     });
   });
 
-  test.each(HOST_VARIANTS)('with INSPECTOR=1 says where the inspector is, with %s', async (HOST_VARIANT) => {
+  test.each(HOST_VARIANTS)('with INSPECTOR=1 logs the URL of the inspector, with %s', async (HOST_VARIANT) => {
     await using service = new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', INSPECTOR: '1' });
     const { url, inspector } = await service.says('listening');
     expect(inspector).toBe(`${String(url)}/inspector`);
@@ -182,17 +182,17 @@ describe('the service', () => {
   const pathOf = (name: string): string => join(folder, name);
   const UNUSABLE: readonly (readonly [what: string, DATA_DIR: string, message: RegExp])[] = [
     [
-      'a folder that nobody can make',
+      'a folder that cannot be created',
       '/proc/nope',
-      /^The folder \/proc\/nope of DATA_DIR cannot be made: ENOENT\b.*\. Name a folder/,
+      /^The folder \/proc\/nope of DATA_DIR cannot be created: ENOENT\b.*\. Name a folder/,
     ],
     [
       'a file where a folder should be',
       pathOf('file/data'),
-      /^The folder .*\/file\/data of DATA_DIR cannot be made: ENOTDIR\b/,
+      /^The folder .*\/file\/data of DATA_DIR cannot be created: ENOTDIR\b/,
     ],
     [
-      'a file that is no database',
+      'a file that is not a database',
       pathOf('noise'),
       /^The file ambit\.db in .*\/noise cannot be used: .*file is not a database \(XX001\)\. .* Restore a backup/,
     ],
@@ -216,16 +216,16 @@ describe('the service', () => {
 
   const REFUSED: readonly (readonly [what: string, user: string, database: string, message: string])[] = [
     [
-      'a database that there is not',
+      'a database that does not exist',
       'postgres',
       'nowhere',
       'PostgreSQL cannot be used: database "nowhere" does not exist (3D000). Create the database, or correct its name in DATABASE_URL.',
     ],
     [
-      'a user that there is not',
+      'a user that does not exist',
       'nobody_at_all',
       'postgres',
-      'PostgreSQL cannot be used: role "nobody_at_all" does not exist (28000). Correct the user in DATABASE_URL, or let it in on the server.',
+      'PostgreSQL cannot be used: role "nobody_at_all" does not exist (28000). Correct the user in DATABASE_URL, or allow it in pg_hba.conf.',
     ],
   ];
   test.skipIf(postgres.missing).each(REFUSED)(
@@ -245,7 +245,7 @@ describe('the service', () => {
     },
   );
 
-  test('tells of each try to reach its database', async () => {
+  test('logs each attempt to reach its database', async () => {
     const port = await freePort();
     const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop`;
     const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '1000' }).exit;
@@ -254,13 +254,13 @@ describe('the service', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as object);
     const why = `connect ECONNREFUSED 127.0.0.1:${port}`;
-    const told = { level: 40, time: expect.any(String), msg: 'the database cannot be used yet', why };
+    const retry = { level: 40, time: expect.any(String), msg: 'the database cannot be used yet', why };
     const advice = 'Check that it runs, and the host and the port in DATABASE_URL.';
     expect([code, lines]).toEqual([
       1,
       [
-        { ...told, nextTryInMs: 250 },
-        { ...told, nextTryInMs: 500 },
+        { ...retry, nextTryInMs: 250 },
+        { ...retry, nextTryInMs: 500 },
         {
           level: 50,
           time: expect.any(String),
@@ -279,21 +279,21 @@ describe('the service', () => {
     expect(output).not.toContain('s3cret');
   });
 
-  test.skipIf(postgres.missing)('waits for a database that comes later', async () => {
+  test.skipIf(postgres.missing)('waits for a database that starts later', async () => {
     await using database = await postgres.open();
-    const { hostname, port } = new URL(postgresUrl);
-    const door = await freePort();
-    await using service = new ServiceProcess({ DATABASE_URL: at(database.env['DATABASE_URL'] ?? '', door) });
+    const { hostname, port: postgresPort } = new URL(postgresUrl);
+    const port = await freePort();
+    await using service = new ServiceProcess({ DATABASE_URL: at(database.env['DATABASE_URL'] ?? '', port) });
     const closed = createServer((socket) => socket.destroy());
-    await listening(closed, door);
+    await listening(closed, port);
     await once(closed, 'connection');
     await once(closed.close(), 'close');
     const open = createServer((socket) => {
-      const upstream = connect(Number(port || 5432), hostname);
+      const upstream = connect(Number(postgresPort || 5432), hostname);
       socket.on('error', () => upstream.destroy()).pipe(upstream);
       upstream.on('error', () => socket.destroy()).pipe(socket);
     });
-    await listening(open.unref(), door);
+    await listening(open.unref(), port);
     expect((await request(await service.url(), { path: '/health/ready' })).status).toBe(200);
   });
 
@@ -310,7 +310,7 @@ describe('the service', () => {
   });
 
   test.each(HOST_VARIANTS)(
-    'that cannot be put together lets go of what it has begun, with %s',
+    'that fails to start releases everything that it has opened, with %s',
     async (HOST_VARIANT) => {
       const env = { HOST_VARIANT, METRICS: '1', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
       const config = { ...readConfig(env), inspector: { token: 'short' } };

@@ -9,7 +9,7 @@ import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, type Service, startService } from '../src/index.js';
 import { createPool } from '../src/database/pool.js';
 import { postgres } from './support/databases.js';
-import { type Answer, request } from './support/http.js';
+import { type JsonResponse, request } from './support/http.js';
 
 const USER = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -39,7 +39,7 @@ async function lockedOut(variant: string, env: Record<string, string>, table: st
   };
 }
 
-async function timed(ask: Promise<Answer<unknown>>): Promise<Answer<unknown> & { ms: number }> {
+async function timed(ask: Promise<JsonResponse<unknown>>): Promise<JsonResponse<unknown> & { ms: number }> {
   const start = performance.now();
   return { ...(await ask), ms: performance.now() - start };
 }
@@ -47,20 +47,20 @@ async function timed(ask: Promise<Answer<unknown>>): Promise<Answer<unknown> & {
 describe.skipIf(postgres.missing).each(HOST_VARIANTS)('with PostgreSQL, on %s', (variant) => {
   test('QUERY_TIMEOUT_MS limits a statement', async () => {
     await using service = await lockedOut(variant, { QUERY_TIMEOUT_MS: '300' }, 'users');
-    const answer = await timed(request(service.url, { path: '/api/users' }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(answer.ms).toBeGreaterThan(290);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { path: '/api/users' }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.ms).toBeGreaterThan(290);
+    expect(response.ms).toBeLessThan(2500);
   });
 
   test('ACQUIRE_TIMEOUT_MS limits the wait for a connection', async () => {
     const env = { DATABASE_POOL_SIZE: '1', ACQUIRE_TIMEOUT_MS: '300', QUERY_TIMEOUT_MS: '3000' };
     await using service = await lockedOut(variant, env, 'users');
     const first = request(service.url, { path: '/api/users' });
-    const answer = await timed(request(service.url, { path: '/api/users' }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { path: '/api/users' }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.ms).toBeLessThan(2500);
     expect(await first).toMatchObject(NOT_NOW);
   });
 
@@ -70,10 +70,10 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('with PostgreSQL, on %s', 
   ])('TRANSACTION_TIMEOUT_MS limits %s', async (_, path, body, headers, table) => {
     const env = { QUERY_TIMEOUT_MS: '60000', TRANSACTION_TIMEOUT_MS: '300' };
     await using service = await lockedOut(variant, env, table);
-    const answer = await timed(request(service.url, { method: 'POST', path, body, headers }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.ms).toBeGreaterThan(290);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { method: 'POST', path, body, headers }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.ms).toBeGreaterThan(290);
+    expect(response.ms).toBeLessThan(2500);
   });
 });
 

@@ -1,4 +1,4 @@
-/** A request as bytes, and the status that both hosts answer it with. */
+/** A request as bytes, and the status that both hosts respond with. */
 export type OddRequest = readonly [what: string, bytes: string | Buffer, status: number];
 
 type Headers = Readonly<Record<string, string>>;

@@ -43,7 +43,7 @@ export class HangingLine implements Disposable {
   #join(client: Socket, server: Socket): void {
     const cut = (): void => void [client.destroy(), server.destroy()];
     for (const socket of [client, server]) this.#sockets.add(socket.on('error', cut).on('close', cut));
-    server.on('data', (answer) => this.#hangs || client.write(answer));
+    server.on('data', (response) => this.#hangs || client.write(response));
     client.on('data', (question) => {
       if (this.#hangs) this.#waiting.add(client);
       else server.write(question);
