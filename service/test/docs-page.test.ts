@@ -66,7 +66,7 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
 });
 
 test.each(['/docs', '/docs/start.js', '/docs/swagger-ui.css'])('%s contains no external URL', async (path) => {
-  // Names of XML vocabularies look like addresses, and are none.
+  // XML namespaces look like URLs, but are never requested.
   const text = (await get(path)).text.replaceAll('http://www.w3.org/2000/svg', '');
   expect(text).not.toMatch(/https?:|(?:src|href)="\/\/|url\((?!"?data:)|@import/);
 });

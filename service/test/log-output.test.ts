@@ -10,7 +10,7 @@ import { StalledReader } from './support/stalled-reader.js';
 const TIMEOUT_MS = 60_000;
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const LOGGER = new URL('../dist/logging/logger.js', import.meta.url).href;
-/** Makes a line of 15 KB, so that a few hundred requests fill every buffer. */
+/** A path that makes a log line of 15 KB, so that a few hundred requests fill every buffer. */
 const LONG = `/api/users/${'x'.repeat(15_000)}`;
 
 const children = new Set<ChildProcess>();
@@ -54,7 +54,7 @@ describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeou
     const [, dropped] = /^ambit_log_dropped_total\{.*\} (\d+)$/m.exec(metrics) ?? [];
     expect(Number(dropped)).toBeGreaterThan(20);
 
-    // Somebody reads again: one line tells what is missing where it is missing, and every line is whole.
+    // The reader continues: one line reports the gap where it is, and every line is complete.
     const [, reported] = await reader.readUntil(/"msg":"log lines were dropped","dropped":(\d+),"code":"EAGAIN"}\n/);
     expect(Number(reported)).toBeGreaterThanOrEqual(Number(dropped));
     for (const line of reader.lines) JSON.parse(line);

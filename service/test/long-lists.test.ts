@@ -20,12 +20,12 @@ onEveryStage((stage) => {
     );
   const expected = async (): Promise<object[]> => stage.rows('SELECT id, name, email FROM users ORDER BY id');
   const counts = (): unknown[] => stage.app.log.audits.map(({ action, count }) => [action, count]);
-  /** The head of a response of which nothing more is read than Node reads by itself. */
+  /** The head of a response whose body is not read, except what Node buffers. */
   const begin = async (path = '/api/users'): Promise<IncomingMessage> => {
     const [response] = (await once(get(stage.app.url + path, { agent: false }), 'response')) as [IncomingMessage];
     return response;
   };
-  /** How many rows each statement gave, and in which turn of the event loop it began. */
+  /** How many rows each statement returned, and in which turn of the event loop it began. */
   const spyOnReads = (): { rows: number; turn: number }[] => {
     const reads: { rows: number; turn: number }[] = [];
     const query = stage.app.pool.query.bind(stage.app.pool);
@@ -98,7 +98,7 @@ onEveryStage((stage) => {
       const response = await begin();
       await untilSteady(() => reads.length);
       expect(reads.length).toBeLessThan(10);
-      // The last page may still be on its way.
+      // The last page may still be in progress.
       await vi.waitFor(() => {
         const { open, idle } = stage.app.pool.size;
         expect(idle).toBe(open);

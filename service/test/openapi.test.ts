@@ -24,7 +24,7 @@ const takesBody = asked.filter(([, { request }]) => request);
 
 const errorsOf = (schema: object, value: unknown): unknown[] => Compile(schema).Errors(value);
 
-/** What is left of a value without its values. */
+/** The structure of a value: its keys without its values. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return [...new Set(value.map((item) => JSON.stringify(shapeOf(item))))].toSorted();
   if (typeof value !== 'object' || value === null) return typeof value;
@@ -32,7 +32,7 @@ function shapeOf(value: unknown): unknown {
 }
 
 describe('the document', () => {
-  test('in docs/ is up to date: npm run openapi writes it', () => {
+  test('in docs/ is up to date; `npm run openapi` writes it', () => {
     const written = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
     expect(JSON.stringify(JSON.parse(written))).toBe(JSON.stringify(openApiDocument()));
   });
@@ -48,7 +48,7 @@ describe('the document', () => {
     expect(operations.flatMap(({ statuses }) => statuses)).toContain(status);
   });
 
-  test('has examples that fit their schemas', () => {
+  test('has examples that match their schemas', () => {
     const parts = operations.flatMap(({ request, parameters, responses }) => [
       ...Object.values(request?.examples ?? {}).map((example) => ({ schema: request?.schema ?? {}, example })),
       ...parameters.filter(({ example }) => example !== undefined),
@@ -63,7 +63,7 @@ describe('the document', () => {
     expect(await routesOf(variant)).toEqual([...documented, ...ofTheReference].toSorted());
   });
 
-  test('promises nothing that is not made to happen here', () => {
+  test('has no response that this test does not cause', () => {
     const ways = promised.map(([, , response]) => wayTo(response));
     expect(ways).not.toContain(undefined);
     expect(waysKnown.filter((way) => !ways.includes(way))).toEqual([]);
@@ -99,12 +99,12 @@ onEveryStage((stage) => {
     }
   });
 
-  test.each(asked)('%s takes every parameter that it has', async (_name, operation) => {
+  test.each(asked)('%s accepts each of its parameters', async (_name, operation) => {
     const { status } = await stage.app.request(fullExampleRequest(operation));
     expect(status).toBe(operation.path.endsWith('{id}') ? 404 : operation.request ? 201 : 200);
   });
 
-  test.each(takesBody)('%s says that it was asked before', async (_name, operation) => {
+  test.each(takesBody)('%s marks a replayed response', async (_name, operation) => {
     const first = await stage.app.request(fullExampleRequest(operation));
     const again = await stage.app.request(fullExampleRequest(operation));
     expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);

@@ -30,7 +30,7 @@ onEveryStage((stage) => {
       expect(Date.parse(body.createdAt)).toBeLessThanOrEqual(Date.now());
     });
 
-    test('keeps its items in the order given', async () => {
+    test('keeps its items in sequence', async () => {
       const items = ['pear', 'apple', 'fig', 'banana'].map((productId, index) => item(productId, index + 1));
       const { body } = await order(stage, ...items);
       expect(body.items).toEqual(items);
@@ -44,7 +44,7 @@ onEveryStage((stage) => {
       expect(await storedItems(stage, body.id)).toEqual(items);
     });
 
-    test('has no property that is not a field: others are neither stored nor returned', async () => {
+    test('neither stores nor returns unknown properties', async () => {
       const { body } = await stage.post<Order>('/api/orders', {
         id: 'mine',
         price: 0,
@@ -63,7 +63,7 @@ onEveryStage((stage) => {
       expect(await storedItems(stage, body.id)).toEqual(items);
     });
 
-    test.each([1, 1_000_000])('may ask for %d of a product', async (quantity) => {
+    test.each([1, 1_000_000])('may order %d of a product', async (quantity) => {
       expect((await order(stage, item('apple', quantity))).body.items).toEqual([item('apple', quantity)]);
     });
 
@@ -126,7 +126,7 @@ onEveryStage((stage) => {
       expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
     });
 
-    test('without a connection being taken', async () => {
+    test('without acquiring a connection', async () => {
       const { lent } = stage.app.pool;
       await order(stage);
       expect(stage.app.pool.lent).toBe(lent);

@@ -10,14 +10,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 onEveryStage((stage) => {
   describe('the id of a request', () => {
-    test('is a fresh UUID each time, in the header x-request-id', async () => {
+    test('is a new UUID each time, in the header x-request-id', async () => {
       const responses = [await stage.get('/api/users'), await stage.get('/api/users')];
       const ids = responses.map(({ headers }) => headers.get('x-request-id'));
       for (const id of ids) expect(id).toMatch(UUID);
       expect(ids[0]).not.toBe(ids[1]);
     });
 
-    test('is not what the client says it is', async () => {
+    test('is not taken from the client', async () => {
       const { headers } = await stage.app.request({ path: '/api/users', headers: { 'x-request-id': 'mine' } });
       expect(headers.get('x-request-id')).toMatch(UUID);
     });
@@ -94,7 +94,7 @@ onEveryStage((stage) => {
   });
 
   describe('the context of a request', () => {
-    test('has the time of its creation, and is one for the request and its transaction', async () => {
+    test('has its creation time, and is shared by the request and its transaction', async () => {
       await using first = stage.app.container.createScope({ tags: ['request'] });
       await using second = stage.app.container.createScope({ tags: ['request'] });
       const before = Date.now();
@@ -106,7 +106,7 @@ onEveryStage((stage) => {
       expect(second.resolve('IRequestContext')).not.toBe(context);
     });
 
-    test('learns once who asks', async () => {
+    test('accepts setUserId() once', async () => {
       await using scope = stage.app.container.createScope({ tags: ['request'] });
       const context: IRequestContext = scope.resolve('IRequestContext');
       expect(context.userId).toBeUndefined();
@@ -118,7 +118,7 @@ onEveryStage((stage) => {
   });
 
   describe('identify', () => {
-    test('is asked who asks, and may take its time', async () => {
+    test('returns the caller, and may be asynchronous', async () => {
       stage.app.identify = async ({ headers }) => {
         await new Promise(setImmediate);
         return headers.authorization;
@@ -128,14 +128,14 @@ onEveryStage((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
     });
 
-    test('is how the line of a request in the log says who asked', async () => {
+    test('adds the caller to the log line of the request', async () => {
       stage.app.identify = () => 'Grace';
       await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
       const { requestId } = await stage.app.log.finds({ msg: 'request', path: '/api/users', userId: 'Grace' });
       expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', requestId }]);
     });
 
-    test('refuses with a Problem, and nothing is done', async () => {
+    test('refuses a request with a Problem, and nothing is stored', async () => {
       stage.app.identify = () => {
         throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
       };
@@ -145,7 +145,7 @@ onEveryStage((stage) => {
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
 
-    test('that fails is our fault, and nothing is done', async () => {
+    test('that fails gets 500, and nothing is stored', async () => {
       stage.app.identify = () => {
         throw new Error('The directory is down');
       };

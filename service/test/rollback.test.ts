@@ -26,7 +26,7 @@ onEveryStage((stage) => {
 
   beforeEach(() => stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 10)`));
 
-  describe('of an order nothing is stored', () => {
+  describe('no part of an order is stored', () => {
     test('when its repository fails after it has written', async () => {
       stage.replace(ordersAnd(fail));
       expect((await order()).status).toBe(500);
@@ -51,7 +51,7 @@ onEveryStage((stage) => {
       expect(await stored()).toEqual(NOTHING);
     });
 
-    test('when COMMIT is refused', async () => {
+    test('when COMMIT fails', async () => {
       stage.before('commit', fail);
       expect((await order()).status).toBeGreaterThanOrEqual(500);
       expect(await stored()).toEqual(NOTHING);
@@ -68,7 +68,7 @@ onEveryStage((stage) => {
       expect(await stored()).toEqual(NOTHING);
     });
 
-    test('when its client leaves before COMMIT', async () => {
+    test('when its client disconnects before COMMIT', async () => {
       const pause = new Pause();
       stage.replace(ordersAnd(pause.here));
       const client = await stage.app.client();
@@ -79,7 +79,7 @@ onEveryStage((stage) => {
       pause.letGo();
       await stage.app.quiet();
       expect(await stored()).toEqual(NOTHING);
-      // That its client left is in the log, and no failure.
+      // The log says that the client disconnected, and has no failure.
       expect(stage.app.log.records.filter(({ level }) => level === 50)).toEqual([]);
     });
 
@@ -118,7 +118,7 @@ onEveryStage((stage) => {
     expect(await stage.rows('SELECT level FROM stock')).toEqual([{ level: 8 }]);
   });
 
-  test('of a user under a key nothing is stored when the repository fails after it has written', async () => {
+  test('no part of a user with a key is stored when the repository fails after it has written', async () => {
     stage.replace(...usersAnd(fail));
     expect((await stage.post('/api/users', ADA, KEY)).status).toBe(500);
     expect(await stored()).toEqual(NOTHING);

@@ -10,11 +10,11 @@ import { bothHosts } from './support/both-hosts.js';
 import { exchange, type Heard } from './support/exchange.js';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
-  ['the body is said to be', MEDIA_TYPES],
-  ['the body holds', BODIES],
+  ['the media type is', MEDIA_TYPES],
+  ['the body contains', BODIES],
   ['the request goes to', ADDRESSES],
-  ['beside the address there is', HEADERS],
-  ['what comes is hardly HTTP:', PROTOCOL],
+  ['the query or the headers contain', HEADERS],
+  ['the request is barely HTTP:', PROTOCOL],
 ];
 
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;

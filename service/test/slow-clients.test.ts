@@ -13,9 +13,9 @@ const MUCH = 64 * 1_048_576;
 
 let server: Server;
 let carriedOut = 0;
-/** It never closes its side of the connection. */
+/** A client that never closes its side of the connection. */
 let client: Socket;
-/** The other end of it. */
+/** The server's end of the client's connection. */
 let socket: Socket;
 
 beforeEach(async () => {

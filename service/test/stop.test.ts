@@ -20,7 +20,7 @@ const [HEAD = '', BODY = ''] = requestText({
   headers: { expect: '100-continue' },
 }).split(/(?<=\r\n\r\n)/);
 
-/** A client whose request has begun, and whose body is still to come. */
+/** A client that has sent the head of its request, and not yet the body. */
 async function requestInProgress(service: ServiceProcess): Promise<RawClient> {
   const client = await service.client();
   client.write(HEAD);
@@ -158,7 +158,7 @@ describe('the service', () => {
       const [reader, buyer] = [await service.client(), await service.client()];
       await reader.request({ path: '/api/users' });
       line.hang();
-      // On the connection that is open, and on one that never will be.
+      // One request uses the open connection, the other waits for a new one.
       buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
       await line.waitedOnBy(1);
       reader.send({ path: '/api/users' });

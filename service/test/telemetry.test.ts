@@ -84,7 +84,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
   });
 });
 
-/** A host whose log is kept, and its telemetry. */
+/** A host with telemetry, whose log is kept. */
 async function observed(variant: HostVariant, env: Record<string, string>) {
   const config = readConfig({ ...QUIET, ...env, HOST_VARIANT: variant });
   const log = new LogBook(new Happenings());

@@ -18,7 +18,7 @@ const NOT_NOW = {
   body: { error: 'Service Unavailable: try again in a moment' },
 };
 
-/** A service, and a table of its database that somebody else has locked. */
+/** A service, and a table of its database that another session has locked. */
 async function lockedOut(variant: string, env: Record<string, string>, table: string) {
   const database = await postgres.open();
   const service = await startService(
@@ -78,7 +78,7 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('with PostgreSQL, on %s', 
 });
 
 describe.each(HOST_VARIANTS)('on %s', (HOST_VARIANT) => {
-  /** The server behind the service: Node tells with each request which one takes it. */
+  /** The server of the service, from Node's diagnostics channel for requests. */
   async function serverOf(service: Service): Promise<Server> {
     let found: Server | undefined;
     const onRequest = (message: unknown): void => {
@@ -94,19 +94,22 @@ describe.each(HOST_VARIANTS)('on %s', (HOST_VARIANT) => {
   test.each([
     ['a head', 'headersTimeout', 'GET /health/live HTTP/1.1\r\n', 30_000],
     ['a body', 'requestTimeout', 'POST /api/users HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n', 60_000],
-  ] as const)('%s that comes too slowly is cut within a second of its limit', async (_, limit, start, limitMs) => {
-    const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
-    const service = await startService(readConfig(env));
-    const server = await serverOf(service);
-    expect(server[limit]).toBe(limitMs);
-    // A body has no less time than a head.
-    server.headersTimeout = server.requestTimeout = 100;
-    const client = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1' });
-    await once(client, 'connect');
-    const began = performance.now();
-    client.write(start);
-    expect(await text(client)).toMatch(/^HTTP\/1\.1 408 /);
-    expect(performance.now() - began).toBeLessThan(2500);
-    await service.stop();
-  });
+  ] as const)(
+    '%s that arrives too slowly gets 408 within a second after its limit',
+    async (_, limit, start, limitMs) => {
+      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+      const service = await startService(readConfig(env));
+      const server = await serverOf(service);
+      expect(server[limit]).toBe(limitMs);
+      // The limit for a body is not shorter than the one for a head.
+      server.headersTimeout = server.requestTimeout = 100;
+      const client = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1' });
+      await once(client, 'connect');
+      const began = performance.now();
+      client.write(start);
+      expect(await text(client)).toMatch(/^HTTP\/1\.1 408 /);
+      expect(performance.now() - began).toBeLessThan(2500);
+      await service.stop();
+    },
+  );
 });

@@ -45,7 +45,7 @@ onEveryStage((stage) => {
       expect(await stage.get(`/api/users/${user.id.toUpperCase()}`)).toMatchObject({ status: 200, body: user });
     });
 
-    test('has no property that is not a field: others are neither stored nor returned', async () => {
+    test('neither stores nor returns unknown properties', async () => {
       const user = await create(stage, { role: 'admin', id: 'mine', ...ADA, address: { street: 'Main' } });
       expect(Object.keys(user)).toEqual(['id', 'name', 'email']);
       expect(user.id).not.toBe('mine');

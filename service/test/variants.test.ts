@@ -14,13 +14,13 @@ const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 
 const PLAIN: UserRoutesOptions = { schema: false };
 
-/** Writes down what it is asked to audit. */
+/** Records what is audited. */
 class AuditNotes implements IAuditLogger {
   readonly notes: [action: string, data: object][] = [];
   readonly log = async (action: string, data: object): Promise<void> => void this.notes.push([action, data]);
 }
 
-/** A repository with one user, which writes down what it is asked to create. */
+/** A repository with one user, which records what is created. */
 class OneUser implements IUserRepository {
   readonly user: User;
   readonly asked: NewUser[] = [];

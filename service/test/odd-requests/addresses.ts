@@ -3,7 +3,7 @@ import { ADA, APPLE, head, type OddRequest, withBody } from './request.js';
 const get = (path: string): string => head('GET', path);
 const ID = '0190a0b0-0000-7000-8000-000000000000';
 
-/** Where the request goes, and how. */
+/** Requests with unusual addresses. */
 export const ADDRESSES: readonly OddRequest[] = [
   ['/', get('/'), 404],
   ['/api', get('/api'), 404],

@@ -11,7 +11,7 @@ const times = (quantity: string): Buffer => postOrder(APPLE.replace('1}', `${qua
 const bytes = (...inside: readonly number[]): Buffer =>
   postUser(Buffer.concat([Buffer.from(ADA.slice(0, 10)), Buffer.from(inside), Buffer.from(ADA.slice(10))]));
 
-/** What is in the body. */
+/** Requests with unusual bodies. */
 export const BODIES: readonly OddRequest[] = [
   ['bad JSON', postUser('{"name":'), 400],
   ['JSON with something behind', postUser(`${ADA}x`), 400],

@@ -44,10 +44,10 @@ interface Document {
   };
 }
 
-/** The document as it goes over the wire. */
+/** The document as it is sent. */
 export const document = JSON.parse(JSON.stringify(openApiDocument())) as Document;
 
-/** The part of the document that a reference names, and so on within. */
+/** The part of the document that a reference names, with the references within it resolved. */
 function resolved<T>(part: unknown): T {
   if (Array.isArray(part)) return part.map((inner) => resolved(inner)) as T;
   if (typeof part !== 'object' || part === null) return part as T;
@@ -109,7 +109,7 @@ function contentOf({ 'application/json': { schema, examples } }: Content): {
   return { schema: resolved<Schema>(schema), examples: Object.fromEntries(values) };
 }
 
-/** The operation asked for as its examples show it, with no more than it requires. */
+/** A request for the operation, made of its examples, with only what is required. */
 export function exampleRequest({ method, path, parameters, request }: DocumentedOperation, name?: string): Request {
   const bodies = request?.examples ?? {};
   const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
@@ -119,13 +119,13 @@ export function exampleRequest({ method, path, parameters, request }: Documented
   return { method, path: filled, ...(body !== undefined && { body }) };
 }
 
-/** For the parameters that have no example. */
+/** Values for the parameters that have no example. */
 const VALUES: Readonly<Record<string, string>> = {
   after: '00000000-0000-0000-0000-000000000000',
   'Idempotency-Key': 'a-key',
 };
 
-/** The same with every parameter that it takes. */
+/** The same with all parameters. */
 export function fullExampleRequest(operation: DocumentedOperation): Request {
   const { path, ...request } = exampleRequest(operation);
   const valuesIn = (place: Parameter['in']): [string, string][] =>

@@ -29,7 +29,7 @@ const askWith =
 
 const askWithBody = (change: object): Way => askWith(({ body }) => ({ body: { ...(body as object), ...change } }));
 
-/** When these users are stored. */
+/** Sends the request when these users are stored. */
 const askAmong: Way = async ({ stage, asked, example }) => {
   for (const { id, name, email } of [example].flat() as User[])
     await stage.rows('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [id, name, email]);
