@@ -1,4 +1,4 @@
-// Two instances of the service on one PostgreSQL, directly and as deploy/ has it: prints what held, and fails otherwise.
+// Runs two instances of the service on one PostgreSQL, directly and as in deploy/: prints what held, fails otherwise.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ async function playAll() {
   else await play(true, { ...STORIES, ...STORIES_OF_LOSS, ...STORIES_BEHIND });
 }
 
-/** Where PostgreSQL is required, so is what stands around it. @param {string} what */
+/** Where PostgreSQL is required, the programs around it are required, too. @param {string} what */
 function skip(what) {
   console.log(`skipped: ${what}`);
   if (process.env['AMBIT_REQUIRE_POSTGRES'] === '1') broken += 1;
@@ -39,10 +39,10 @@ async function play(behind, stories) {
   try {
     console.log(`${stage.title}, ready in ${Math.round(performance.now() - start)} ms`);
     for (const [sentence, story] of Object.entries(stories)) await tell(sentence, () => story(stage));
-    await tell('no request was answered with 500', async () => {
+    await tell('no request got 500', async () => {
       const faults = stage.instances.flatMap((instance) => instance.faults);
       if (faults.length > 0) throw new Error(`${faults.length} were, the first: ${faults[0]?.slice(0, 500)}`);
-      return 'the logs tell of none';
+      return 'the logs have none';
     });
   } finally {
     await stage.close();

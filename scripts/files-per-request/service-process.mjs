@@ -72,9 +72,9 @@ export class ServiceProcess {
 
   /** @returns {Promise<string[]>} since the call before */
   async #calledFiles() {
-    const answer = once(this.#child, 'message');
+    const taken = once(this.#child, 'message');
     this.#child.send('take');
-    const [urls] = await answer;
+    const [urls] = await taken;
     return urls
       .filter((/** @type {string} */ url) => url.startsWith('file:'))
       .map((/** @type {string} */ url) => relative(ROOT, fileURLToPath(url)))

@@ -32,7 +32,7 @@ export async function startHaproxy(folder, urls) {
       () => false,
     ),
   );
-  /** Resolves when requests may come to both. */
+  /** Resolves when HAProxy sends requests to both. */
   const seesBothReady = () =>
     until('HAProxy to see both instances ready', async () =>
       ['service-1', 'service-2'].every((name) => {

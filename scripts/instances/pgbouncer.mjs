@@ -7,7 +7,7 @@ const SHIPPED = resolve(import.meta.dirname, '../../deploy/pgbouncer.ini');
 export const SERVER_CONNECTIONS = 4;
 
 /**
- * PgBouncer as shipped, but that it listens on this machine alone, trusts, and soon has no connection free.
+ * PgBouncer as shipped, except that it listens only on this machine, needs no password, and has few connections.
  * @param {string} folder
  * @param {URL} database
  * @param {number} databasePort
@@ -29,7 +29,7 @@ export async function startPgBouncer(folder, { username, password }, databasePor
     ...(tracksStatements ? {} : { 'max_prepared_statements = 200': '' }),
   });
   writeFileSync(config, settings);
-  // It refuses to run as root, so it becomes somebody else, who has to read these.
+  // It refuses to run as root, so it runs as another user, who has to read these files.
   chmodSync(folder, 0o755);
   const program = await start(
     'pgbouncer',

@@ -6,19 +6,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 /** @typedef {{ child: ChildProcess, output: () => string, exited: Promise<number | null> }} Program */
 
-/** For machines that do much else at the same time. */
-const PATIENCE_MS = 30_000;
+/** Long enough for busy machines. */
+const TIMEOUT_MS = 30_000;
 
 /** @type {Set<ChildProcess>} */
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Resolves when the program has said that it is ready.
+ * Resolves when the program has printed that it is ready.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {RegExp} ready what it prints then
- * @param {NodeJS.ProcessEnv} [env] beside ours
+ * @param {RegExp} ready what it prints when it is ready
+ * @param {NodeJS.ProcessEnv} [env] in addition to ours
  * @returns {Promise<Program>}
  */
 export async function start(command, args, ready, env = {}) {
@@ -40,7 +40,7 @@ export async function start(command, args, ready, env = {}) {
   });
   await Promise.race([
     said,
-    exited.then((code) => Promise.reject(new Error(`${command} ended with ${code} before it was ready:\n${output}`))),
+    exited.then((code) => Promise.reject(new Error(`${command} exited with ${code} before it was ready:\n${output}`))),
   ]);
   return { child, output: () => output, exited };
 }
@@ -55,7 +55,7 @@ export function stop({ child, exited }, signal = 'SIGTERM') {
 }
 
 /**
- * Whether the program is there. As root on Debian, its package of the same name is installed first.
+ * Whether the program is installed. As root on Debian, it installs the package of the same name first.
  * @param {string} name
  */
 export function ensureInstalled(name) {
@@ -78,14 +78,14 @@ function isInstalled(name) {
 }
 
 /**
- * The text of a configuration as shipped, with other values in some places, so that what is tested is what is shipped.
+ * The text of a configuration as shipped, with some values replaced, so that the shipped file is tested.
  * @param {string} text
  * @param {Record<string, string>} replacements
  */
 export function withReplaced(text, replacements) {
   let result = text;
   for (const [from, to] of Object.entries(replacements)) {
-    if (!result.includes(from)) throw new Error(`The configuration no longer says ${from}`);
+    if (!result.includes(from)) throw new Error(`The configuration no longer contains ${from}`);
     result = result.replace(from, to);
   }
   return result;
@@ -114,9 +114,9 @@ export async function freePort() {
  * @param {() => Promise<boolean>} holds
  */
 export async function until(what, holds) {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out waiting for ${what}`);
     await pause(50);
   }
 }

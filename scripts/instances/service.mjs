@@ -7,7 +7,7 @@ const DIST = resolve(import.meta.dirname, '../../service/dist');
 
 /** @typedef {{ DATABASE_URL: string, DATABASE_PREPARE: string, METRICS: string }} Environment */
 
-/** One instance of the service, which can be ended and started again at its address. */
+/** One instance of the service, which can be stopped and started again at its address. */
 export class Instance {
   /** @type {import('./program.mjs').Program | undefined} */
   #program;
@@ -36,7 +36,7 @@ export class Instance {
     return this.#program && stop(this.#program, signal);
   }
 
-  /** What it logged of requests that it answered with 500. */
+  /** The log lines of requests that got 500. */
   get faults() {
     const lines = (this.#earlier + (this.#program?.output() ?? '')).split('\n');
     return lines.filter((line) => line.includes('"msg":"request failed"') && line.includes('"status":500'));

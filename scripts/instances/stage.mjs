@@ -7,51 +7,51 @@ import { stop } from './program.mjs';
 import { Wire } from './wire.mjs';
 
 /**
- * Two instances of the service on one database of their own, and what stands around them.
+ * Two instances of the service on one database, and the programs around them.
  * @typedef {object} Stage
  * @property {string} title
  * @property {readonly Instance[]} instances one on Express, one on Fastify
  * @property {readonly string[]} urls theirs
  * @property {{ url: string, seesBothReady: () => Promise<void> } | undefined} balancer
  * @property {Wire} wire
- * @property {(sql: string, params?: unknown[]) => Promise<Record<string, unknown>[]>} query on PostgreSQL itself
+ * @property {(sql: string, params?: unknown[]) => Promise<Record<string, unknown>[]>} query directly on PostgreSQL
  * @property {{ url: string, adminUrl: string, places: number } | undefined} pooler
  * @property {() => Promise<void>} close
  */
 
 /**
- * @param {URL} admin where databases can be made
+ * @param {URL} admin where databases can be created
  * @param {string} folder for configurations
  * @param {{ behind: boolean }} options behind PgBouncer and HAProxy, or not
  * @returns {Promise<Stage>}
  */
 export async function openStage(admin, folder, { behind }) {
   /** @type {(() => unknown)[]} */
-  const ends = [];
+  const cleanups = [];
   const close = async () => {
-    for (const end of ends.toReversed()) await end();
+    for (const cleanUp of cleanups.toReversed()) await cleanUp();
   };
   try {
-    const database = await createDatabase(admin, ends);
+    const database = await createDatabase(admin, cleanups);
     const wire = new Wire(database);
     const wirePort = await wire.listen();
-    ends.push(() => wire.close());
+    cleanups.push(() => wire.close());
     const pooler = behind ? await startPgBouncer(folder, database, wirePort) : undefined;
-    if (pooler) ends.push(() => stop(pooler.program));
+    if (pooler) cleanups.push(() => stop(pooler.program));
 
     const url = withPort(database, pooler?.port ?? wirePort);
     const environment = { DATABASE_URL: url, DATABASE_PREPARE: String(pooler?.tracksStatements ?? true), METRICS: '1' };
     const instances = [new Instance('express', environment), new Instance('fastify', environment)];
-    ends.push(() => Promise.all(instances.map((instance) => instance.stop())));
-    // At once, and on an empty database: each finds the tables, or creates them. The stock command only finds them.
+    cleanups.push(() => Promise.all(instances.map((instance) => instance.stop())));
+    // Both start at once on an empty database: each finds the tables, or creates them. The stock command needs them.
     await Promise.all(instances.map((instance) => instance.start()));
     await setStock(environment, 'scarce', 10);
     const urls = instances.map((instance) => instance.url);
 
     const balancer = behind ? await startHaproxy(folder, urls) : undefined;
-    if (balancer) ends.push(() => stop(balancer.program));
+    if (balancer) cleanups.push(() => stop(balancer.program));
     const direct = new Pool({ connectionString: database.href, max: 2 });
-    ends.push(() => direct.end());
+    cleanups.push(() => direct.end());
     const prepared = environment.DATABASE_PREPARE === 'true' ? 'named statements' : 'no named statements';
     return {
       title:
@@ -78,15 +78,15 @@ export async function openStage(admin, folder, { behind }) {
 
 /**
  * @param {URL} admin
- * @param {(() => unknown)[]} ends
+ * @param {(() => unknown)[]} cleanups
  */
-async function createDatabase(admin, ends) {
+async function createDatabase(admin, cleanups) {
   const name = `ambit_instances_${randomUUID().replaceAll('-', '')}`;
   const client = new Client({ connectionString: admin.href });
   await client.connect();
-  ends.push(() => client.end());
+  cleanups.push(() => client.end());
   await client.query(`CREATE DATABASE ${name}`);
-  ends.push(() => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  cleanups.push(() => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
   const url = new URL(admin);
   url.pathname = name;
   return url;

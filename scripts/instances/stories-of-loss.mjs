@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { ask, askUntilAnswered, expectEqual, expectStatus } from './client.mjs';
+import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
 import { until } from './program.mjs';
 
 /** @typedef {import('./stage.mjs').Stage} Stage */
@@ -8,7 +8,7 @@ const CLIENTS = 16;
 
 /** @type {Record<string, import('./stories.mjs').Story>} */
 export const STORIES_DIRECT = {
-  'an instance that stops and comes back under load loses nothing': async ({ instances: [instance], urls, query }) => {
+  'an instance that restarts under load loses nothing': async ({ instances: [instance], urls, query }) => {
     const load = new Load(urls, 'stopped');
     await load.until(100);
     expectEqual('the exit code', await instance?.stop('SIGTERM'), 0);
@@ -21,7 +21,7 @@ export const STORIES_DIRECT = {
 
 /** @type {Record<string, import('./stories.mjs').Story>} */
 export const STORIES_OF_LOSS = {
-  'an instance that is killed and comes back under load loses nothing': async ({
+  'an instance that is killed and restarted under load loses nothing': async ({
     instances: [, instance],
     urls,
     query,
@@ -38,7 +38,7 @@ export const STORIES_OF_LOSS = {
 
 /** @type {Record<string, import('./stories.mjs').Story>} */
 export const STORIES_BEHIND = {
-  'clients of the balancer notice no restart': async ({ instances, balancer, query }) => {
+  'clients of the load balancer notice no restart': async ({ instances, balancer, query }) => {
     const load = new Load([balancer?.url ?? ''], 'rolling');
     for (const [index, instance] of instances.entries()) {
       await load.until(100 * (index + 1));
@@ -47,29 +47,32 @@ export const STORIES_BEHIND = {
       await instance.start();
     }
     await load.until(300);
-    const told = await load.end(query);
-    expectEqual('what clients saw fail', load.failures, []);
-    return `${told}, and none asked for twice`;
+    const result = await load.end(query);
+    expectEqual('the failures that clients saw', load.failures, []);
+    return `${result}, and none sent twice`;
   },
 
-  'what is for operators does not pass the balancer': async ({ urls, balancer }) => {
+  'the addresses for operators are not reachable through the load balancer': async ({ urls, balancer }) => {
     for (const url of urls) expectStatus(await ask(`${url}/metrics`), 200);
     expectStatus(await ask(`${balancer?.url}/metrics`), 404);
     return '/metrics is 200 inside, 404 outside';
   },
 
-  'with no instance up the balancer answers as the API does, within 2 s': async ({ instances, balancer }) => {
+  'with no instance running the load balancer responds as the API does, within 2 s': async ({
+    instances,
+    balancer,
+  }) => {
     await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
     const url = `${balancer?.url}/api/orders`;
     const start = performance.now();
     const body = { items: [{ productId: 'nobody', quantity: 1 }] };
-    const answers = await Promise.all([ask(url), ask(url, { body }), ask(url, { body, key: 'nobody' })]);
+    const responses = await Promise.all([ask(url), ask(url, { body }), ask(url, { body, key: 'nobody' })]);
     const ms = Math.round(performance.now() - start);
-    for (const answer of answers) {
-      expectStatus(answer, 503);
-      expectEqual('retry-after', answer.headers.get('retry-after'), '1');
-      expectEqual('content-type', answer.headers.get('content-type'), 'application/json');
-      expectEqual('body', JSON.parse(answer.text), { error: 'Service Unavailable: try again in a moment' });
+    for (const response of responses) {
+      expectStatus(response, 503);
+      expectEqual('retry-after', response.headers.get('retry-after'), '1');
+      expectEqual('content-type', response.headers.get('content-type'), 'application/json');
+      expectEqual('body', JSON.parse(response.text), { error: 'Service Unavailable: try again in a moment' });
     }
     if (ms > 2000) throw new Error(`it took ${ms} ms`);
     await Promise.all(instances.map((instance) => instance.start()));
@@ -77,9 +80,9 @@ export const STORIES_BEHIND = {
     return `503 with Retry-After after ${ms} ms`;
   },
 
-  'a few connections to PostgreSQL serve many of the service': async ({ urls, pooler, query }) => {
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));
-    for (const answer of answers) expectStatus(answer, 200);
+  'few connections to PostgreSQL serve many connections of the service': async ({ urls, pooler, query }) => {
+    const responses = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));
+    for (const response of responses) expectStatus(response, 200);
     const [row] = await query(`SELECT count(*)::integer AS n FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'ambit-service'`);
     const used = Number(row?.['n']);
@@ -87,18 +90,18 @@ export const STORIES_BEHIND = {
     return `${used} for two instances that may each have 10`;
   },
 
-  'a pooler without a free place is 503, for as long as that is so': async ({ urls, pooler }) => {
+  'a pooler without a free connection is 503, until one is free': async ({ urls, pooler }) => {
     const admin = new Client(pooler?.adminUrl);
     await admin.connect();
     await admin.query('SET query_wait_timeout = 1');
     const holders = Array.from({ length: pooler?.places ?? 0 }, () => new Client(pooler?.url));
-    // Those that PgBouncer hangs up on at its end.
+    // PgBouncer closes these connections when it stops.
     for (const holder of holders) holder.on('error', () => undefined);
     await Promise.all(holders.map((holder) => holder.connect().then(() => holder.query('BEGIN'))));
-    const body = { items: [{ productId: 'patience', quantity: 1 }] };
-    for (const answer of await Promise.all(urls.map((url) => ask(`${url}/api/orders`, { body })))) {
-      expectStatus(answer, 503);
-      expectEqual('retry-after', answer.headers.get('retry-after'), '1');
+    const body = { items: [{ productId: 'waiting', quantity: 1 }] };
+    for (const response of await Promise.all(urls.map((url) => ask(`${url}/api/orders`, { body })))) {
+      expectStatus(response, 503);
+      expectEqual('retry-after', response.headers.get('retry-after'), '1');
     }
     await Promise.all(holders.map((holder) => holder.query('ROLLBACK').then(() => holder.end())));
     for (const url of urls) expectStatus(await ask(`${url}/api/orders`, { body }), 201);
@@ -107,7 +110,7 @@ export const STORIES_BEHIND = {
   },
 };
 
-/** Clients that place one order after the other, each under a key of its own, until they have their answer. */
+/** Clients that place one order after the other, each under its own key, and repeat each until it succeeds. */
 class Load {
   #productId;
   #stop = false;
@@ -126,10 +129,10 @@ class Load {
     this.#clients = Array.from({ length: CLIENTS }, async () => {
       while (!this.#stop) {
         const items = [1, 2].map((quantity) => ({ productId, quantity }));
-        const answer = await askUntilAnswered(orders, { body: { items }, key: `${productId}-${(next += 1)}` });
-        expectStatus(answer, 201);
-        this.#acknowledged.push(String(JSON.parse(answer.text).id));
-        this.failures.push(...answer.failures);
+        const response = await sendUntilDone(orders, { body: { items }, key: `${productId}-${(next += 1)}` });
+        expectStatus(response, 201);
+        this.#acknowledged.push(String(JSON.parse(response.text).id));
+        this.failures.push(...response.failures);
       }
     });
   }
@@ -140,7 +143,7 @@ class Load {
   }
 
   /**
-   * Each acknowledged order is stored whole, and no other is.
+   * Checks that each acknowledged order is stored completely, and no other.
    * @param {Stage['query']} query
    */
   async end(query) {

@@ -1,7 +1,7 @@
-import { ask, askUntilAnswered, expectEqual, expectStatus } from './client.mjs';
+import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
 
 /** @typedef {import('./stage.mjs').Stage} Stage */
-/** @typedef {(stage: Stage) => Promise<string>} Story resolves with what was seen, throws when it does not hold */
+/** @typedef {(stage: Stage) => Promise<string>} Story resolves with what was observed, throws when the guarantee is broken */
 
 const USER = { name: 'Ada', email: 'ada@example.com' };
 /** @param {string} productId */
@@ -9,7 +9,7 @@ const orderOf = (productId, quantity = 1) => ({ items: [{ productId, quantity }]
 
 /** @type {Record<string, Story>} */
 export const STORIES = {
-  'a user created on one instance is there on the other': async ({ urls: [one, other] }) => {
+  'a user created on one instance is found on the other': async ({ urls: [one, other] }) => {
     const created = await ask(`${one}/api/users`, { body: USER });
     expectStatus(created, 201);
     const user = JSON.parse(created.text);
@@ -32,40 +32,40 @@ export const STORIES = {
     return 'the same bytes, one order';
   },
 
-  'one key on both at the same time makes one order': async ({ urls, query }) => {
+  'one key on both at the same time creates one order': async ({ urls, query }) => {
     const keys = Array.from({ length: 10 }, (_, index) => `at-once-${index}`);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       keys.map((key) =>
         Promise.all([...urls, ...urls].map((url) => ask(`${url}/api/orders`, { body: orderOf('at-once'), key }))),
       ),
     );
-    for (const ofKey of answers) {
+    for (const ofKey of responses) {
       const placed = ofKey.filter(({ status }) => status === 201).map(({ text }) => text);
       expectEqual('different orders under one key', new Set(placed).size, 1);
-      for (const answer of ofKey) if (answer.status !== 201) expectStatus(answer, 409);
+      for (const response of ofKey) if (response.status !== 201) expectStatus(response, 409);
     }
     expectEqual('orders', await ordersOf(query, 'at-once'), keys.length);
-    const refused = answers.flat().filter(({ status }) => status === 409).length;
-    return `${answers.flat().length} requests with ${keys.length} keys: ${keys.length} orders, ${refused} times 409`;
+    const refused = responses.flat().filter(({ status }) => status === 409).length;
+    return `${responses.flat().length} requests with ${keys.length} keys: ${keys.length} orders, ${refused} times 409`;
   },
 
-  'of a stock of 10, 100 orders to both sell 10': async ({ urls, query }) => {
-    const answers = await Promise.all(
+  '100 orders to both sell a stock of 10 once': async ({ urls, query }) => {
+    const responses = await Promise.all(
       Array.from({ length: 100 }, (_, index) => {
         const addresses = [`${urls[index % 2]}/api/orders`];
-        return askUntilAnswered(addresses, { body: orderOf('scarce'), key: `scarce-${index}` }, []);
+        return sendUntilDone(addresses, { body: orderOf('scarce'), key: `scarce-${index}` }, []);
       }),
     );
     /** @type {Record<string, number>} */
     const statuses = {};
-    for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
-    expectEqual('answers by status', statuses, { 201: 10, 409: 90 });
+    for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
+    expectEqual('responses by status', statuses, { 201: 10, 409: 90 });
     expectEqual('level', await query(`SELECT level FROM stock WHERE product_id = 'scarce'`), [{ level: 0 }]);
     expectEqual('orders', await ordersOf(query, 'scarce'), 10);
     return '10 times 201, 90 times 409, nothing left';
   },
 
-  'an order that fails leaves nothing': async ({ urls, query }) => {
+  'an order that fails stores nothing': async ({ urls, query }) => {
     await query("INSERT INTO stock (product_id, level) VALUES ('short', 1)");
     const items = [
       { productId: 'plenty', quantity: 1 },
@@ -77,12 +77,12 @@ export const STORIES = {
     return 'no order, no item, no reservation, no key';
   },
 
-  'a COMMIT whose answer is lost is never called a failure': async ({ urls: [one, other], query, wire }) => {
+  'a COMMIT whose result is lost is reported as an unknown outcome': async ({ urls: [one, other], query, wire }) => {
     const request = { body: orderOf('lost'), key: 'lost' };
     wire.cutNextCommit();
     expectStatus(await ask(`${one}/api/orders`, request), 503);
     expectEqual('orders', await ordersOf(query, 'lost'), 1);
-    const again = await askUntilAnswered([`${other}/api/orders`], request);
+    const again = await sendUntilDone([`${other}/api/orders`], request);
     expectEqual('idempotency-replayed', again.headers.get('idempotency-replayed'), 'true');
     expectEqual('orders', await ordersOf(query, 'lost'), 1);
     return '503, and under the same key the order that was stored';

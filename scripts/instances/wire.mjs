@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/** The wire to PostgreSQL, which can be cut at the worst moment: COMMIT was carried out, and its answer is on its way. */
+/** A proxy to PostgreSQL that can cut the connection at the worst moment: after COMMIT, before its result arrives. */
 export class Wire {
   #armed = false;
   /** @type {import('node:net').Server} */
@@ -11,10 +11,10 @@ export class Wire {
   constructor({ hostname, port }) {
     this.#server = createServer((near) => {
       const far = connect(Number(port || 5432), hostname);
-      const ends = [near, far];
+      const sockets = [near, far];
       let cut = false;
-      for (const end of ends)
-        end.on('error', () => undefined).on('close', () => ends.forEach((each) => each.destroy()));
+      for (const socket of sockets)
+        socket.on('error', () => undefined).on('close', () => sockets.forEach((each) => each.destroy()));
       near.on('data', (bytes) => {
         if (this.#armed && bytes.includes('COMMIT')) [this.#armed, cut] = [false, true];
         far.write(bytes);
@@ -23,7 +23,7 @@ export class Wire {
     });
   }
 
-  /** @returns {Promise<number>} the port that stands for PostgreSQL's */
+  /** @returns {Promise<number>} the port to use instead of PostgreSQL's */
   async listen() {
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');

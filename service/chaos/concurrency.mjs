@@ -1,7 +1,7 @@
 /**
- * Many clients want the same at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--write]`.
- * On PostgreSQL two instances share one database; on SQLite there is one. The seconds, shared out between the hosts, are
- * for orders over overlapping products in all orders.
+ * Many clients send the same request at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--write]`.
+ * On PostgreSQL two instances share one database; on SQLite there is one. The seconds, divided between the hosts, are
+ * for orders of overlapping products in random sequences.
  */
 import { atOnce, Client } from './support/client.mjs';
 import { headerOf, requestText } from './support/connection.mjs';
@@ -12,7 +12,7 @@ import { report, say, table } from './support/report.mjs';
 import { startServer, stopServer } from './support/server.mjs';
 import { checkStock, Findings, readOrders, setStock } from './support/stored.mjs';
 
-/** @typedef {import('./support/connection.mjs').Answer} Answer */
+/** @typedef {import('./support/connection.mjs').HttpResponse} HttpResponse */
 /** @typedef {import('./support/database.mjs').Database} Database */
 
 const STOCK = 10;
@@ -20,7 +20,7 @@ const BUYERS = 500;
 const SAME_KEY = 20;
 const KEYS = 20;
 const OVERLAPPING = 24;
-/** Enough for some seconds, and of the last ones too little. */
+/** The last two products run out within the run. */
 const LEVELS = new Map(Array.from({ length: 8 }, (_, i) => [`p${i}`, i < 6 ? 1_000_000 : 500]));
 
 const options = readOptions({ seconds: 60 });
@@ -34,17 +34,17 @@ for (const host of options.hosts) {
   for (const kind of options.databases) {
     const title = `${host}, ${kind}`;
     say(title);
-    await withDatabase(kind, (database) => trials(title, host, database));
+    await withDatabase(kind, (database) => runAll(title, host, database));
   }
 }
-report('concurrency', table(['', 'answers', 'stored', 'violations'], rows), violations, options.write);
+report('concurrency', table(['', 'responses', 'stored', 'violations'], rows), violations, options.write);
 
 /**
  * @param {string} title
  * @param {import('./support/server.mjs').HostVariant} host
  * @param {Database} database
  */
-async function trials(title, host, database) {
+async function runAll(title, host, database) {
   const servers = [await startServer(host, database.env)];
   if (database.kind === 'postgres') servers.push(await startServer(host, database.env));
   const urls = servers.map(({ url }) => url);
@@ -61,25 +61,27 @@ async function trials(title, host, database) {
 
 /**
  * @param {string} title
- * @param {() => Promise<{ answers: (Answer | undefined)[], stored: string, findings: Findings }>} trial
+ * @param {() => Promise<{ responses: (HttpResponse | undefined)[], stored: string, findings: Findings }>} run
  */
-async function note(title, trial) {
-  const { answers, stored, findings } = await trial();
-  const lost = answers.filter((answer) => !answer).length;
-  if (lost > 0) findings.add('answers', `${lost} were lost`);
-  for (const answer of answers) {
-    if (answer && answer.status >= 500) findings.add('answers', `${answer.status}: ${answer.body}`);
+async function note(title, run) {
+  const { responses, stored, findings } = await run();
+  const lost = responses.filter((response) => !response).length;
+  if (lost > 0) findings.add('responses', `${lost} were lost`);
+  for (const response of responses) {
+    if (response && response.status >= 500) findings.add('responses', `${response.status}: ${response.body}`);
   }
-  rows.push([title, countsOf(answers), stored, String(findings.total)]);
-  violations.push(...findings.told.map((line) => `${title}: ${line}`));
+  rows.push([title, countsOf(responses), stored, String(findings.total)]);
+  violations.push(...findings.reported.map((line) => `${title}: ${line}`));
 }
 
-/** @param {(Answer | undefined)[]} answers */
-function countsOf(answers) {
+/** @param {(HttpResponse | undefined)[]} responses */
+function countsOf(responses) {
   /** @type {Record<string, number>} */
   const counts = {};
-  for (const answer of answers) {
-    const name = answer ? `${answer.status}${headerOf(answer, 'idempotency-replayed') ? ' replayed' : ''}` : 'lost';
+  for (const response of responses) {
+    const name = response
+      ? `${response.status}${headerOf(response, 'idempotency-replayed') ? ' replayed' : ''}`
+      : 'lost';
     counts[name] = (counts[name] ?? 0) + 1;
   }
   return Object.entries(counts)
@@ -97,14 +99,14 @@ async function lastOnes(database, urls) {
   const start = new Map([['rare', STOCK]]);
   await setStock(database, start);
   const order = requestText('POST', '/api/orders', { items: [{ productId: 'rare', quantity: 1 }] });
-  const answers = await untilAnswered(urls, BUYERS, order);
+  const responses = await untilDone(urls, BUYERS, order);
   const orders = await readOrders(database, findings);
   await checkStock(database, start, findings);
-  const sold = answers.filter((answer) => answer?.status === 201).length;
-  const refused = answers.filter((answer) => answer?.status === 409).length;
-  if (sold !== STOCK || refused !== BUYERS - STOCK) findings.add('answers', countsOf(answers));
+  const sold = responses.filter((response) => response?.status === 201).length;
+  const refused = responses.filter((response) => response?.status === 409).length;
+  if (sold !== STOCK || refused !== BUYERS - STOCK) findings.add('responses', countsOf(responses));
   if (orders.length !== STOCK) findings.add('orders', `${orders.length} stored`);
-  return { answers, stored: `${orders.length} orders`, findings };
+  return { responses, stored: `${orders.length} orders`, findings };
 }
 
 /**
@@ -114,41 +116,41 @@ async function lastOnes(database, urls) {
 async function oneKey(database, urls) {
   const findings = new Findings();
   const before = await countOf(database);
-  /** @type {(Answer | undefined)[]} */
+  /** @type {(HttpResponse | undefined)[]} */
   const all = [];
   for (let round = 0; round < KEYS; round++) {
     const isOrder = round % 2 === 0;
     const body = isOrder ? { items: [{ productId: 'free', quantity: 1 }] } : { name: 'Ada', email: 'ada@example.org' };
     const headers = { 'Idempotency-Key': `round-${round}` };
     const request = requestText('POST', isOrder ? '/api/orders' : '/api/users', body, headers);
-    const answers = await atOnce(urls, SAME_KEY, request);
+    const responses = await atOnce(urls, SAME_KEY, request);
     const [later] = await atOnce(urls, 1, request);
-    const stored = new Set([...answers, later].filter((one) => one?.status === 201).map((one) => one?.body));
-    if (stored.size !== 1 || later?.status !== 201) findings.add('answers', countsOf([...answers, later]));
-    const odd = answers.find((one) => one?.status !== 201 && !(one?.status === 409 && headerOf(one, 'retry-after')));
-    if (odd) findings.add('answers', `${odd.status}: ${odd.body}`);
-    all.push(...answers, later);
+    const stored = new Set([...responses, later].filter((one) => one?.status === 201).map((one) => one?.body));
+    if (stored.size !== 1 || later?.status !== 201) findings.add('responses', countsOf([...responses, later]));
+    const odd = responses.find((one) => one?.status !== 201 && !(one?.status === 409 && headerOf(one, 'retry-after')));
+    if (odd) findings.add('responses', `${odd.status}: ${odd.body}`);
+    all.push(...responses, later);
   }
   const made = (await countOf(database)) - before;
   if (made !== KEYS) findings.add('orders', `${KEYS} keys made ${made} orders and users`);
-  return { answers: all, stored: `${made} orders and users`, findings };
+  return { responses: all, stored: `${made} orders and users`, findings };
 }
 
 /**
- * On a machine that is too busy for so many at once, clients are told to try again: they do.
+ * On a machine that is too busy for so many at once, some clients get 503: they send the request again.
  * @param {string[]} urls
  * @param {number} clients
  * @param {string} request
  * @param {number} [tries]
- * @returns {Promise<(Answer | undefined)[]>}
+ * @returns {Promise<(HttpResponse | undefined)[]>}
  */
-async function untilAnswered(urls, clients, request, tries = 10) {
-  const answers = await atOnce(urls, clients, request);
-  const settled = answers.filter((answer) => answer?.status !== 503);
-  const again = answers.length - settled.length;
-  if (again === 0 || tries === 1) return answers;
-  say(`  ${again} of ${clients} were told to try again`);
-  return [...settled, ...(await untilAnswered(urls, again, request, tries - 1))];
+async function untilDone(urls, clients, request, tries = 10) {
+  const responses = await atOnce(urls, clients, request);
+  const settled = responses.filter((response) => response?.status !== 503);
+  const again = responses.length - settled.length;
+  if (again === 0 || tries === 1) return responses;
+  say(`  ${again} of ${clients} got 503, and try again`);
+  return [...settled, ...(await untilDone(urls, again, request, tries - 1))];
 }
 
 /** @param {Database} database */
@@ -175,8 +177,8 @@ async function overlapping(database, urls) {
   for (const name of ['order_items', 'orders', 'reservations']) await database.query(`DELETE FROM ${name}`);
   await setStock(database, LEVELS);
   const until = performance.now() + msEach;
-  /** @type {(Answer | undefined)[]} */
-  const answers = [];
+  /** @type {(HttpResponse | undefined)[]} */
+  const responses = [];
   const products = [...LEVELS.keys()];
   await Promise.all(
     Array.from({ length: OVERLAPPING }, async (_, i) => {
@@ -184,14 +186,14 @@ async function overlapping(database, urls) {
       while (performance.now() < until) {
         const chosen = shuffled(products).slice(0, between(2, products.length));
         const items = chosen.map((productId) => ({ productId, quantity: between(1, 3) }));
-        answers.push(await client.send(requestText('POST', '/api/orders', { items })));
+        responses.push(await client.send(requestText('POST', '/api/orders', { items })));
       }
       client.close();
     }),
   );
   const orders = await readOrders(database, findings);
   await checkStock(database, LEVELS, findings);
-  const sold = answers.filter((answer) => answer?.status === 201).length;
+  const sold = responses.filter((response) => response?.status === 201).length;
   if (sold !== orders.length) findings.add('orders', `${orders.length} stored, ${sold} acknowledged`);
-  return { answers, stored: `${orders.length} orders`, findings };
+  return { responses, stored: `${orders.length} orders`, findings };
 }

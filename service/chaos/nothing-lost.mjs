@@ -1,14 +1,14 @@
 /**
- * Kills everything under load, and then looks whether what was promised is there:
+ * Kills everything under load, and then checks that everything acknowledged is stored:
  * `node service/chaos/nothing-lost.mjs [--seconds 60] [--kills 10] [--host both] [--database both] [--write]`.
- * The seconds are shared out among the runs; each run has so many kills. On PostgreSQL, one of its own, it also kills
+ * The seconds are divided among the runs; each run has so many kills. On PostgreSQL, a separate server, it also kills
  * sessions, restarts and crashes the database, and cuts connections at COMMIT, before and after it was carried out.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { crowd, replay } from './support/crowd.mjs';
 import { Ledger } from './support/ledger.mjs';
 import { readOptions } from './support/options.mjs';
-import { checkPromises } from './support/promises.mjs';
+import { checkGuarantees } from './support/guarantees.mjs';
 import { report, say, table } from './support/report.mjs';
 import { checkStock, Findings, readOrders, setStock } from './support/stored.mjs';
 import { Supervisor } from './support/supervisor.mjs';
@@ -19,8 +19,8 @@ const products = (name, count, level) => Array.from({ length: count }, (_, i) =>
 const STOCK = new Map([...products('plenty', 30, 1_000_000), ...products('few', 4, 40)]);
 /** @type {readonly [string, ...string[]]} */
 const PRODUCTS = ['untracked', ...STOCK.keys()];
-/** Between two kills; a server that was killed before it did anything proves nothing. */
-const LEAST_ANSWERS = 100;
+/** Between two kills; killing a server that has done nothing yet proves nothing. */
+const MIN_RESPONSES = 100;
 const LOOK_AGAIN_MS = 20;
 const KINDS = [
   'acknowledged and missing',
@@ -29,7 +29,7 @@ const KINDS = [
   'keys',
   'done more than once',
   'denied and done',
-  'answers',
+  'responses',
   'process',
 ];
 
@@ -37,16 +37,16 @@ const options = readOptions({ seconds: 60, kills: 10 });
 const runs = options.databases.flatMap((database) => options.hosts.map((host) => ({ host, database })));
 const msEach = (options.seconds * 1000) / runs.length;
 
-/** @type {{ title: string, counts: Record<string, number>, told: string[] }[]} */
+/** @type {{ title: string, counts: Record<string, number>, reported: string[] }[]} */
 const results = [];
 for (const { host, database } of runs) {
   const title = `${host}, ${database}`;
   say(`${title}: ${msEach / 1000} s`);
   const world = await worldOf(database);
   try {
-    results.push({ title, ...(await trial(host, world)) });
+    results.push({ title, ...(await run(host, world)) });
   } finally {
-    await world.end();
+    await world.drop();
   }
 }
 const measures = [...new Set(results.flatMap(({ counts }) => Object.keys(counts)))];
@@ -56,7 +56,7 @@ report(
     ['', ...results.map(({ title }) => title)],
     measures.map((measure) => [measure, ...results.map(({ counts }) => counts[measure] ?? '')]),
   ),
-  results.flatMap(({ title, told }) => told.map((line) => `${title}: ${line}`)),
+  results.flatMap(({ title, reported }) => reported.map((line) => `${title}: ${line}`)),
   options.write,
 );
 
@@ -64,7 +64,7 @@ report(
  * @param {import('./support/server.mjs').HostVariant} host
  * @param {import('./support/worlds.mjs').World} world
  */
-async function trial(host, world) {
+async function run(host, world) {
   const supervisor = new Supervisor(host, world.env);
   await supervisor.server;
   await setStock(world.database, STOCK);
@@ -81,11 +81,11 @@ async function trial(host, world) {
   const end = await supervisor.stop();
 
   const findings = new Findings();
-  if (end.code !== 0) findings.add('process', `told to stop, it ended with ${end.code ?? end.signal}`);
+  if (end.code !== 0) findings.add('process', `after SIGTERM it exited with ${end.code ?? end.signal}`);
   for (const crash of supervisor.crashes) findings.add('process', crash);
   const orders = await readOrders(world.database, findings);
   await checkStock(world.database, STOCK, findings);
-  await checkPromises(world.database, orders, ledger, findings);
+  await checkGuarantees(world.database, orders, ledger, findings);
 
   const works = [...ledger.works.values()];
   /** @type {Record<string, number>} */
@@ -94,16 +94,16 @@ async function trial(host, world) {
     ...harm,
     'starts that failed': supervisor.failedStarts,
     'requests sent': ledger.requests,
-    'answers lost': ledger.lost,
-    'answers of 503': ledger.unavailable,
-    'answers replayed': ledger.replays,
-    'orders refused for want of stock': works.filter(({ refused }) => refused).length,
-    'users acknowledged': works.filter(({ kind, answer }) => kind === 'user' && answer).length,
-    'orders acknowledged': works.filter(({ kind, answer }) => kind === 'order' && answer).length,
+    'responses lost': ledger.lost,
+    'responses of 503': ledger.unavailable,
+    'responses replayed': ledger.replays,
+    'orders refused: not enough stock': works.filter(({ refused }) => refused).length,
+    'users acknowledged': works.filter(({ kind, response }) => kind === 'user' && response).length,
+    'orders acknowledged': works.filter(({ kind, response }) => kind === 'order' && response).length,
     'orders stored': orders.length,
     ...Object.fromEntries(KINDS.map((kind) => [`**${kind}**`, findings.count(kind)])),
   };
-  return { counts, told: findings.told };
+  return { counts, reported: findings.reported };
 }
 
 /**
@@ -117,8 +117,8 @@ async function killRepeatedly(supervisor, ledger) {
   for (; killed < options.kills; killed++) {
     await pause(Math.max(0, start + (msEach * (killed + 1)) / (options.kills + 1) - performance.now()));
     await supervisor.server;
-    const answered = ledger.answered + LEAST_ANSWERS;
-    while (ledger.answered < answered) await pause(LOOK_AGAIN_MS);
+    const received = ledger.received + MIN_RESPONSES;
+    while (ledger.received < received) await pause(LOOK_AGAIN_MS);
     await supervisor.kill();
   }
   await pause(Math.max(0, start + msEach - performance.now()));

@@ -1,6 +1,6 @@
 /**
- * A proxy between a client and PostgreSQL that can cut the connection at the worst of moments: when a transaction commits.
- * It understands of the protocol what it takes to see such a statement pass, and its answer.
+ * A proxy between a client and PostgreSQL that can cut the connection at the worst moment: when a transaction commits.
+ * It understands just enough of the protocol to recognize such a statement and its result.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -14,8 +14,8 @@ const READY = 'Z\0\0\0\x05';
 const COMMITTED = /C\0\0\0.(?:COMMIT|INSERT \d+ \d+)\0Z\0\0\0.I/s;
 
 /**
- * What to do with a statement that commits: let it pass; cut before it reaches the server, which then never hears of it; or cut after
- * the server has carried it out, before the client hears of that.
+ * What to do with a statement that commits: forward it; cut the connection before it reaches the server; or cut the
+ * connection after the server has carried it out, before the result reaches the client.
  * @typedef {'pass' | 'before' | 'after'} Fate
  */
 
@@ -55,7 +55,7 @@ export async function startProxy({ port, host = '127.0.0.1' }, decide, committin
 
     const incoming = new ClientMessages();
     const statements = new Statements();
-    /** @type {Buffer | undefined} what the server said since a statement whose answer will be lost */
+    /** @type {Buffer | undefined} what the server has sent since a statement whose result will be lost */
     let withheld;
 
     client.on('data', (chunk) => {
@@ -63,7 +63,7 @@ export async function startProxy({ port, host = '127.0.0.1' }, decide, committin
         const fate = committing.test(statements.carriedOutBy(message)) ? decide() : undefined;
         if (fate === 'before') {
           commits.before++;
-          // What came before it is still on its way.
+          // The server still receives what was sent before.
           server.end();
           client.destroy();
           return;
@@ -79,14 +79,14 @@ export async function startProxy({ port, host = '127.0.0.1' }, decide, committin
         return;
       }
       withheld = Buffer.concat([withheld, chunk]);
-      const said = withheld.toString('latin1');
-      if (!said.includes(READY)) return;
-      if (COMMITTED.test(said)) {
+      const received = withheld.toString('latin1');
+      if (!received.includes(READY)) return;
+      if (COMMITTED.test(received)) {
         commits.after++;
         cut();
         return;
       }
-      // It was refused, or is part of a transaction: there is nothing to lose.
+      // The statement was refused, or is part of a transaction: there is no result to lose.
       commits.pass++;
       client.write(withheld);
       withheld = undefined;

@@ -1,8 +1,8 @@
 /**
- * Tells the service to stop in the middle of its work: `node service/chaos/shutdown.mjs [--rounds 3] [--pipelined 4] [--write]`.
+ * Stops the service under load: `node service/chaos/shutdown.mjs [--rounds 3] [--pipelined 4] [--write]`.
  * A request counts as accepted when its bytes, or the first of an upload, were with the server's system before the signal
- * was sent, or when the server read it later. All of these must be answered. What was never read is reset, and the client
- * may safely send it elsewhere.
+ * was sent, or when the server read it later. All of these must get a response. What was never read is reset, and the
+ * client may safely send it to another instance.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Lost } from './support/connection.mjs';
@@ -31,21 +31,29 @@ for (const host of options.hosts) {
       for (let round = 1; round <= options.rounds; round++) {
         const title = `${host}, ${kind}, ${round}`;
         say(title);
-        const { row, findings } = await trial(host, database);
+        const { row, findings } = await run(host, database);
         rows.push([title, ...row, findings.total]);
-        violations.push(...findings.told.map((line) => `${title}: ${line}`));
+        violations.push(...findings.reported.map((line) => `${title}: ${line}`));
       }
     });
   }
 }
-const head = ['', 'answered', 'of these after the signal', 'never read', 'longest request', 'exit after', 'violations'];
+const head = [
+  '',
+  'responses',
+  'of these after the signal',
+  'never read',
+  'longest request',
+  'exit after',
+  'violations',
+];
 report('shutdown', table(head, rows), violations, options.write);
 
 /**
  * @param {import('./support/server.mjs').HostVariant} host
  * @param {import('./support/database.mjs').Database} database
  */
-async function trial(host, database) {
+async function run(host, database) {
   const server = await startServer(host, database.env);
   const visitors = new Visitors(server.url);
   const busy = [
@@ -66,17 +74,17 @@ async function trial(host, database) {
 
   const findings = new Findings();
   if (stopped.code !== 0) findings.add('exit', `with ${stopped.code ?? stopped.signal}: ${server.errors.join('\n')}`);
-  const answered = visitors.visits.filter(({ end }) => end && !(end instanceof Lost));
-  const longest = Math.max(0, ...answered.map(({ sentAt, endedAt }) => endedAt - sentAt));
+  const completed = visitors.visits.filter(({ end }) => end && !(end instanceof Lost));
+  const longest = Math.max(0, ...completed.map(({ sentAt, endedAt }) => endedAt - sentAt));
   if (stopped.ms > longest + SLACK_MS) {
     findings.add('exit', `after ${stopped.ms.toFixed()} ms, the longest request took ${longest.toFixed()} ms`);
   }
   for (const visit of visitors.visits) checkVisit(visit, signalAt, findings);
-  await checkOrders(database, answered, findings);
+  await checkOrders(database, completed, findings);
   const row = [
-    answered.length,
-    answered.filter(({ endedAt }) => endedAt > signalAt).length,
-    visitors.visits.length - answered.length,
+    completed.length,
+    completed.filter(({ endedAt }) => endedAt > signalAt).length,
+    visitors.visits.length - completed.length,
     `${longest.toFixed()} ms`,
     `${stopped.ms.toFixed()} ms`,
   ];
@@ -90,23 +98,23 @@ async function trial(host, database) {
  */
 function checkVisit({ what, sentAt, endedAt, end }, signalAt, findings) {
   const when = `${what}, sent ${(signalAt - sentAt).toFixed(1)} ms before the signal`;
-  if (!end) findings.add('unanswered', `${when}: nothing came`);
+  if (!end) findings.add('no response', `${when}: no response`);
   else if (!(end instanceof Lost)) {
-    if (end.status !== 201) findings.add('answers', `${when}: ${end.status} ${end.body}`);
+    if (end.status !== 201) findings.add('responses', `${when}: ${end.status} ${end.body}`);
   } else if (sentAt < signalAt || end.dropped) {
     const how = `${end.message}, ${(endedAt - signalAt).toFixed(1)} ms after the signal`;
-    findings.add('unanswered', `${when}: ${how}`);
+    findings.add('no response', `${when}: ${how}`);
   }
 }
 
 /**
  * @param {import('./support/database.mjs').Database} database
- * @param {Visit[]} answered
+ * @param {Visit[]} completed
  * @param {Findings} findings
  */
-async function checkOrders(database, answered, findings) {
+async function checkOrders(database, completed, findings) {
   const stored = new Set((await readOrders(database, findings)).map(({ id }) => id));
-  for (const { end } of answered) {
+  for (const { end } of completed) {
     if (!end || end instanceof Lost || end.status !== 201) continue;
     const { id } = JSON.parse(end.body);
     if (!stored.has(id)) findings.add('acknowledged and missing', id);

@@ -1,7 +1,7 @@
 /**
- * Looks for what is left behind after very many requests:
+ * Looks for leaks after very many requests:
  * `node service/chaos/soak.mjs [--requests 1000000] [--host both] [--database both] [--write]`, so many for each run.
- * Some clients leave at random points, some pipeline. The data is deleted now and then, for it is not what is measured.
+ * Some clients disconnect at random points, some pipeline. The data is deleted regularly, so that it is not measured.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { withDatabase } from './support/database.mjs';
@@ -14,7 +14,7 @@ import { Traffic } from './support/traffic.mjs';
 const WARM_UP = 20_000;
 const BETWEEN_CLEANINGS = 20_000;
 const MOST_GROWTH_MB = 3;
-/** How long the server may take to notice that its last clients are gone. */
+/** How long the server may take to notice that its last clients have disconnected. */
 const SETTLE_MS = 5000;
 const LOOK_AGAIN_MS = 100;
 
@@ -32,10 +32,10 @@ for (const kind of options.databases) {
     const title = `${host}, ${kind}`;
     await withDatabase(kind, async (database) => {
       const server = await startMeasured(host, database.env);
-      const { row, findings } = await trial(title, server);
+      const { row, findings } = await run(title, server);
       await server.stop();
       rows.push([title, ...row, String(findings.total)]);
-      violations.push(...findings.told.map((line) => `${title}: ${line}`));
+      violations.push(...findings.reported.map((line) => `${title}: ${line}`));
     });
   }
 }
@@ -58,7 +58,7 @@ report('soak', table(head, rows), violations, options.write);
  * @param {string} title
  * @param {MeasuredServer} server
  */
-async function trial(title, server) {
+async function run(title, server) {
   await send(new Traffic(server.url), server, Math.min(WARM_UP, options.requests));
   const before = await settled(server);
 
@@ -69,11 +69,11 @@ async function trial(title, server) {
   const after = await settled(server);
 
   const findings = new Findings();
-  for (const [what, count] of traffic.unexpected) findings.add('answers', `${count} x ${what}`);
+  for (const [what, count] of traffic.unexpected) findings.add('responses', `${count} x ${what}`);
   const growth = megabytes(after.heapUsed) - megabytes(before.heapUsed);
   if (growth > MOST_GROWTH_MB) findings.add('heap', `grew by ${growth.toFixed(1)} MB`);
   if (after.openScopes > 0) findings.add('scopes', `${after.openScopes} are open`);
-  if (!isHome(after)) findings.add('pool', JSON.stringify(after.pool));
+  if (!isIdle(after)) findings.add('pool', JSON.stringify(after.pool));
   const [had, has] = [resourcesOf(before), resourcesOf(after)];
   for (const [name, count] of Object.entries(has)) {
     if (count > (had[name] ?? 0)) findings.add('resources', `${count} x ${name}, ${had[name] ?? 0} before`);
@@ -108,13 +108,13 @@ async function send(traffic, server, requests, onPart) {
 }
 
 /**
- * What is left when the last connections are gone.
+ * The measurement after the last connections have been closed.
  * @param {MeasuredServer} server
  */
 async function settled(server) {
   const deadline = performance.now() + SETTLE_MS;
   let now = await server.measure();
-  while (performance.now() < deadline && !(now.openScopes === 0 && isHome(now))) {
+  while (performance.now() < deadline && !(now.openScopes === 0 && isIdle(now))) {
     await pause(LOOK_AGAIN_MS);
     now = await server.measure();
   }
@@ -122,12 +122,12 @@ async function settled(server) {
 }
 
 /** @param {Measurement} measurement */
-function isHome({ pool: { open, idle, waiting } }) {
+function isIdle({ pool: { open, idle, waiting } }) {
   return open === idle && waiting === 0;
 }
 
 /**
- * The pool's own connections come and go as it sees fit, so they are not counted.
+ * The pool opens and closes its own connections as it needs them, so they are not counted.
  * @param {Measurement} measurement
  * @returns {Record<string, number>}
  */

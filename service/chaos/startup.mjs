@@ -1,6 +1,6 @@
 /**
- * How long from starting the process until the first answer, and how much memory it then holds:
- * `node service/chaos/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database is there already.
+ * The time from the start of the process to the first response, and the memory it then holds:
+ * `node service/chaos/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database exists already.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -30,14 +30,14 @@ for (const kind of options.databases) {
       for (let i = 0; i < options.times; i++) later.push(await start(title, host, env));
       rows.push([
         title,
-        `${empty.firstAnswerMs.toFixed()} ms`,
-        `${median(later.map(({ firstAnswerMs }) => firstAnswerMs)).toFixed()} ms`,
+        `${empty.firstResponseMs.toFixed()} ms`,
+        `${median(later.map(({ firstResponseMs }) => firstResponseMs)).toFixed()} ms`,
         `${median(later.map(({ residentMb }) => residentMb)).toFixed()} MB`,
       ]);
     });
   }
 }
-const head = ['', 'on an empty database', `first answer, median of ${options.times}`, 'resident when idle'];
+const head = ['', 'on an empty database', `first response, median of ${options.times}`, 'resident when idle'];
 report('startup', table(head, rows), violations, options.write);
 
 /**
@@ -49,14 +49,15 @@ async function start(title, host, env) {
   const begin = performance.now();
   const server = await startServer(host, env);
   const client = new Client(() => server.url);
-  const answer = await client.send(USERS);
-  const firstAnswerMs = performance.now() - begin;
-  if (answer?.status !== 200) violations.push(`${title}: the first answer was ${answer?.status} ${answer?.body}`);
+  const response = await client.send(USERS);
+  const firstResponseMs = performance.now() - begin;
+  if (response?.status !== 200)
+    violations.push(`${title}: the first response was ${response?.status} ${response?.body}`);
   client.close();
   await pause(IDLE_MS);
   const residentMb = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(server.process.pid)])) / 1024;
   await stopServer(server);
-  return { firstAnswerMs, residentMb };
+  return { firstResponseMs, residentMb };
 }
 
 /** @param {number[]} values */

@@ -4,7 +4,7 @@ import { ConfigError, readConfig } from './config/read-config.js';
 import { backUp, BackupError } from './database/back-up.js';
 
 const USAGE = `npm run backup -- <file>   copies the database to a file that does not exist yet`;
-const IN_MEMORY = 'DATA_DIR=:memory: is a database of one process only: nothing of it can be copied from here';
+const IN_MEMORY = 'DATA_DIR=:memory: is a database within one process, which no other process can copy';
 
 async function main([target, ...rest]: readonly string[]): Promise<void> {
   if (target === undefined || target === '' || target.startsWith('-') || rest.length > 0)

@@ -2,33 +2,33 @@ import { randomBytes } from 'node:crypto';
 import { type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import type { ILogger } from './logging/logger.js';
 
-/** Also when no connection is free: another instance may have one. */
-const NO_ANSWER = 'no answer from the database';
+/** Also used when no connection is free: another instance may have one. */
+const NO_RESPONSE = 'no answer from the database';
 const READ_ONLY = 'the database is read-only';
 const DISK_FULL = 'the disk of the database is full';
 const UNREADY_STATES: Readonly<Record<string, Readiness>> = { '25006': READ_ONLY, '53100': DISK_FULL };
 
-export type Readiness = 'ready' | 'starting' | 'draining' | typeof NO_ANSWER | typeof READ_ONLY | typeof DISK_FULL;
+export type Readiness = 'ready' | 'starting' | 'draining' | typeof NO_RESPONSE | typeof READ_ONLY | typeof DISK_FULL;
 
-/** Matches no row, so it writes nothing; a database that is read-only refuses it all the same. */
+/** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
-/** Takes space, as random bytes cannot be compressed: only that shows whether a disk that was full has space again. */
+/** Needs space, because random bytes cannot be compressed: only this shows whether a full disk has space again. */
 const TAKE_SPACE = `INSERT INTO migrations (name, checksum) VALUES ('disk probe', $1)
   ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum`;
 const FREE_SPACE = "DELETE FROM migrations WHERE name = 'disk probe'";
 const PROBE_BYTES = 48 * 1024;
 
-const PATIENCE_MS = 2000;
+const PROBE_TIMEOUT_MS = 2000;
 
-interface Finding {
+interface ProbeResult {
   readonly readiness: Readiness;
   readonly err?: unknown;
 }
 
-/** Application-wide: whether a balancer should send requests here. */
+/** Application-wide: whether a load balancer should send requests to this instance. */
 export class Health {
   #phase: 'starting' | 'ready' | 'draining' = 'starting';
-  #found: Readiness = 'ready';
+  #lastReadiness: Readiness = 'ready';
   #diskWasFull = false;
 
   constructor(
@@ -44,33 +44,36 @@ export class Health {
     this.#phase = 'draining';
   }
 
-  /** What a request failed with: whether the disk has space left cannot be asked without writing to it. */
+  /** Called with the error of each failed request, because a full disk shows only when something is written. */
   requestFailed(error: unknown): void {
     if (UNREADY_STATES[sqlStateOf(error) ?? ''] === DISK_FULL) this.#diskWasFull = true;
   }
 
   async readiness(): Promise<Readiness> {
     if (this.#phase !== 'ready') return this.#phase;
-    const finding = await this.#askDatabase();
-    this.#tellNews(finding);
-    return finding.readiness;
+    const result = await this.#probeDatabase();
+    this.#logChange(result);
+    return result.readiness;
   }
 
-  async #askDatabase(): Promise<Finding> {
-    let giveUp: NodeJS.Timeout | undefined;
-    const patience = new Promise<Finding>((resolve) => {
-      giveUp = setTimeout(() => {
-        resolve({ readiness: NO_ANSWER, err: new Error(`It did not answer within ${PATIENCE_MS} ms`) });
-      }, PATIENCE_MS);
+  async #probeDatabase(): Promise<ProbeResult> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<ProbeResult>((resolve) => {
+      timer = setTimeout(() => {
+        resolve({
+          readiness: NO_RESPONSE,
+          err: new Error(`The database did not respond within ${PROBE_TIMEOUT_MS} ms`),
+        });
+      }, PROBE_TIMEOUT_MS);
     });
     try {
-      const answered = this.#tryToWrite().then(
-        (): Finding => ({ readiness: 'ready' }),
-        (err: unknown): Finding => ({ readiness: UNREADY_STATES[sqlStateOf(err) ?? ''] ?? NO_ANSWER, err }),
+      const probe = this.#tryToWrite().then(
+        (): ProbeResult => ({ readiness: 'ready' }),
+        (err: unknown): ProbeResult => ({ readiness: UNREADY_STATES[sqlStateOf(err) ?? ''] ?? NO_RESPONSE, err }),
       );
-      return await Promise.race([answered, patience]);
+      return await Promise.race([probe, timeout]);
     } finally {
-      clearTimeout(giveUp);
+      clearTimeout(timer);
     }
   }
 
@@ -82,10 +85,10 @@ export class Health {
     this.#diskWasFull = false;
   }
 
-  /** Balancers ask once a second; only a change is worth a line in the log. */
-  #tellNews({ readiness, err }: Finding): void {
-    if (readiness === this.#found) return;
-    this.#found = readiness;
+  /** Load balancers probe once a second, so only a change is logged. */
+  #logChange({ readiness, err }: ProbeResult): void {
+    if (readiness === this.#lastReadiness) return;
+    this.#lastReadiness = readiness;
     if (readiness === 'ready') this.logger.info({ msg: 'ready again' });
     else this.logger.error({ msg: `not ready: ${readiness}`, err });
   }

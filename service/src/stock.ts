@@ -6,7 +6,7 @@ import { DatabaseUnusableError } from './database/unusable.js';
 import { readCommand, StockError } from './orders/stock-command.js';
 
 const IN_MEMORY =
-  'DATA_DIR=:memory: is another database in each process: no service would see what is set here.' +
+  'DATA_DIR=:memory: is a separate database in each process: no service would see the stock level.' +
   ' Name the folder or the DATABASE_URL of the service';
 
 async function main(): Promise<void> {

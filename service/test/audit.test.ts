@@ -12,7 +12,7 @@ onEveryStage((stage) => {
   const isFastify = stage.variant === 'fastify';
   const audits = (): LogRecord[] => stage.app.log.audits;
 
-  /** A record written by hand in a request's scope. */
+  /** A record written directly in a request's scope. */
   const audit = async (action: string, data: object): Promise<LogRecord | undefined> => {
     await using scope = stage.app.container.createScope({ tags: ['request'] });
     await scope.resolve('IAuditLogger').log(action, data);
@@ -41,12 +41,12 @@ onEveryStage((stage) => {
       expect(at).toBeLessThanOrEqual(Date.now());
     });
 
-    test('has no userId where nobody is known to ask', async () => {
+    test('has no userId when the caller is anonymous', async () => {
       await stage.get('/api/users');
       expect(Object.keys(audits()[0] ?? {})).not.toContain('userId');
     });
 
-    test('takes its data last: the new user is the userId of user_created, whoever asks', async () => {
+    test('applies its data last: the userId of user_created is the new user, not the caller', async () => {
       stage.app.identify = () => 'Grace';
       const { body, headers } = await stage.post<{ id: string }>('/api/users', ADA);
       expect(audits()).toMatchObject([
@@ -65,7 +65,7 @@ onEveryStage((stage) => {
     });
   });
 
-  describe('audited is', () => {
+  describe('an audit record is written for', () => {
     test('the list, with how many users were listed', async () => {
       await stage.post('/api/users', ADA);
       await stage.post('/api/users', ADA);
@@ -78,7 +78,7 @@ onEveryStage((stage) => {
       ]);
     });
 
-    test('an order on Fastify, with who asked', async () => {
+    test('an order on Fastify, with its caller', async () => {
       stage.app.identify = () => 'Grace';
       const { body, headers } = await stage.post<{ id: string }>('/api/orders', ORDER);
       const requestId = headers.get('x-request-id');
@@ -86,14 +86,14 @@ onEveryStage((stage) => {
       expect(audits()).toMatchObject(isFastify ? [record] : []);
     });
 
-    test('an order on Fastify before it is stored: a COMMIT that is refused leaves the record, and no order', async () => {
+    test('an order on Fastify before it is stored: after a failed COMMIT there is a record, and no order', async () => {
       stage.before('commit', () => Promise.reject(new Error('It went wrong')));
       expect((await stage.post('/api/orders', ORDER)).status).toBeGreaterThanOrEqual(500);
       expect(audits()).toMatchObject(isFastify ? [{ action: 'order_created' }] : []);
       expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
     });
 
-    test('what was done under a key, once', async () => {
+    test('a request with a key, once', async () => {
       for (const path of ['/api/users', '/api/orders'])
         for (let times = 0; times < 3; times++)
           await stage.post(path, { ...ADA, ...ORDER }, { 'idempotency-key': `for ${path}`.replaceAll(' ', '_') });
@@ -102,7 +102,7 @@ onEveryStage((stage) => {
     });
   });
 
-  describe('not audited is', () => {
+  describe('no audit record is written for', () => {
     test('a single user, found or not', async () => {
       const { body } = await stage.post<{ id: string }>('/api/users', ADA);
       stage.app.log.clear();
@@ -111,7 +111,7 @@ onEveryStage((stage) => {
       expect(audits()).toEqual([]);
     });
 
-    test('what was refused, and what failed before COMMIT', async () => {
+    test('a request that was refused or failed before COMMIT', async () => {
       await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 0)`);
       expect((await stage.post('/api/orders', ORDER)).status).toBe(409);
       stage.replace(

@@ -129,16 +129,16 @@ describe.each(KINDS)('a backup of $name', ({ missing, open, restore }) => {
 });
 
 describe('the backup command', () => {
-  test('explains how it is called', async () => {
+  test('prints its usage', async () => {
     expect(await backup(PATH)).toEqual({ code: 64, output: expect.stringContaining('npm run backup -- <file>') });
   });
 
-  test.each(['--help', '-h', '--'])('takes %s for a question, not for the name of a file', async (option) => {
+  test.each(['--help', '-h', '--'])('prints its usage for %s, and creates no file of that name', async (option) => {
     const { code, output } = await backup({ ...PATH, DATA_DIR: join(folder, 'none') }, option);
     expect([code, output]).toEqual([64, expect.stringContaining('npm run backup -- <file>')]);
   });
 
-  test.skipIf(postgres.missing)('refuses a database of PostgreSQL that is not of the service', async () => {
+  test.skipIf(postgres.missing)('refuses a PostgreSQL database of another program', async () => {
     const env = await newDatabase();
     const pool = createPool(readConfig(env).database);
     await pool.query('CREATE TABLE migrations (id integer)');
@@ -153,19 +153,19 @@ describe('the backup command', () => {
     expect([code, output]).toEqual([78, expect.stringContaining('DATA_DIR=:memory:')]);
   });
 
-  test('says so when there is no database, and makes none', async () => {
+  test('reports that there is no database, and creates none', async () => {
     const { code, output } = await backup({ ...PATH, DATA_DIR: join(folder, 'none') }, join(folder, 'backup'));
     expect([code, output]).toEqual([1, expect.stringContaining('ENOENT')]);
     expect([existsSync(join(folder, 'none')), existsSync(join(folder, 'backup'))]).toEqual([false, false]);
   });
 
-  test('says so when pg_dump is missing', async () => {
+  test('reports that pg_dump is missing', async () => {
     const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3cret@127.0.0.1/shop' };
     const { code, output } = await backup(env, join(folder, 'backup'));
     expect([code, output]).toEqual([1, expect.stringContaining('postgresql-client')]);
   });
 
-  test('says what pg_dump says, and hands it the password unseen', async () => {
+  test('prints the errors of pg_dump, and passes it the password through the environment', async () => {
     const program = join(folder, 'pg_dump');
     writeFileSync(program, '#!/bin/sh\necho "$PGPASSWORD $*" >&2\nexit 1\n', { mode: 0o755 });
     const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3%40cret@h1:1,h2/shop?target_session_attrs=any' };

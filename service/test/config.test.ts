@@ -92,7 +92,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('takes an empty value for an absent one', () => {
+  test('treats an empty value as an absent one', () => {
     const names = [...REFUSED.map(([name]) => name), 'DATABASE_URL', 'DATA_DIR'];
     for (const empty of ['', ' ']) {
       expect(readConfig(Object.fromEntries(names.map((name) => [name, empty])))).toEqual(readConfig({}));
@@ -149,7 +149,7 @@ describe('the configuration', () => {
     );
   });
 
-  test('is IConfigService, which serves its values, typed', async () => {
+  test('is available as IConfigService, with typed values', async () => {
     await using container = createAppContainer(readConfig({ PORT: '4711', DATA_DIR: ':memory:' }));
     const config: IConfigService = container.resolve('IConfigService');
     const port: number = config.get('port');
@@ -157,19 +157,19 @@ describe('the configuration', () => {
     expect(config.get('database')).toEqual({ kind: 'sqlite', folder: ':memory:', acquireTimeoutMs: 2000 });
   });
 
-  test('that is wrong in several places is told all at once', () => {
+  test('reports all problems at once', () => {
     const problems = messageOf(Object.fromEntries(REFUSED.map(([name, value]) => [name, value]))).split('\n  - ');
     expect(problems).toHaveLength(1 + new Set(REFUSED.map(([name]) => name)).size);
   });
 
-  test('that is wrong ends the program with 78 before it listens', async () => {
+  test('that is invalid makes the program exit with 78 before it listens', async () => {
     const wrong = { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://ada:s3cret@db' };
     const { code, output } = await new ServiceProcess(wrong).exit;
     expect(code).toBe(78);
     expect(output).toBe(`${messageOf(wrong)}\n`);
   });
 
-  test('that is wrong ends the stock command with 78, too', async () => {
+  test('that is invalid makes the stock command exit with 78', async () => {
     const { code, output } = await new ServiceProcess({ LOG_LEVEL: 'loud' }, { program: 'stock.js', args: ['list'] })
       .exit;
     expect(code).toBe(78);

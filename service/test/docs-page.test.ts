@@ -8,7 +8,7 @@ import { operations } from './support/openapi-document.js';
 
 const IN_MEMORY = { DATA_DIR: ':memory:' };
 /** A browser starts slowly on a busy machine. */
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 const EVERY_TIME = ['connection', 'keep-alive', 'date', 'x-request-id'];
 
 let apps: App[] = [];
@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(apps.map((app) => app.stop())));
 
-/** What both hosts answer, which must be the same. */
+/** The response of both hosts, which must be the same. */
 async function get(path: string, init: RequestInit = {}) {
   const [one, other] = await Promise.all(
     apps.map(async ({ url }) => {
-      const answer = await fetch(`${url}${path}`, init);
-      const headers = [...answer.headers].filter(([name]) => !EVERY_TIME.includes(name));
-      return { status: answer.status, headers: Object.fromEntries(headers), text: await answer.text() };
+      const response = await fetch(`${url}${path}`, init);
+      const headers = [...response.headers].filter(([name]) => !EVERY_TIME.includes(name));
+      return { status: response.status, headers: Object.fromEntries(headers), text: await response.text() };
     }),
   );
   expect(one).toEqual(other);
@@ -31,7 +31,7 @@ async function get(path: string, init: RequestInit = {}) {
 }
 
 describe.each(REFERENCE_PATHS)('%s', (path) => {
-  test('is the same on both hosts, and may load nothing from elsewhere', async () => {
+  test('is the same on both hosts, and loads nothing from other origins', async () => {
     const { status, headers, text } = await get(path);
     expect(status).toBe(200);
     expect(text).not.toBe('');
@@ -40,7 +40,7 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
   });
 
-  test('is not sent again to whom has it, nor at all to HEAD', async () => {
+  test('is not sent to a client that has it already, nor to HEAD', async () => {
     const { headers } = await get(path);
     expect(headers).toMatchObject({ 'cache-control': 'no-cache', etag: expect.stringMatching(/^".{43}"$/) });
     const again = await get(path, { headers: { 'if-none-match': `"other", W/${headers['etag']}` } });
@@ -49,14 +49,14 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
     expect(await get(path, { method: 'HEAD' })).toEqual({ status: 200, headers, text: '' });
   });
 
-  test('has an id and a line in the log, as every request', async () => {
+  test('has an id and a line in the log, like every request', async () => {
     for (const { url, log } of apps) {
       const requestId = (await fetch(`${url}${path}`)).headers.get('x-request-id');
       expect(await log.finds({ msg: 'request', requestId })).toMatchObject({ method: 'GET', path, status: 200 });
     }
   });
 
-  test('answers GET and HEAD only', async () => {
+  test('supports only GET and HEAD', async () => {
     expect(await get(path, { method: 'POST' })).toMatchObject({
       status: 405,
       headers: { allow: 'GET, HEAD' },
@@ -65,13 +65,13 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
   });
 });
 
-test.each(['/docs', '/docs/start.js', '/docs/swagger-ui.css'])('%s names no outside address', async (path) => {
-  // Names of XML vocabularies look like addresses, and are none.
+test.each(['/docs', '/docs/start.js', '/docs/swagger-ui.css'])('%s contains no external URL', async (path) => {
+  // XML namespaces look like URLs, but are never requested.
   const text = (await get(path)).text.replaceAll('http://www.w3.org/2000/svg', '');
   expect(text).not.toMatch(/https?:|(?:src|href)="\/\/|url\((?!"?data:)|@import/);
 });
 
-test('nothing else is there', async () => {
+test('no other file is served', async () => {
   for (const path of [
     '/docs/index.html',
     '/docs/..',
@@ -100,7 +100,7 @@ describe.skipIf(chromiumUnwanted)('in Chromium, on', () => {
   }
 
   test.each(HOST_VARIANTS)(
-    '%s, the page shows every operation, lets them be tried, and contacts nobody else',
+    '%s, the page shows every operation, sends requests, and contacts no other host',
     async (variant) => {
       const url = apps[HOST_VARIANTS.indexOf(variant)]?.url ?? '';
       const page = await browser.newPage();
@@ -109,7 +109,7 @@ describe.skipIf(chromiumUnwanted)('in Chromium, on', () => {
         const { protocol, origin } = new URL(request.url());
         if (protocol !== 'data:' && origin !== url) elsewhere.push(request.url());
       });
-      // Where Chromium tells of violations of the policy, too.
+      // Chromium reports violations of the policy there, too.
       page.on('console', (message) => void complaints.push(message.text()));
       page.on('pageerror', (error) => void complaints.push(error.message));
 
@@ -124,6 +124,6 @@ describe.skipIf(chromiumUnwanted)('in Chromium, on', () => {
       expect(complaints).toEqual([]);
       await page.close();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

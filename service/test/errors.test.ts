@@ -4,7 +4,7 @@ import { TransactionError, type TransactionErrorCode } from '@ambit/transaction'
 import { describe, expect, test } from 'vitest';
 import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
-import type { Answer } from './support/http.js';
+import type { JsonResponse } from './support/http.js';
 import { ordersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
@@ -34,7 +34,7 @@ const REFUSED_BY_POSTGRES: readonly (readonly [what: string, sql: string, status
   ['an unknown table', 'SELECT * FROM nowhere', 500, OUR_FAULT],
 ];
 
-const ANSWERS: readonly (readonly [what: string, error: unknown, status: number, words: string])[] = [
+const ERRORS: readonly (readonly [what: string, error: unknown, status: number, words: string])[] = [
   ['an error of ours', new Error(SECRET), 500, OUR_FAULT],
   [
     'an error that claims to be a 404',
@@ -59,14 +59,14 @@ const ANSWERS: readonly (readonly [what: string, error: unknown, status: number,
   ['an unknown outcome', byCode('AMBIT_TX_OUTCOME_UNKNOWN'), 503, UNKNOWN],
 ];
 
-const seen = ({ status, headers, body }: Answer<unknown>): object => ({
+const seen = ({ status, headers, body }: JsonResponse<unknown>): object => ({
   status,
   body,
   again: headers.get('retry-after'),
   type: headers.get('content-type'),
 });
 
-const told = (status: number, error: string): object => ({
+const expected = (status: number, error: string): object => ({
   status,
   body: { error },
   again: error === NOT_NOW ? '1' : null,
@@ -74,97 +74,97 @@ const told = (status: number, error: string): object => ({
 });
 
 onEveryStage((stage) => {
-  describe.each(ANSWERS)('%s', (_what, error, status, words) => {
+  describe.each(ERRORS)('%s', (_what, error, status, words) => {
     const fail = async (): Promise<never> => {
       throw error;
     };
 
-    test(`outside of a transaction is answered with ${status}`, async () => {
+    test(`outside a transaction gets ${status}`, async () => {
       stage.replace(Registration.fromValue({ findAll: fail, findById: fail, create: fail }).to('IUserRepository'));
-      expect(seen(await stage.get('/api/users'))).toEqual(told(status, words));
-      expect(seen(await stage.get(`/api/users/${crypto.randomUUID()}`))).toEqual(told(status, words));
-      expect(seen(await stage.post('/api/users', ADA))).toEqual(told(status, words));
+      expect(seen(await stage.get('/api/users'))).toEqual(expected(status, words));
+      expect(seen(await stage.get(`/api/users/${crypto.randomUUID()}`))).toEqual(expected(status, words));
+      expect(seen(await stage.post('/api/users', ADA))).toEqual(expected(status, words));
     });
 
-    test(`inside of a transaction is answered with ${status}`, async () => {
+    test(`within a transaction gets ${status}`, async () => {
       stage.replace(ordersAnd(fail));
-      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(status, words));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(status, words));
       expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
     });
   });
 
-  test('a connection that is lost is answered with 503; of a user it may have stored, nothing is said for sure', async () => {
+  test('a lost connection gets 503; for a user that may have been stored, the outcome is unknown', async () => {
     const lose = () => Promise.reject(connectionLost());
     stage.replace(Registration.fromValue({ findAll: lose, findById: lose, create: lose }).to('IUserRepository'));
-    expect(seen(await stage.get('/api/users'))).toEqual(told(503, NOT_NOW));
-    expect(seen(await stage.post('/api/users', ADA))).toEqual(told(503, UNKNOWN));
+    expect(seen(await stage.get('/api/users'))).toEqual(expected(503, NOT_NOW));
+    expect(seen(await stage.post('/api/users', ADA))).toEqual(expected(503, UNKNOWN));
     stage.replace(ordersAnd(lose));
-    expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
+    expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(503, NOT_NOW));
   });
 
-  test('what is our fault goes to the log, with its cause and the id of the request', async () => {
+  test('a failure of the service is logged with its cause and the id of the request', async () => {
     const error = byState('42601');
     stage.replace(ordersAnd(() => Promise.reject(error)));
-    const answer = await stage.post('/api/orders', ORDER);
-    const requestId = answer.headers.get('x-request-id') ?? '';
+    const response = await stage.post('/api/orders', ORDER);
+    const requestId = response.headers.get('x-request-id') ?? '';
     const record = await stage.app.log.finds({ msg: 'request failed', requestId });
     expect(record).toMatchObject({ level: 50, status: 500, requestId });
     expect(JSON.stringify(record)).toContain(JSON.stringify(SECRET).slice(1, -1));
   });
 
-  test('what is the fault of the client does not go to the log as a failure', async () => {
+  test('a failure of the client is not logged as a failure', async () => {
     expect((await stage.post('/api/users', {})).status).toBe(400);
     expect((await stage.get(`/api/users/${crypto.randomUUID()}`)).status).toBe(404);
     await stage.app.log.finds({ msg: 'request', status: 404 });
     expect(stage.app.log.records.filter(({ msg }) => msg === 'request failed')).toEqual([]);
   });
 
-  describe('of the real database', () => {
-    test('a duplicate is answered with 409', async () => {
+  describe('an error of the real database', () => {
+    test('a duplicate gets 409', async () => {
       stage.replace(ordersAnd((connection) => connection.query('INSERT INTO orders SELECT * FROM orders')));
-      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(409, 'This exists already'));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(409, 'This exists already'));
     });
 
-    test('a broken constraint is answered with 500', async () => {
+    test('a violated constraint gets 500', async () => {
       const sql = `INSERT INTO stock (product_id, level) VALUES ('x', -1)`;
       stage.replace(ordersAnd((connection) => connection.query(sql)));
-      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(500, OUR_FAULT));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(500, OUR_FAULT));
     });
 
     test.each(stage.kind === postgres ? REFUSED_BY_POSTGRES : [])(
-      '%s is answered as it deserves',
+      '%s gets its status',
       async (_what, sql, status, words) => {
         stage.replace(ordersAnd((connection) => connection.query(sql)));
-        expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(status, words));
+        expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(status, words));
         expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
       },
     );
 
-    test('a connection that breaks is answered with 503, and the next request with 201', async () => {
+    test('a connection that breaks gets 503, and the next request gets 201', async () => {
       let times = 0;
       stage.before('query', (connection) => (++times === 1 ? connection.die() : undefined));
-      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(503, NOT_NOW));
       expect((await stage.post('/api/orders', ORDER)).status).toBe(201);
     });
 
-    test('no free connection is answered with 503', async () => {
+    test('no free connection gets 503', async () => {
       stage.beforeAcquire(() => Promise.reject(byCode('AMBIT_TX_ACQUIRE_TIMEOUT')));
-      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(told(503, NOT_NOW));
-      expect(seen(await stage.post('/api/users', ADA, KEY))).toEqual(told(503, NOT_NOW));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(503, NOT_NOW));
+      expect(seen(await stage.post('/api/users', ADA, KEY))).toEqual(expected(503, NOT_NOW));
     });
 
     test.each(['/api/users', '/api/orders'])(
-      'a COMMIT at %s without an answer is not called a failure',
+      'a COMMIT at %s without a result is reported as an unknown outcome',
       async (path) => {
         stage.after('commit', () => Promise.reject(connectionLost()));
-        expect(seen(await stage.post(path, { ...ADA, ...ORDER }, KEY))).toEqual(told(503, UNKNOWN));
+        expect(seen(await stage.post(path, { ...ADA, ...ORDER }, KEY))).toEqual(expected(503, UNKNOWN));
         stage.after('commit', () => undefined);
         const truth = await stage.post(path, { ...ADA, ...ORDER }, KEY);
         expect(truth.status).toBe(201);
         expect(truth.headers.get('idempotency-replayed')).toBe('true');
         stage.after('commit', () => Promise.reject(connectionLost()));
         const lost = await stage.post(path, { ...ADA, ...ORDER }, KEY);
-        expect(seen(lost)).toEqual(told(503, UNKNOWN));
+        expect(seen(lost)).toEqual(expected(503, UNKNOWN));
         expect(lost.headers.has('idempotency-replayed')).toBe(false);
       },
     );

@@ -10,7 +10,7 @@ onEveryStage((stage) => {
   const keys = (): Promise<object[]> => stage.rows('SELECT key FROM idempotency_keys');
   const remove = (): Promise<void> => stage.app.container.resolve('IExpiredKeys').remove();
 
-  test('keys of a day ago are removed, younger ones kept', async () => {
+  test('keys are deleted after a day, younger ones are kept', async () => {
     await stage.post('/api/users', ADA, { 'idempotency-key': 'old' });
     await stage.rows('UPDATE idempotency_keys SET created_at = created_at - CAST($1 AS bigint)', [DAY_MS]);
     await stage.post('/api/users', ADA, { 'idempotency-key': 'young' });
@@ -18,7 +18,7 @@ onEveryStage((stage) => {
     expect(await keys()).toEqual([{ key: 'young' }]);
   });
 
-  test('many of them are removed a thousand at a time, and other work is done in between', async () => {
+  test('many of them are deleted in batches of a thousand, and other work runs in between', async () => {
     await stage.rows(
       `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
        INSERT INTO idempotency_keys (key, fingerprint, created_at) SELECT CAST(n AS text), '', n FROM numbers`,
@@ -39,7 +39,7 @@ onEveryStage((stage) => {
     expect(await keys()).toEqual([]);
   });
 
-  test('that cannot be removed they keep no service from starting, and are told of in the log', async () => {
+  test('a failure to delete them is logged, and the service starts nevertheless', async () => {
     const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
     const expired = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
     expired.start();

@@ -8,10 +8,10 @@ import { asPostgresAdmin, openPostgresDatabase, postgres } from './support/datab
 import { request, type Request } from './support/http.js';
 import { onEveryStage } from './support/every-stage.js';
 
-const answers = async (): Promise<[]> => [];
+const responds = async (): Promise<[]> => [];
 
 onEveryStage((stage) => {
-  const health = (query: () => Promise<never[]> = answers): Health => {
+  const health = (query: () => Promise<never[]> = responds): Health => {
     const replaced = new Health({ query }, stage.app.log.logger);
     stage.replace(Registration.fromValue(replaced).to('IHealth'));
     return replaced;
@@ -36,7 +36,7 @@ onEveryStage((stage) => {
     expect(await stage.get('/health/ready')).toMatchObject({ status: 503, body: { error: 'Not ready: draining' } });
   });
 
-  test('a service whose database does not answer is live, and not ready', async () => {
+  test('a service whose database does not respond is live, and not ready', async () => {
     health(() => Promise.reject(connectionLost())).started();
     expect(await stage.get('/health/live')).toMatchObject({ status: 200 });
     expect(await stage.get('/health/ready')).toMatchObject({
@@ -47,47 +47,47 @@ onEveryStage((stage) => {
 
   test('a service is ready again when its database is', async () => {
     let down = true;
-    health(() => (down ? Promise.reject(connectionLost()) : answers())).started();
+    health(() => (down ? Promise.reject(connectionLost()) : responds())).started();
     expect((await stage.get('/health/ready')).status).toBe(503);
     down = false;
     expect((await stage.get('/health/ready')).status).toBe(200);
   });
 
-  test('a database that is away is told of in the log once, and once more when it is back', async () => {
+  test('a database that is unavailable is logged once, and once more when it is available again', async () => {
     let down = true;
-    health(() => (down ? Promise.reject(connectionLost()) : answers())).started();
+    health(() => (down ? Promise.reject(connectionLost()) : responds())).started();
     for (const isDown of [true, true, false, false]) {
       down = isDown;
       await stage.get('/health/ready');
     }
     await stage.app.quiet();
-    const told = stage.app.log.records.filter(({ level }) => level !== 20);
-    expect(told).toMatchObject([
+    const seen = stage.app.log.records.filter(({ level }) => level !== 20);
+    expect(seen).toMatchObject([
       { level: 50, msg: 'not ready: no answer from the database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
       { level: 30, msg: 'ready again' },
     ]);
   });
 
-  test('asking does not fill the log', async () => {
+  test('health checks do not fill the log', async () => {
     await stage.get('/health/live');
     const { level } = await stage.app.log.finds({ msg: 'request', path: '/health/live' });
     expect(level).toBe(20);
   });
 });
 
-describe('a database that does not answer', () => {
+describe('a database that does not respond', () => {
   afterEach(() => vi.useRealTimers());
 
-  test('is given 2 seconds', async () => {
+  test('gets 2 seconds', async () => {
     vi.useFakeTimers();
     const health = new Health({ query: () => new Promise<never>(() => undefined) }, createLogger('silent'));
     health.started();
-    const told = vi.fn<(readiness: string) => void>();
-    void health.readiness().then(told);
+    const seen = vi.fn<(readiness: string) => void>();
+    void health.readiness().then(seen);
     await vi.advanceTimersByTimeAsync(1999);
-    expect(told).not.toHaveBeenCalled();
+    expect(seen).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
-    expect(told).toHaveBeenCalledExactlyOnceWith('no answer from the database');
+    expect(seen).toHaveBeenCalledExactlyOnceWith('no answer from the database');
   });
 });
 
@@ -105,7 +105,7 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
     };
   }
 
-  /** How the service answers, before a write, to it, and twice after it. */
+  /** The statuses before a write, of the write, and of two health checks after it. */
   async function behaviour(service: Awaited<ReturnType<typeof started>>) {
     const before = (await service.ready()).status;
     const { status, headers, body } = await service.create();
@@ -154,7 +154,7 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
       await asPostgresAdmin(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}'`,
       );
-      // Until the pool has noticed that its connections are gone.
+      // Until the pool has noticed that its connections are lost.
       await vi.waitFor(async () => expect(await behaviour(service)).toEqual(expected));
     }
   });

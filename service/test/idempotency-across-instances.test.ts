@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { App } from './support/app.js';
 import { postgres, type TestDatabase } from './support/databases.js';
-import type { Answer } from './support/http.js';
+import type { JsonResponse } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 
 const BODY = { name: 'Ada', email: 'ada@example.org', items: [{ productId: 'apple', quantity: 1 }] };
@@ -33,22 +33,22 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('two instances on one Post
   });
 
   describe.each(ENDPOINTS)('asked at $path', ({ path, table }) => {
-    const post = (app: App, key: string): Promise<Answer<unknown>> =>
+    const post = (app: App, key: string): Promise<JsonResponse<unknown>> =>
       app.request({ method: 'POST', path, body: BODY, headers: { 'idempotency-key': `${table}-${key}` } });
     const stored = async (): Promise<number> => (await one.pool.query(`SELECT id FROM ${table}`)).length;
 
-    test('for one thing 20 times at once do it once', async () => {
+    test('do the work once for 20 requests at once', async () => {
       const before = await stored();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, index) => post(index % 2 === 0 ? one : other, 'at-once')),
       );
-      const statuses = answers.map(({ status }) => status);
+      const statuses = responses.map(({ status }) => status);
       expect(statuses).toContain(201);
       expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([]);
       expect(await stored()).toBe(before + 1);
     });
 
-    test('refuse for now what the other is doing, and replay what the other has done', async () => {
+    test('refuse temporarily what the other is doing, and replay what the other has done', async () => {
       const pause = new Pause();
       using _ = override(one.container, ordersAnd(pause.here), ...usersAnd(pause.here));
       const first = post(one, 'in-turn');

@@ -1,7 +1,7 @@
 import { Pause } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import { onEveryStage } from './support/every-stage.js';
-import type { Answer } from './support/http.js';
+import type { JsonResponse } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
@@ -15,7 +15,7 @@ const ENDPOINTS = [
   { path: '/api/orders', table: 'orders', body: ORDER, other: { items: [{ productId: 'pear', quantity: 1 }] } },
 ] as const;
 
-const isReplay = ({ headers }: Answer<unknown>): boolean => headers.get('idempotency-replayed') === 'true';
+const isReplay = ({ headers }: JsonResponse<unknown>): boolean => headers.get('idempotency-replayed') === 'true';
 
 onEveryStage((stage) => {
   const ageKeysBy = (ms: number) =>
@@ -25,7 +25,7 @@ onEveryStage((stage) => {
     const post = (content: unknown = body, key = 'a-key') => stage.post(path, content, { 'idempotency-key': key });
     const stored = async (): Promise<number> => (await stage.rows(`SELECT id FROM ${table}`)).length;
 
-    test('asked for again is answered as the first time, and done once', async () => {
+    test('that is repeated gets the first response again, and is done once', async () => {
       const first = await post();
       expect(first.status).toBe(201);
       expect(first.headers.has('idempotency-replayed')).toBe(false);
@@ -47,7 +47,7 @@ onEveryStage((stage) => {
       expect(await stored()).toBe(4);
     });
 
-    test('under the key of somebody else is work of its own', async () => {
+    test('under the key of another caller is separate work', async () => {
       const postAs = (user: string | undefined) => {
         stage.app.identify = () => user;
         return post();
@@ -64,7 +64,7 @@ onEveryStage((stage) => {
       expect(await stored()).toBe(1);
     });
 
-    test('written differently is the same', async () => {
+    test('with other white space is the same request', async () => {
       const first = await post();
       const reversed = Object.fromEntries(Object.entries(body).toReversed());
       for (const spelling of [JSON.stringify(reversed, null, 4), { page: 3, ...body, note: 'x' }]) {
@@ -74,7 +74,7 @@ onEveryStage((stage) => {
       }
     });
 
-    test('asked for again while the first is running is refused for now', async () => {
+    test('that is repeated while the first is running gets 409 with Retry-After', async () => {
       const pause = new Pause();
       stage.replace(ordersAnd(pause.here), ...usersAnd(pause.here));
       const first = post();
@@ -87,7 +87,7 @@ onEveryStage((stage) => {
       expect(await post()).toMatchObject({ status: 201, body: created });
     });
 
-    test('that failed was not done: asked for again it is', async () => {
+    test('that failed is done when it is repeated', async () => {
       let times = 0;
       const failFirst = (): void => {
         if (++times === 1) throw new Error('It went wrong');
@@ -105,16 +105,16 @@ onEveryStage((stage) => {
       expect((await post()).status).toBe(201);
     });
 
-    test('asked for by 20 clients at once is done once', async () => {
-      const answers = await Promise.all(Array.from({ length: 20 }, () => post()));
-      const created = answers.filter(({ status }) => status === 201);
-      expect(created.filter((answer) => !isReplay(answer))).toHaveLength(1);
-      expect(answers.filter(({ status }) => status === 409)).toHaveLength(20 - created.length);
-      for (const answer of created) expect(answer.body).toEqual(created[0]?.body);
+    test('sent by 20 clients at once is done once', async () => {
+      const responses = await Promise.all(Array.from({ length: 20 }, () => post()));
+      const created = responses.filter(({ status }) => status === 201);
+      expect(created.filter((response) => !isReplay(response))).toHaveLength(1);
+      expect(responses.filter(({ status }) => status === 409)).toHaveLength(20 - created.length);
+      for (const response of created) expect(response.body).toEqual(created[0]?.body);
       expect(await stored()).toBe(1);
     });
 
-    test('whose answer was lost can be asked for again', async () => {
+    test('whose response was lost can be repeated', async () => {
       const pause = new Pause();
       stage.after('commit', pause.here);
       const client = await stage.app.client();
@@ -132,7 +132,7 @@ onEveryStage((stage) => {
       if (table === 'users') expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', userId: id }]);
     });
 
-    test('that is done can be asked for again while its answer waits for its client', async () => {
+    test('that is committed can be repeated while its response waits for its client', async () => {
       const { app } = stage;
       const [pause, lent] = [new Pause(), app.pool.lent];
       app.identify = ({ url }) => (url === '/health/live' ? pause.here().then(() => undefined) : undefined);
@@ -147,14 +147,14 @@ onEveryStage((stage) => {
       expect([await client.answer(), await client.answer()]).toMatchObject([{ status: 200 }, { status: 201 }]);
     });
 
-    test('under a key of a day ago is new, and then remembered', async () => {
+    test('under an expired key is new, and then stored', async () => {
       const first = await post();
       await ageKeysBy(DAY_MS - 60_000);
       expect((await post()).body).toEqual(first.body);
       await ageKeysBy(60_000);
-      const anew = await post(other);
-      expect(anew.status).toBe(201);
-      expect(isReplay(anew)).toBe(false);
+      const again = await post(other);
+      expect(again.status).toBe(201);
+      expect(isReplay(again)).toBe(false);
       expect(isReplay(await post(other))).toBe(true);
       expect(await stored()).toBe(2);
     });
@@ -173,22 +173,22 @@ onEveryStage((stage) => {
     });
   });
 
-  test('a key used for a user is refused for an order, and the other way round', async () => {
+  test('a key used for a user is refused for an order, and vice versa', async () => {
     for (const [first, second] of [ENDPOINTS, ENDPOINTS.toReversed()] as const) {
       const headers = { 'idempotency-key': `first${first?.table}` };
       expect((await stage.post(first?.path ?? '', { ...ADA, ...ORDER }, headers)).status).toBe(201);
-      const answer = await stage.post(second?.path ?? '', { ...ADA, ...ORDER }, headers);
-      expect(answer).toMatchObject({ status: 422, body: { error: OTHER_WORK } });
+      const response = await stage.post(second?.path ?? '', { ...ADA, ...ORDER }, headers);
+      expect(response).toMatchObject({ status: 422, body: { error: OTHER_WORK } });
     }
   });
 
-  test('stock is taken once, however often an order is asked for', async () => {
+  test('stock is taken once, however often an order is sent', async () => {
     await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 5)`);
     for (let times = 0; times < 3; times++) await stage.post('/api/orders', ORDER, { 'idempotency-key': 'a-key' });
     expect(await stage.rows('SELECT level FROM stock')).toEqual([{ level: 4 }]);
   });
 
-  test('an order refused for want of stock is placed when there is some', async () => {
+  test('an order refused because of missing stock is placed when there is enough', async () => {
     await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 0)`);
     const order = () => stage.post('/api/orders', ORDER, { 'idempotency-key': 'a-key' });
     expect((await order()).status).toBe(409);

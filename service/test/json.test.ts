@@ -23,8 +23,8 @@ describe.each(TABLES)('of %s as a body', (_about, cases) => {
   const hosts = bothHosts();
 
   const ask = async (body: Buffer): Promise<{ status: number; error: string | undefined }> => {
-    const answers = await Promise.all([hosts.express, hosts.fastify].map(({ url }) => exchange(url, postUser(body))));
-    const [seen, other] = answers.map(({ status, text, next }: Heard) => {
+    const responses = await Promise.all([hosts.express, hosts.fastify].map(({ url }) => exchange(url, postUser(body))));
+    const [seen, other] = responses.map(({ status, text, next }: Heard) => {
       const { error } = JSON.parse(text) as { error?: string };
       return { status, error, next };
     });
@@ -53,7 +53,7 @@ describe.each(TABLES)('of %s as a body', (_about, cases) => {
   });
 });
 
-test('the corpus is a large one, and no case is in it twice', () => {
+test('the corpus is large, and has no case twice', () => {
   const bodies = TABLES.flatMap(([, cases]) => cases.map(({ bytes }) => bytes.toString('latin1')));
   expect(bodies.length).toBeGreaterThan(400);
   expect(bodies.filter((body, at) => bodies.indexOf(body) !== at)).toEqual([]);

@@ -7,10 +7,10 @@ import { HOST_VARIANTS } from '../src/config/config.js';
 import { accepting, freePort } from './support/ports.js';
 import { StalledReader } from './support/stalled-reader.js';
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const LOGGER = new URL('../dist/logging/logger.js', import.meta.url).href;
-/** Makes a line of 15 KB, so that a few hundred requests fill every buffer. */
+/** A path that makes a log line of 15 KB, so that a few hundred requests fill every buffer. */
 const LONG = `/api/users/${'x'.repeat(15_000)}`;
 
 const children = new Set<ChildProcess>();
@@ -29,9 +29,9 @@ function start(args: readonly string[], stdout: number, env: Record<string, stri
 }
 
 async function ask(url: string, path: string): Promise<number> {
-  const answer = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(15_000) });
-  await answer.text();
-  return answer.status;
+  const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(15_000) });
+  await response.text();
+  return response.status;
 }
 
 async function fill(url: string, requests: number): Promise<void> {
@@ -41,8 +41,8 @@ async function fill(url: string, requests: number): Promise<void> {
   }
 }
 
-describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeout: PATIENCE_MS }, (HOST_VARIANT) => {
-  test('goes on answering, tells how many lines were lost, and stops when told to', async () => {
+describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeout: TIMEOUT_MS }, (HOST_VARIANT) => {
+  test('continues to respond, reports how many lines were dropped, and stops on SIGTERM', async () => {
     using reader = new StalledReader();
     const child = start([MAIN], reader.stdout, { HOST_VARIANT, METRICS: '1' });
     const [, url = ''] = await reader.readUntil(/"url":"([^"]+)"/);
@@ -54,9 +54,9 @@ describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeou
     const [, dropped] = /^ambit_log_dropped_total\{.*\} (\d+)$/m.exec(metrics) ?? [];
     expect(Number(dropped)).toBeGreaterThan(20);
 
-    // Somebody reads again: one line tells what is missing where it is missing, and every line is whole.
-    const [, told] = await reader.readUntil(/"msg":"log lines were dropped","dropped":(\d+),"code":"EAGAIN"}\n/);
-    expect(Number(told)).toBeGreaterThanOrEqual(Number(dropped));
+    // The reader continues: one line reports the gap where it is, and every line is complete.
+    const [, reported] = await reader.readUntil(/"msg":"log lines were dropped","dropped":(\d+),"code":"EAGAIN"}\n/);
+    expect(Number(reported)).toBeGreaterThanOrEqual(Number(dropped));
     for (const line of reader.lines) JSON.parse(line);
     await ask(url, '/api/users/after');
     await reader.readUntil(/"path":"\/api\/users\/after"/);
@@ -69,7 +69,7 @@ describe.each(HOST_VARIANTS)('a service whose log nobody reads, on %s', { timeou
 });
 
 test.skipIf(!existsSync('/dev/full'))(
-  'a service whose log has no space left goes on, and stops when told to',
+  'a service whose log has no space left continues, and stops on SIGTERM',
   async () => {
     const port = await freePort();
     const child = start([MAIN], openSync('/dev/full', 'w'), { PORT: String(port), METRICS: '1' });
@@ -83,7 +83,7 @@ test.skipIf(!existsSync('/dev/full'))(
   },
 );
 
-test('what waits in memory when the program ends is written, for as long as somebody reads', async () => {
+test('lines that wait in memory at exit are written, as long as somebody reads', async () => {
   using reader = new StalledReader();
   const program = `
     import { createLogger } from '${LOGGER}';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const LOGGER = new URL('../dist/logging/logger.js', import.meta.url).href;
 
-test('every record is written when the call returns: not even SIGKILL takes one along', async () => {
+test('every record is written when the call returns: not even SIGKILL loses one', async () => {
   const program = `
     import { createLogger } from '${LOGGER}';
     const logger = createLogger('info');

@@ -20,12 +20,12 @@ onEveryStage((stage) => {
     );
   const expected = async (): Promise<object[]> => stage.rows('SELECT id, name, email FROM users ORDER BY id');
   const counts = (): unknown[] => stage.app.log.audits.map(({ action, count }) => [action, count]);
-  /** The head of a response of which nothing more is read than Node reads by itself. */
+  /** The head of a response whose body is not read, except what Node buffers. */
   const begin = async (path = '/api/users'): Promise<IncomingMessage> => {
     const [response] = (await once(get(stage.app.url + path, { agent: false }), 'response')) as [IncomingMessage];
     return response;
   };
-  /** How many rows each statement gave, and in which turn of the event loop it began. */
+  /** How many rows each statement returned, and in which turn of the event loop it began. */
   const spyOnReads = (): { rows: number; turn: number }[] => {
     const reads: { rows: number; turn: number }[] = [];
     const query = stage.app.pool.query.bind(stage.app.pool);
@@ -42,7 +42,7 @@ onEveryStage((stage) => {
   afterEach(() => vi.restoreAllMocks());
 
   test.each([PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 1300])(
-    'a list of %d users is the same text, and counted',
+    'a list of %d users has the same text as its array, and is counted',
     async (n) => {
       await fill(n);
       const users = await expected();
@@ -69,7 +69,7 @@ onEveryStage((stage) => {
     expect(new Set(reads.map(({ turn }) => turn)).size).toBe(3);
   });
 
-  test('a request behind a long list is answered', async () => {
+  test('a request behind a long list gets its response', async () => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ path: '/api/users' }, { path: '/health/live' });
@@ -78,7 +78,7 @@ onEveryStage((stage) => {
     client.reset();
   });
 
-  test('to HEAD a long list is counted, and not sent', async () => {
+  test('for HEAD a long list is counted, and not sent', async () => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ method: 'HEAD', path: '/api/users' }, { path: '/health/live' });
@@ -91,14 +91,14 @@ onEveryStage((stage) => {
     client.reset();
   });
 
-  describe('of a client that stops reading', () => {
-    test('no more is read than it takes, and no connection is kept for it', async () => {
+  describe('for a client that stops reading', () => {
+    test('the service reads no more than the client receives, and holds no connection', async () => {
       await fill(MANY, LONG);
       const reads = spyOnReads();
       const response = await begin();
       await untilSteady(() => reads.length);
       expect(reads.length).toBeLessThan(10);
-      // The last page may still be on its way.
+      // The last page may still be in progress.
       await vi.waitFor(() => {
         const { open, idle } = stage.app.pool.size;
         expect(idle).toBe(open);
@@ -109,7 +109,7 @@ onEveryStage((stage) => {
       expect(counts()).toEqual([['users_listed', MANY]]);
     });
 
-    test('and leaves, what was read for it is audited, and nothing is an error', async () => {
+    test('and disconnects, the users read so far are audited, and nothing is logged as an error', async () => {
       await fill(MANY, LONG);
       const reads = spyOnReads();
       const response = await begin();
@@ -124,7 +124,7 @@ onEveryStage((stage) => {
     });
   });
 
-  test('when the database fails in the middle, the response is cut, and the failure logged', async () => {
+  test('when the database fails in the middle, the connection is closed, and the failure is logged', async () => {
     await fill(700);
     const query = stage.app.pool.query.bind(stage.app.pool);
     let times = 0;
@@ -141,7 +141,7 @@ onEveryStage((stage) => {
     expect(counts()).toEqual([['users_listed', PAGE]]);
   });
 
-  /** Until nothing changed while the service answered others. */
+  /** Until nothing changed while the service handled other requests. */
   async function untilSteady(value: () => number): Promise<void> {
     for (let before = -1; before !== value();) {
       before = value();

@@ -11,7 +11,7 @@ const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const USER = { name: 'Ada', email: 'ada@example.org' };
 
 test.skipIf(postgres.missing).each(HOST_VARIANTS)(
-  'a connection that is lost within a request is one error line in the log, on %s',
+  'a connection lost within a request is one error line in the log, on %s',
   async (HOST_VARIANT) => {
     await using database = await postgres.open();
     await using service = new ServiceProcess({ ...database.env, HOST_VARIANT });
@@ -32,9 +32,9 @@ test.skipIf(postgres.missing).each(HOST_VARIANTS)(
     ];
     const ids: (string | null)[] = [];
     for (const one of asked) {
-      const answer = await request(url, { method: 'POST', ...one });
-      expect(answer.status).toBe(503);
-      ids.push(answer.headers.get('x-request-id'));
+      const response = await request(url, { method: 'POST', ...one });
+      expect(response.status).toBe(503);
+      ids.push(response.headers.get('x-request-id'));
     }
     service.kill('SIGTERM');
     const { output } = await service.exit;

@@ -11,12 +11,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SHELLS = ['sh', 'bash', 'dash', 'zsh', 'ksh'].filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0);
 
 let npm: ChildProcess | undefined;
-/** With whatever it has started. */
+/** Kills npm and all processes that it has started. */
 afterEach(() => {
   try {
     if (npm?.pid !== undefined) process.kill(-npm.pid, 'SIGKILL');
   } catch {
-    // All are gone.
+    // All have exited.
   }
 });
 
@@ -39,7 +39,7 @@ async function started(
     output += String(text);
     if (ready.test(output)) return child;
   }
-  throw new Error(`npm run ${script} ended before it was ready:\n${output}`);
+  throw new Error(`npm run ${script} exited before it was ready:\n${output}`);
 }
 
 async function isOpen(port: number): Promise<boolean> {
@@ -67,7 +67,7 @@ describe.each(SHELLS)('with npm running its scripts in %s', (shell) => {
 });
 
 // Without exec some shells, Debian's sh among them, stay the parent of the command and keep the signal to themselves.
-// What stands behind || is for Windows, whose shell has no exec.
+// The part after || is for Windows, whose shell has no exec.
 test.each(['start', 'simplified-express', 'simplified-fastify'])('"npm run %s" replaces the shell', (name) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;

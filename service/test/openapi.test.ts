@@ -8,15 +8,15 @@ import { App } from './support/app.js';
 import { onEveryStage } from './support/every-stage.js';
 import { document, fullExampleRequest, operations } from './support/openapi-document.js';
 import { routesOf } from './support/openapi-routes.js';
-import { produce, wayTo, waysKnown } from './support/openapi-ways.js';
+import { produce, wayTo, waysKnown } from './support/openapi-responses.js';
 
 const IN_MEMORY = { DATA_DIR: ':memory:' };
 const KNOWN_HEADERS = Object.entries(document.components.headers);
 
 const promised = operations.flatMap((operation) =>
-  operation.answers.map((answer) => {
-    const name = `${operation.method} ${operation.path} is answered ${answer.status} ${answer.name}`;
-    return [name, operation, answer] as const;
+  operation.responses.map((response) => {
+    const name = `${operation.method} ${operation.path} gets ${response.status} ${response.name}`;
+    return [name, operation, response] as const;
   }),
 );
 const asked = operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const);
@@ -24,7 +24,7 @@ const takesBody = asked.filter(([, { request }]) => request);
 
 const errorsOf = (schema: object, value: unknown): unknown[] => Compile(schema).Errors(value);
 
-/** What is left of a value without its values. */
+/** The structure of a value: its keys without its values. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return [...new Set(value.map((item) => JSON.stringify(shapeOf(item))))].toSorted();
   if (typeof value !== 'object' || value === null) return typeof value;
@@ -32,27 +32,27 @@ function shapeOf(value: unknown): unknown {
 }
 
 describe('the document', () => {
-  test('in docs/ is up to date: npm run openapi writes it', () => {
+  test('in docs/ is up to date; `npm run openapi` writes it', () => {
     const written = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
     expect(JSON.stringify(JSON.parse(written))).toBe(JSON.stringify(openApiDocument()));
   });
 
-  test('has an example for every request and every answer', () => {
-    for (const { request, statuses, answers } of operations) {
+  test('has an example for every request and every response', () => {
+    for (const { request, statuses, responses } of operations) {
       if (request) expect(request.examples).not.toEqual({});
-      expect(statuses).toEqual([...new Set(answers.map(({ status }) => status))]);
+      expect(statuses).toEqual([...new Set(responses.map(({ status }) => status))]);
     }
   });
 
-  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('tells of %d', (status) => {
+  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('describes %d', (status) => {
     expect(operations.flatMap(({ statuses }) => statuses)).toContain(status);
   });
 
-  test('has examples that fit their schemas', () => {
-    const parts = operations.flatMap(({ request, parameters, answers }) => [
+  test('has examples that match their schemas', () => {
+    const parts = operations.flatMap(({ request, parameters, responses }) => [
       ...Object.values(request?.examples ?? {}).map((example) => ({ schema: request?.schema ?? {}, example })),
       ...parameters.filter(({ example }) => example !== undefined),
-      ...answers,
+      ...responses,
     ]);
     for (const { schema, example } of parts) expect(errorsOf(schema, example)).toEqual([]);
   });
@@ -63,8 +63,8 @@ describe('the document', () => {
     expect(await routesOf(variant)).toEqual([...documented, ...ofTheReference].toSorted());
   });
 
-  test('promises nothing that is not made to happen here', () => {
-    const ways = promised.map(([, , answer]) => wayTo(answer));
+  test('has no response that this test does not cause', () => {
+    const ways = promised.map(([, , response]) => wayTo(response));
     expect(ways).not.toContain(undefined);
     expect(waysKnown.filter((way) => !ways.includes(way))).toEqual([]);
   });
@@ -99,12 +99,12 @@ onEveryStage((stage) => {
     }
   });
 
-  test.each(asked)('%s takes every parameter that it has', async (_name, operation) => {
+  test.each(asked)('%s accepts each of its parameters', async (_name, operation) => {
     const { status } = await stage.app.request(fullExampleRequest(operation));
     expect(status).toBe(operation.path.endsWith('{id}') ? 404 : operation.request ? 201 : 200);
   });
 
-  test.each(takesBody)('%s says that it was asked before', async (_name, operation) => {
+  test.each(takesBody)('%s marks a replayed response', async (_name, operation) => {
     const first = await stage.app.request(fullExampleRequest(operation));
     const again = await stage.app.request(fullExampleRequest(operation));
     expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);

@@ -17,7 +17,7 @@ const storedItems = (stage: Stage, id: string): Promise<object[]> =>
 
 onEveryStage((stage) => {
   describe('an order', () => {
-    test('is answered with an id and its time', async () => {
+    test('gets an id and its time', async () => {
       const before = Date.now();
       const { status, body } = await order(stage, item('apple', 2));
       expect(status).toBe(201);
@@ -30,7 +30,7 @@ onEveryStage((stage) => {
       expect(Date.parse(body.createdAt)).toBeLessThanOrEqual(Date.now());
     });
 
-    test('keeps its items in the order given', async () => {
+    test('keeps its items in sequence', async () => {
       const items = ['pear', 'apple', 'fig', 'banana'].map((productId, index) => item(productId, index + 1));
       const { body } = await order(stage, ...items);
       expect(body.items).toEqual(items);
@@ -44,7 +44,7 @@ onEveryStage((stage) => {
       expect(await storedItems(stage, body.id)).toEqual(items);
     });
 
-    test('has no property that is not a field: others are neither stored nor returned', async () => {
+    test('neither stores nor returns unknown properties', async () => {
       const { body } = await stage.post<Order>('/api/orders', {
         id: 'mine',
         price: 0,
@@ -63,16 +63,16 @@ onEveryStage((stage) => {
       expect(await storedItems(stage, body.id)).toEqual(items);
     });
 
-    test.each([1, 1_000_000])('may ask for %d of a product', async (quantity) => {
+    test.each([1, 1_000_000])('may order %d of a product', async (quantity) => {
       expect((await order(stage, item('apple', quantity))).body.items).toEqual([item('apple', quantity)]);
     });
 
     test.each(['1.0', '1e0', '1E+0', '0.1e1', '10e-1'])('may write the quantity 1 as %s', async (quantity) => {
-      const answer = await stage.post(
+      const response = await stage.post(
         '/api/orders',
         `{ "items": [{ "productId": "apple", "quantity": ${quantity} }] }`,
       );
-      expect(answer).toMatchObject({ status: 201, body: { items: [item('apple')] } });
+      expect(response).toMatchObject({ status: 201, body: { items: [item('apple')] } });
     });
 
     test.each(['x', '😀'.repeat(200), ' ', '"', '../etc/passwd', '1', 'null', '\u2028', `'; DROP TABLE orders; --`])(
@@ -126,7 +126,7 @@ onEveryStage((stage) => {
       expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
     });
 
-    test('without a connection being taken', async () => {
+    test('without acquiring a connection', async () => {
       const { lent } = stage.app.pool;
       await order(stage);
       expect(stage.app.pool.lent).toBe(lent);

@@ -53,7 +53,7 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     return rows[0]?.count ?? 0;
   }
 
-  test('lets a COMMIT pass, and its answer', async () => {
+  test('forwards a COMMIT and its result', async () => {
     await insert();
     expect(await client.query('COMMIT')).toMatchObject({ command: 'COMMIT' });
     expect([await stored(), proxy.commits]).toEqual([1, { pass: 1, before: 0, after: 0 }]);
@@ -66,21 +66,21 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     expect([await stored(), proxy.commits]).toEqual([0, { pass: 0, before: 1, after: 0 }]);
   });
 
-  test('cuts after COMMIT was carried out: it is stored, and the client does not know', async () => {
+  test('cuts after COMMIT was carried out: the row is stored, and the client does not know', async () => {
     fate = 'after';
     await insert();
     await expect(client.query('COMMIT')).rejects.toThrow('Connection terminated unexpectedly');
     expect([await stored(), proxy.commits]).toEqual([1, { pass: 0, before: 0, after: 1 }]);
   });
 
-  test('sees a COMMIT that is sent as a prepared statement', async () => {
+  test('recognizes a COMMIT that is sent as a prepared statement', async () => {
     fate = 'before';
     await insert();
     await expect(client.query({ name: 'end', text: 'COMMIT' })).rejects.toThrow('Connection terminated unexpectedly');
     expect(await stored()).toBe(0);
   });
 
-  test('sees a prepared statement whenever it is carried out, and counts it once', async () => {
+  test('recognizes each execution of a prepared statement, and counts it once', async () => {
     const insertion = { name: 'insertion', text: `INSERT INTO ${table} DEFAULT VALUES` };
     await client.query(insertion);
     fate = 'before';
@@ -88,14 +88,14 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     expect([await stored(), proxy.commits]).toEqual([1, { pass: 1, before: 1, after: 0 }]);
   });
 
-  test('cuts after a statement that is a transaction of its own', async () => {
+  test('cuts after a statement that commits itself', async () => {
     fate = 'after';
     const insertion = client.query(`INSERT INTO ${table} DEFAULT VALUES`);
     await expect(insertion).rejects.toThrow('Connection terminated unexpectedly');
     expect([await stored(), proxy.commits.after]).toEqual([1, 1]);
   });
 
-  test('leaves alone the same statement within a transaction', async () => {
+  test('ignores the same statement within a transaction', async () => {
     fate = 'after';
     await client.query('BEGIN');
     await client.query(`INSERT INTO ${table} DEFAULT VALUES`);
@@ -103,14 +103,14 @@ describe.skipIf(missing)('the proxy that cuts at COMMIT', () => {
     expect(await client.query('COMMIT')).toMatchObject({ command: 'COMMIT' });
   });
 
-  test('tells the client that a COMMIT was refused', async () => {
+  test('forwards the refusal of a COMMIT to the client', async () => {
     fate = 'after';
     await insert();
     await expect(insert()).rejects.toThrow('duplicate key');
     expect(await client.query('COMMIT')).toMatchObject({ command: 'ROLLBACK' });
   });
 
-  test('leaves alone what only speaks of COMMIT, and messages of many pieces', async () => {
+  test('ignores texts that only contain COMMIT, and messages in several pieces', async () => {
     fate = 'before';
     const text = 'COMMIT'.repeat(100_000);
     await insert(text);

@@ -20,7 +20,7 @@ describe.each([postgres, sqlite])('with $name', (kind) => {
       database = await kind.open();
       const statements = new Map<string, Executed>();
       for (const variant of HOST_VARIANTS) {
-        // To fill the tables takes longer than any statement of a request may.
+        // Filling the tables takes longer than the time limit of a statement.
         const app = await App.start(variant, { ...database.env, QUERY_TIMEOUT_MS: '300000' });
         apps.push(app);
         for (const statement of await executedStatements(app)) statements.set(statement.sql, statement);
@@ -64,7 +64,7 @@ describe.each([postgres, sqlite])('with $name', (kind) => {
       },
     );
 
-    // Its plans depend on the schema alone, since it keeps no statistics unless told to.
+    // Its plans depend on the schema alone, because it keeps no statistics without ANALYZE.
     test.runIf(kind === sqlite)('scan no table', async () => {
       const { pool } = apps[0]!;
       const tables = await pool.query<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table'`);

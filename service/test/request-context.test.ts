@@ -10,14 +10,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 onEveryStage((stage) => {
   describe('the id of a request', () => {
-    test('is a fresh UUID each time, in the header x-request-id', async () => {
-      const answers = [await stage.get('/api/users'), await stage.get('/api/users')];
-      const ids = answers.map(({ headers }) => headers.get('x-request-id'));
+    test('is a new UUID each time, in the header x-request-id', async () => {
+      const responses = [await stage.get('/api/users'), await stage.get('/api/users')];
+      const ids = responses.map(({ headers }) => headers.get('x-request-id'));
       for (const id of ids) expect(id).toMatch(UUID);
       expect(ids[0]).not.toBe(ids[1]);
     });
 
-    test('is not what the client says it is', async () => {
+    test('is not taken from the client', async () => {
       const { headers } = await stage.app.request({ path: '/api/users', headers: { 'x-request-id': 'mine' } });
       expect(headers.get('x-request-id')).toMatch(UUID);
     });
@@ -29,10 +29,10 @@ onEveryStage((stage) => {
       ['POST', '/api/users', 400],
       ['GET', '/%ff', 400],
       ['GET', '/health/live', 200],
-    ])('is told and logged with %s %s, too', async (method, path, status) => {
-      const answer = await stage.app.request({ method, path });
-      expect(answer.status).toBe(status);
-      const requestId = answer.headers.get('x-request-id');
+    ])('is sent and logged with %s %s, too', async (method, path, status) => {
+      const response = await stage.app.request({ method, path });
+      expect(response.status).toBe(status);
+      const requestId = response.headers.get('x-request-id');
       expect(requestId).toMatch(UUID);
       expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
     });
@@ -48,7 +48,7 @@ onEveryStage((stage) => {
       ['an address of half a host', requestText({ path: 'http://[/a' }), { msg: 'request', status: 404, path: '/a' }],
       ['half an address', requestText({ path: '//%@b/#x' }), { msg: 'request', status: 400, path: '//%@b/' }],
       ['what is no address', requestText({ path: '*a' }), { msg: 'request', status: 404, path: '/*a' }],
-    ])('is told and logged of %s', async (_what, text, record) => {
+    ])('is sent and logged for %s', async (_what, text, record) => {
       const client = await stage.app.client();
       client.write(text);
       const { status, headers } = await client.answer();
@@ -73,7 +73,7 @@ onEveryStage((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ requestId }]);
     });
 
-    test('is in the line of a request that was never answered, which tells no status', async () => {
+    test('is in the line of a request without a response, which has no status', async () => {
       const pause = new Pause();
       stage.replace(ordersAnd(pause.here));
       const client = await stage.app.client();
@@ -94,7 +94,7 @@ onEveryStage((stage) => {
   });
 
   describe('the context of a request', () => {
-    test('has the time of its creation, and is one for the request and its transaction', async () => {
+    test('has its creation time, and is shared by the request and its transaction', async () => {
       await using first = stage.app.container.createScope({ tags: ['request'] });
       await using second = stage.app.container.createScope({ tags: ['request'] });
       const before = Date.now();
@@ -106,7 +106,7 @@ onEveryStage((stage) => {
       expect(second.resolve('IRequestContext')).not.toBe(context);
     });
 
-    test('learns once who asks', async () => {
+    test('accepts setUserId() once', async () => {
       await using scope = stage.app.container.createScope({ tags: ['request'] });
       const context: IRequestContext = scope.resolve('IRequestContext');
       expect(context.userId).toBeUndefined();
@@ -118,7 +118,7 @@ onEveryStage((stage) => {
   });
 
   describe('identify', () => {
-    test('is asked who asks, and may take its time', async () => {
+    test('returns the caller, and may be asynchronous', async () => {
       stage.app.identify = async ({ headers }) => {
         await new Promise(setImmediate);
         return headers.authorization;
@@ -128,29 +128,29 @@ onEveryStage((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
     });
 
-    test('is how the line of a request in the log says who asked', async () => {
+    test('adds the caller to the log line of the request', async () => {
       stage.app.identify = () => 'Grace';
       await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
       const { requestId } = await stage.app.log.finds({ msg: 'request', path: '/api/users', userId: 'Grace' });
       expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', requestId }]);
     });
 
-    test('refuses with a Problem, and nothing is done', async () => {
+    test('refuses a request with a Problem, and nothing is stored', async () => {
       stage.app.identify = () => {
         throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
       };
-      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      expect(answer).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(response).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
 
-    test('that fails is our fault, and nothing is done', async () => {
+    test('that fails gets 500, and nothing is stored', async () => {
       stage.app.identify = () => {
         throw new Error('The directory is down');
       };
-      const answer = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      expect(answer).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
+      const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
+      expect(response).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
   });

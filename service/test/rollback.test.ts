@@ -26,7 +26,7 @@ onEveryStage((stage) => {
 
   beforeEach(() => stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 10)`));
 
-  describe('of an order nothing is stored', () => {
+  describe('no part of an order is stored', () => {
     test('when its repository fails after it has written', async () => {
       stage.replace(ordersAnd(fail));
       expect((await order()).status).toBe(500);
@@ -51,7 +51,7 @@ onEveryStage((stage) => {
       expect(await stored()).toEqual(NOTHING);
     });
 
-    test('when COMMIT is refused', async () => {
+    test('when COMMIT fails', async () => {
       stage.before('commit', fail);
       expect((await order()).status).toBeGreaterThanOrEqual(500);
       expect(await stored()).toEqual(NOTHING);
@@ -68,7 +68,7 @@ onEveryStage((stage) => {
       expect(await stored()).toEqual(NOTHING);
     });
 
-    test('when its client leaves before COMMIT', async () => {
+    test('when its client disconnects before COMMIT', async () => {
       const pause = new Pause();
       stage.replace(ordersAnd(pause.here));
       const client = await stage.app.client();
@@ -79,11 +79,11 @@ onEveryStage((stage) => {
       pause.letGo();
       await stage.app.quiet();
       expect(await stored()).toEqual(NOTHING);
-      // That its client left is in the log, and no failure.
+      // The log says that the client disconnected, and has no failure.
       expect(stage.app.log.records.filter(({ level }) => level === 50)).toEqual([]);
     });
 
-    test('when its client leaves before COMMIT, and waited for another answer first', async () => {
+    test('when its client disconnects before COMMIT while its response is queued behind another', async () => {
       const [list, pause] = [new Pause(), new Pause()];
       const users = { findAll: () => list.here().then(() => []), findById: fail, create: fail };
       stage.replace(Registration.fromValue<IUserRepository>(users).to('IUserRepository'), ordersAnd(pause.here));
@@ -101,7 +101,7 @@ onEveryStage((stage) => {
     });
   });
 
-  test('an order is stored and answered although its client sends what is no HTTP behind it', async () => {
+  test('an order is stored and gets its response although its client sends invalid HTTP after it', async () => {
     const client = await stage.app.client();
     client.write(`${requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: KEY })}HELLO\r\n\r\n`);
     expect((await client.answer()).status).toBe(201);
@@ -118,21 +118,18 @@ onEveryStage((stage) => {
     expect(await stage.rows('SELECT level FROM stock')).toEqual([{ level: 8 }]);
   });
 
-  test('of a user under a key nothing is stored when the repository fails after it has written', async () => {
+  test('no part of a user with a key is stored when the repository fails after it has written', async () => {
     stage.replace(...usersAnd(fail));
     expect((await stage.post('/api/users', ADA, KEY)).status).toBe(500);
     expect(await stored()).toEqual(NOTHING);
   });
 
-  test.each(['/api/orders', '/api/users'])(
-    'the log tells of which request to %s not even the rollback went well',
-    async (path) => {
-      stage.replace(ordersAnd(fail), ...usersAnd(fail));
-      stage.before('rollback', () => Promise.reject(connectionLost()));
-      const { headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
-      const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });
-      expect(requestId).toBe(headers.get('x-request-id'));
-      expect(await stored()).toEqual(NOTHING);
-    },
-  );
+  test.each(['/api/orders', '/api/users'])('the log names the request to %s whose rollback failed', async (path) => {
+    stage.replace(ordersAnd(fail), ...usersAnd(fail));
+    stage.before('rollback', () => Promise.reject(connectionLost()));
+    const { headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
+    const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });
+    expect(requestId).toBe(headers.get('x-request-id'));
+    expect(await stored()).toEqual(NOTHING);
+  });
 });

@@ -10,7 +10,7 @@ beforeEach(() => {
 
 afterEach(() => container.dispose());
 
-test('the container of the application has the tag application', () => {
+test('the application container has the tag application', () => {
   expect(container.tags).toEqual(['application']);
 });
 

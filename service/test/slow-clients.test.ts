@@ -8,14 +8,14 @@ import { createLogger } from '../src/index.js';
 
 const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 'text' }).split(/(?<=\r\n\r\n)/);
 
-/** More than fits on the way. */
+/** More than sockets buffer. */
 const MUCH = 64 * 1_048_576;
 
 let server: Server;
 let carriedOut = 0;
-/** It never closes its side of the connection. */
+/** A client that never closes its side of the connection. */
 let client: Socket;
-/** The other end of it. */
+/** The server's end of the client's connection. */
 let socket: Socket;
 
 beforeEach(async () => {
@@ -37,26 +37,26 @@ afterEach(() => {
   server.close();
 });
 
-test('a request that took too long is answered with 408, and is not carried out when the rest comes after all', async () => {
+test('a request that took too long gets 408, and is not carried out when the rest arrives', async () => {
   server.headersTimeout = server.requestTimeout = 50;
   const closed = once(socket, 'close');
   client.write(HEAD);
-  const [answer] = (await once(client, 'data')) as [Buffer];
-  expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 [^]*\{"error":"The request took too long to arrive"\}$/);
+  const [response] = (await once(client, 'data')) as [Buffer];
+  expect(response.toString()).toMatch(/^HTTP\/1\.1 408 [^]*\{"error":"The request took too long to arrive"\}$/);
   client.write(BODY);
   await closed;
   expect(carriedOut).toBe(0);
 });
 
-test('what is no HTTP is answered with 400, and its connection is closed though the client keeps it open', async () => {
+test('invalid HTTP gets 400, and its connection is closed even if the client keeps it open', async () => {
   const closed = once(socket, 'close');
   client.write('HELLO\r\n\r\n');
-  const [answer] = (await once(client, 'data')) as [Buffer];
-  expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+  const [response] = (await once(client, 'data')) as [Buffer];
+  expect(response.toString()).toMatch(/^HTTP\/1\.1 400 /);
   await closed;
 });
 
-test('who does not read its answer is given up', async () => {
+test('the connection of a client that does not read its response is closed', async () => {
   expect(socket.timeout).toBe(120_000);
   socket.setTimeout(50);
   const closed = once(socket, 'close');

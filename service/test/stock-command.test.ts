@@ -9,18 +9,18 @@ import { App } from './support/app.js';
 import { databaseKinds, type TestDatabase } from './support/databases.js';
 import { type Exit, ServiceProcess } from './support/service-process.js';
 
-test('the stock command refuses a database in memory, which no service would ever see', async () => {
+test('the stock command refuses a database in memory, which no service would see', async () => {
   const args = ['set', 'apple', '2'];
   const { code, output } = await new ServiceProcess({ DATA_DIR: ':memory:' }, { program: 'stock.js', args }).exit;
   expect(code).toBe(78);
   expect(output).toBe(
     'The configuration is wrong:\n' +
-      '  - DATA_DIR=:memory: is another database in each process: no service would see what is set here.' +
+      '  - DATA_DIR=:memory: is a separate database in each process: no service would see the stock level.' +
       ' Name the folder or the DATABASE_URL of the service\n',
   );
 });
 
-test('the stock command used wrongly says how to use it, and exits with 64, without asking the database', async () => {
+test('the stock command prints its usage, and exits with 64, without a connection to the database', async () => {
   const nobody = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
   const { code, output } = await new ServiceProcess(nobody, { program: 'stock.js', args: ['sell', 'apple'] }).exit;
   expect(code).toBe(64);
@@ -75,7 +75,7 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
     const order = (productId: string, quantity: number) =>
       app.request({ method: 'POST', path: '/api/orders', body: { items: [{ productId, quantity }] } });
 
-    test('sets a level that orders keep to, shows what is left, and forgets it again', async () => {
+    test('sets a level that limits orders, shows what is left, and removes it again', async () => {
       expect(await run('set', 'apple', '5')).toEqual({ code: 0, output: 'apple\t5\n' });
       expect((await order('apple', 6)).status).toBe(409);
       expect((await order('apple', 2)).status).toBe(201);
@@ -84,10 +84,10 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
       expect((await order('apple', 1000)).status).toBe(201);
     });
 
-    describe('asked in this process', () => {
+    describe('within this process', () => {
       const ask = async (...args: string[]): Promise<string[]> => readCommand(args)(app.pool);
 
-      test('says so when no product is tracked', async () => {
+      test('reports that no product is tracked', async () => {
         expect(await ask('list')).toEqual(['No product has a stock level: all can be ordered freely.']);
       });
 

@@ -1,51 +1,19 @@
-import type { IConnection } from '@ambit/transaction';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { InventoryService } from '../src/orders/inventory-service.js';
-import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
-import type { Answer } from './support/http.js';
 import type { Stage } from './support/stage.js';
-
-interface Levels {
-  readonly [productId: string]: number;
-}
-
-async function setStock(stage: Stage, levels: Levels): Promise<void> {
-  for (const [productId, level] of Object.entries(levels))
-    await stage.rows('INSERT INTO stock (product_id, level) VALUES ($1, $2)', [productId, level]);
-}
-
-async function stockOf(stage: Stage): Promise<Levels> {
-  const rows = await stage.rows<{ id: string; level: number }>('SELECT product_id AS id, level FROM stock');
-  return Object.fromEntries(rows.map(({ id, level }) => [id, level]));
-}
-
-/** What each request took, as numbers on both databases. */
-function reservations(stage: Stage, requestId: string | null): Promise<object[]> {
-  return stage.rows(
-    `SELECT product_id AS product, CAST(quantity AS integer) AS quantity FROM reservations
-     WHERE request_id = $1 ORDER BY product_id`,
-    [requestId],
-  );
-}
-
-const order = (stage: Stage, ...wanted: readonly (readonly [string, number])[]): Promise<Answer<unknown>> =>
-  stage.post('/api/orders', { items: wanted.map(([productId, quantity]) => ({ productId, quantity })) });
-
-const requestIdOf = ({ headers }: Answer<unknown>): string | null => headers.get('x-request-id');
+import { order, requestIdOf, reservations, setStock, shortOf, stockOf } from './support/stock.js';
 
 async function expectNothingStored(stage: Stage): Promise<void> {
   for (const table of ['orders', 'order_items', 'reservations'])
     expect(await stage.rows(`SELECT * FROM ${table}`)).toEqual([]);
 }
 
-const shortOf = (said: string): object => ({ status: 409, body: { error: `Not enough stock of ${said}` } });
-
 onEveryStage((stage) => {
   test('a product with enough in stock is taken from it', async () => {
     await setStock(stage, { apple: 10, pear: 10 });
-    const answer = await order(stage, ['apple', 3], ['pear', 1]);
-    expect(answer.status).toBe(201);
+    const response = await order(stage, ['apple', 3], ['pear', 1]);
+    expect(response.status).toBe(201);
     expect(await stockOf(stage)).toEqual({ apple: 7, pear: 9 });
   });
 
@@ -58,8 +26,8 @@ onEveryStage((stage) => {
 
   test('not enough of a product names it, and stores nothing', async () => {
     await setStock(stage, { apple: 3, pear: 10 });
-    const answer = await order(stage, ['pear', 2], ['fig', 1], ['apple', 4]);
-    expect(answer).toMatchObject(shortOf('"apple": 4 wanted, 3 left'));
+    const response = await order(stage, ['pear', 2], ['fig', 1], ['apple', 4]);
+    expect(response).toMatchObject(shortOf('"apple": 4 wanted, 3 left'));
     expect(await stockOf(stage)).toEqual({ apple: 3, pear: 10 });
     await expectNothingStored(stage);
   });
@@ -95,8 +63,8 @@ onEveryStage((stage) => {
 
   test('what was taken of each product is recorded, tracked or not', async () => {
     await setStock(stage, { apple: 10 });
-    const answer = await order(stage, ['apple', 3], ['fig', 2], ['apple', 1]);
-    expect(await reservations(stage, requestIdOf(answer))).toEqual([
+    const response = await order(stage, ['apple', 3], ['fig', 2], ['apple', 1]);
+    expect(await reservations(stage, requestIdOf(response))).toEqual([
       { product: 'apple', quantity: 4 },
       { product: 'fig', quantity: 2 },
     ]);
@@ -110,15 +78,15 @@ onEveryStage((stage) => {
 
   test('20 orders at once for the last 10 pieces sell 10', async () => {
     await setStock(stage, { apple: 10 });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => order(stage, ['apple', 1])));
-    const statuses = answers.map(({ status }) => status);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => order(stage, ['apple', 1])));
+    const statuses = responses.map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(10);
     expect(statuses.filter((status) => status === 409)).toHaveLength(10);
     expect(await stockOf(stage)).toEqual({ apple: 0 });
     expect(await stage.rows('SELECT id FROM orders')).toHaveLength(10);
   });
 
-  test('20 orders at once for the same products in different order wait for each other in no circle', async () => {
+  test('20 orders at once for the same products in different sequences do not deadlock', async () => {
     await setStock(stage, { apple: 100, fig: 100, pear: 100 });
     const wanted = [['apple', 1] as const, ['fig', 1] as const, ['pear', 1] as const];
     const orders = Array.from({ length: 20 }, (_, index) =>
@@ -135,47 +103,7 @@ onEveryStage((stage) => {
     expect(await stockOf(stage)).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
   });
 
-  // On SQLite a transaction that writes has the file to itself.
-  describe.runIf(stage.kind === postgres)('while another transaction has locked a product', () => {
-    /** Answers an order that waits for the apples until the other transaction has done something more. */
-    async function orderBehind(
-      meanwhile: (other: IConnection) => Promise<unknown>,
-      ...wanted: readonly (readonly [string, number])[]
-    ): Promise<Answer<unknown>> {
-      const other = await stage.app.pool.getConnection();
-      await other.beginTransaction();
-      await other.query(`SELECT product_id FROM stock WHERE product_id = 'apple' FOR UPDATE`);
-      const waiting = order(stage, ...wanted);
-      await somebodyWaitsFor(stage, other);
-      await meanwhile(other);
-      await other.commit();
-      other.release();
-      return waiting;
-    }
-
-    test('nothing is taken of one that gets a stock level meanwhile', async () => {
-      await setStock(stage, { apple: 3 });
-      const answer = await orderBehind(() => setStock(stage, { pear: 0 }), ['apple', 1], ['pear', 1]);
-      expect(answer.status).toBe(201);
-      expect(await stockOf(stage)).toEqual({ apple: 2, pear: 0 });
-    });
-
-    test('an order takes from the level that the other left', async () => {
-      await setStock(stage, { apple: 10, fig: 10 });
-      const takeSix = (other: IConnection) => other.query('UPDATE stock SET level = level - 6 WHERE level = 10');
-      expect((await orderBehind(takeSix, ['fig', 4], ['apple', 4])).status).toBe(201);
-      expect(await stockOf(stage)).toEqual({ apple: 0, fig: 0 });
-    });
-
-    test('an order is refused for the level that the other left', async () => {
-      await setStock(stage, { apple: 10, fig: 10 });
-      const takeSix = (other: IConnection) => other.query(`UPDATE stock SET level = 4 WHERE product_id = 'apple'`);
-      expect(await orderBehind(takeSix, ['fig', 4], ['apple', 5])).toMatchObject(shortOf('"apple": 5 wanted, 4 left'));
-      expect(await stockOf(stage)).toEqual({ apple: 4, fig: 10 });
-    });
-  });
-
-  test('what was not taken is not recorded, even if the transaction is committed all the same', async () => {
+  test('stock that was not taken is not recorded, even if the transaction is committed nevertheless', async () => {
     await setStock(stage, { apple: 1, pear: 10 });
     const connection = await stage.app.pool.getConnection();
     await connection.beginTransaction();
@@ -188,26 +116,4 @@ onEveryStage((stage) => {
     expect(await stockOf(stage)).toEqual({ apple: 1, pear: 10 });
     expect(await reservations(stage, 'r1')).toEqual([]);
   });
-
-  test.runIf(stage.kind === postgres)('an order that waits for a product holds none that comes after it', async () => {
-    const later = ['plum', 'pear', 'fig', 'kiwi', 'lime'] as const;
-    await setStock(stage, Object.fromEntries([...later, 'apple'].map((product) => [product, 10])));
-    const lock = 'SELECT product_id FROM stock WHERE product_id = ANY($1) FOR UPDATE NOWAIT';
-    const other = await stage.app.pool.getConnection();
-    await other.beginTransaction();
-    await other.query(lock, [['apple']]);
-    const waiting = order(stage, ...later.map((product) => [product, 1] as const), ['apple', 1]);
-    await somebodyWaitsFor(stage, other);
-    expect(await other.query(lock, [later])).toHaveLength(later.length);
-    await other.rollback();
-    other.release();
-    expect((await waiting).status).toBe(201);
-  });
 });
-
-/** For a row that the transaction on this connection holds. */
-async function somebodyWaitsFor(stage: Stage, connection: IConnection): Promise<void> {
-  const [{ pid }] = (await connection.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
-  const sql = 'SELECT pid FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))';
-  while ((await stage.rows(sql, [pid])).length === 0);
-}

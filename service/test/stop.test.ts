@@ -20,8 +20,8 @@ const [HEAD = '', BODY = ''] = requestText({
   headers: { expect: '100-continue' },
 }).split(/(?<=\r\n\r\n)/);
 
-/** A client whose request has begun, and whose body is still to come. */
-async function underWay(service: ServiceProcess): Promise<RawClient> {
+/** A client that has sent the head of its request, and not yet the body. */
+async function requestInProgress(service: ServiceProcess): Promise<RawClient> {
   const client = await service.client();
   client.write(HEAD);
   expect((await client.answer()).status).toBe(100);
@@ -35,7 +35,7 @@ async function finish(client: RawClient): Promise<Answer> {
 
 describe.each(KINDS)('on %s', (_name, kind) => {
   describe.skipIf(kind.missing).each(HOST_VARIANTS)('the service with %s', (variant) => {
-    test('says where it listens; at SIGTERM answers what is under way, and exits with 0', async () => {
+    test('logs its URL; on SIGTERM it completes the requests in progress, and exits with 0', async () => {
       await using database = await kind.open();
       await using service = new ServiceProcess({ ...database.env, HOST_VARIANT: variant });
       expect(await service.says('listening')).toEqual({
@@ -49,12 +49,12 @@ describe.each(KINDS)('on %s', (_name, kind) => {
       const idle = await service.client();
       expect((await idle.request({ path: '/health/ready' })).status).toBe(200);
       const silent = await service.client();
-      const client = await underWay(service);
+      const client = await requestInProgress(service);
       service.kill('SIGTERM');
       await refused(await service.url());
-      const answer = await finish(client);
-      expect(answer.status).toBe(201);
-      expect(answer.headers['connection']).toBe('close');
+      const response = await finish(client);
+      expect(response.status).toBe(201);
+      expect(response.headers['connection']).toBe('close');
       for (const other of [idle, silent, client]) await other.closed();
       expect((await service.exit).code).toBe(0);
       expect(await service.says('stopping')).toMatchObject({ signal: 'SIGTERM' });
@@ -70,7 +70,7 @@ describe('the service', () => {
     new ServiceProcess({ DATA_DIR: ':memory:', ...env });
 
   test.each(HOST_VARIANTS)(
-    'says on open connections that it drains once it is told to stop, on %s',
+    'reports on open connections that it is draining after SIGTERM, on %s',
     async (HOST_VARIANT) => {
       const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
       const service = await startService(readConfig(env));
@@ -86,14 +86,14 @@ describe('the service', () => {
 
   test('exits with 0 at SIGINT, too', async () => {
     await using service = start();
-    const client = await underWay(service);
+    const client = await requestInProgress(service);
     service.kill('SIGINT');
     await refused(await service.url());
     expect((await finish(client)).status).toBe(201);
     expect((await service.exit).code).toBe(0);
   });
 
-  test('leaves at once with 0 when it is told to before it was ready', async () => {
+  test('exits at once with 0 on SIGTERM before it is ready', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
@@ -110,7 +110,7 @@ describe('the service', () => {
 
   test('exits at once with 1 at a second signal', async () => {
     await using service = start();
-    await underWay(service);
+    await requestInProgress(service);
     service.kill('SIGTERM');
     await refused(await service.url());
     service.kill('SIGINT');
@@ -119,28 +119,31 @@ describe('the service', () => {
     expect(output).toContain('Received a second signal: exiting at once');
   });
 
-  test.each(HOST_VARIANTS)('cuts off what is under way after SHUTDOWN_TIMEOUT_MS, on %s', async (HOST_VARIANT) => {
-    await using service = start({ HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
-    const client = await underWay(service);
-    service.kill('SIGTERM');
-    await client.closed();
-    expect((await service.exit).code).toBe(0);
-  });
+  test.each(HOST_VARIANTS)(
+    'closes the connections of requests in progress after SHUTDOWN_TIMEOUT_MS, on %s',
+    async (HOST_VARIANT) => {
+      await using service = start({ HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
+      const client = await requestInProgress(service);
+      service.kill('SIGTERM');
+      await client.closed();
+      expect((await service.exit).code).toBe(0);
+    },
+  );
 
-  test.each(HOST_VARIANTS)('counts that time from the moment when it is told to stop, on %s', async (HOST_VARIANT) => {
+  test.each(HOST_VARIANTS)('measures that time from the signal, on %s', async (HOST_VARIANT) => {
     const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', SHUTDOWN_TIMEOUT_MS: '600000' };
-    const door = new Pause();
+    const pause = new Pause();
     const identify = ({ url }: IncomingMessage) =>
-      url === '/health/live' ? door.here().then(() => undefined) : undefined;
+      url === '/health/live' ? pause.here().then(() => undefined) : undefined;
     const service = await startService(readConfig(env), { identify });
     const client = await RawClient.connect(Number(new URL(service.url).port));
     client.write(HEAD);
     expect((await client.answer()).status).toBe(100);
     vi.useFakeTimers({ toFake: ['Date'] });
     const stopped = service.stop();
-    await door.reached;
+    await pause.reached;
     vi.setSystemTime(Date.now() + 600_000);
-    door.letGo();
+    pause.letGo();
     await client.closed();
     await stopped;
   });
@@ -155,7 +158,7 @@ describe('the service', () => {
       const [reader, buyer] = [await service.client(), await service.client()];
       await reader.request({ path: '/api/users' });
       line.hang();
-      // On the connection that is open, and on one that never will be.
+      // One request uses the open connection, the other waits for a new one.
       buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
       await line.waitedOnBy(1);
       reader.send({ path: '/api/users' });
@@ -165,8 +168,8 @@ describe('the service', () => {
     },
   );
 
-  test('exits with 1 when it cannot let go of everything in time', async () => {
-    const neverEnds = new URL('support/never-ends.mjs', import.meta.url).href;
+  test('exits with 1 when disposal exceeds its time limit', async () => {
+    const neverEnds = new URL('support/never-disposes.mjs', import.meta.url).href;
     const env = { DATA_DIR: ':memory:', SHUTDOWN_TIMEOUT_MS: '0' };
     await using service = new ServiceProcess(env, { execArgv: ['--import', neverEnds] });
     await (await service.client()).request({ path: '/api/users' });

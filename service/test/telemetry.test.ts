@@ -19,14 +19,14 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
   const start = (env: Record<string, string>): Promise<Service> =>
     startService(readConfig({ ...QUIET, ...env, HOST_VARIANT: variant }));
 
-  test('with METRICS=1, /metrics tells of scopes, transactions and connections in the format of Prometheus', async () => {
+  test('with METRICS=1, /metrics has scopes, transactions and connections in the format of Prometheus', async () => {
     const service = await start({ METRICS: '1' });
     await request(service.url, ORDER);
 
-    const answer = await fetch(`${service.url}/metrics`);
-    const text = await answer.text();
+    const response = await fetch(`${service.url}/metrics`);
+    const text = await response.text();
 
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
       'text/plain; version=0.0.4; charset=utf-8',
     ]);
@@ -38,7 +38,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
     await service.stop();
   });
 
-  test('with METRICS=1, other methods are told what /metrics answers', async () => {
+  test('with METRICS=1, other methods at /metrics get 405', async () => {
     const service = await start({ METRICS: '1' });
     for (const method of ['POST', 'OPTIONS'])
       expect(await request(service.url, { method, path: '/metrics' })).toMatchObject({
@@ -71,7 +71,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
     await service.stop();
   });
 
-  test('with INSPECTOR_TOKEN only who knows it sees anything', async () => {
+  test('with INSPECTOR_TOKEN only a client that sends it sees the page', async () => {
     const token = 'correct horse battery';
     const service = await start({ INSPECTOR: '1', INSPECTOR_TOKEN: token });
 
@@ -84,7 +84,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
   });
 });
 
-/** A host whose log is kept, and its telemetry. */
+/** A host with telemetry, whose log is kept. */
 async function observed(variant: HostVariant, env: Record<string, string>) {
   const config = readConfig({ ...QUIET, ...env, HOST_VARIANT: variant });
   const log = new LogBook(new Happenings());
@@ -112,7 +112,7 @@ describe.each(['express', 'fastify'] as const)('beside an SDK for spans and metr
     metrics.disable();
   });
 
-  test('METRICS=1 alone makes no spans, and puts no trace into the log', async () => {
+  test('METRICS=1 alone creates no spans, and no trace ids in the log', async () => {
     const { host, log, url } = await observed(variant, { METRICS: '1' });
     await request(url, { path: '/api/users' });
     const line = await log.finds({ msg: 'request', path: '/api/users' });
@@ -121,7 +121,7 @@ describe.each(['express', 'fastify'] as const)('beside an SDK for spans and metr
     for (const record of [line, ...log.audits]) expect(record).not.toHaveProperty('trace_id');
   });
 
-  test('TRACES=1 alone makes spans, and no metrics', async () => {
+  test('TRACES=1 alone creates spans, and no metrics', async () => {
     const { host, log, url } = await observed(variant, { TRACES: '1' });
     await request(url, ORDER);
     await log.finds({ msg: 'request', path: '/api/orders' });
@@ -132,7 +132,7 @@ describe.each(['express', 'fastify'] as const)('beside an SDK for spans and metr
     expect(await hasMetrics()).toBe(false);
   });
 
-  test('every line of a request carries the ids of its trace, audit records included', async () => {
+  test('every line of a request has the ids of its trace, audit records included', async () => {
     const { host, log, url } = await observed(variant, { TRACES: '1' });
     await request(url, { path: '/api/users' });
 

@@ -5,7 +5,7 @@ import { HOST_VARIANTS } from '../src/config/config.js';
 import { createHost, createLogger, type Host } from '../src/index.js';
 import type { User } from '../src/users/user.js';
 import type { IUserRepository } from '../src/users/user-repository.js';
-import { type Answer, request } from './support/http.js';
+import { type JsonResponse, request } from './support/http.js';
 
 const ADA = { id: '1', name: 'Ada', email: 'ada@example.org' };
 
@@ -40,23 +40,23 @@ describe.each(HOST_VARIANTS)('a test container of values on %s', (variant) => {
 
   afterEach(() => host.close(0));
 
-  const get = (path: string): Promise<Answer<unknown>> => request(url, { path });
+  const get = (path: string): Promise<JsonResponse<unknown>> => request(url, { path });
 
   test('serves the list', async () => {
     users.push(ADA);
-    const answer = await get('/api/users');
-    expect(answer).toMatchObject({ status: 200, body: [ADA] });
-    expect(answer.headers.get('x-request-id')).toBe('r1');
+    const response = await get('/api/users');
+    expect(response).toMatchObject({ status: 200, body: [ADA] });
+    expect(response.headers.get('x-request-id')).toBe('r1');
     expect(audited).toEqual([['users_listed', { count: 1 }]]);
   });
 
-  test('serves a list of any length, which findAll() gives at once', async () => {
+  test('serves a list of any length that findAll() returns at once', async () => {
     users = Array.from({ length: 3000 }, (_, index) => ({ ...ADA, id: String(index) }));
     expect(await get('/api/users')).toMatchObject({ status: 200, body: users });
     expect(audited).toEqual([['users_listed', { count: 3000 }]]);
   });
 
-  test('serves one user, under whatever id the repository knows', async () => {
+  test('serves one user by any id that the repository knows', async () => {
     users.push(ADA);
     expect(await get('/api/users/1')).toMatchObject({ status: 200, body: ADA });
     expect(await get('/api/users/2')).toMatchObject({ status: 404, body: { error: 'User not found' } });
@@ -74,7 +74,7 @@ describe.each(HOST_VARIANTS)('a test container of values on %s', (variant) => {
     ]);
   });
 
-  test('answers for what it lacks with 500', async () => {
+  test('gets 500 where a key is missing', async () => {
     const body = { items: [{ productId: 'apple', quantity: 1 }] };
     expect(await request(url, { method: 'POST', path: '/api/orders', body })).toMatchObject({
       status: 500,

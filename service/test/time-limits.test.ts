@@ -9,7 +9,7 @@ import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, type Service, startService } from '../src/index.js';
 import { createPool } from '../src/database/pool.js';
 import { postgres } from './support/databases.js';
-import { type Answer, request } from './support/http.js';
+import { type JsonResponse, request } from './support/http.js';
 
 const USER = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -18,7 +18,7 @@ const NOT_NOW = {
   body: { error: 'Service Unavailable: try again in a moment' },
 };
 
-/** A service, and a table of its database that somebody else has locked. */
+/** A service, and a table of its database that another session has locked. */
 async function lockedOut(variant: string, env: Record<string, string>, table: string) {
   const database = await postgres.open();
   const service = await startService(
@@ -39,7 +39,7 @@ async function lockedOut(variant: string, env: Record<string, string>, table: st
   };
 }
 
-async function timed(ask: Promise<Answer<unknown>>): Promise<Answer<unknown> & { ms: number }> {
+async function timed(ask: Promise<JsonResponse<unknown>>): Promise<JsonResponse<unknown> & { ms: number }> {
   const start = performance.now();
   return { ...(await ask), ms: performance.now() - start };
 }
@@ -47,20 +47,20 @@ async function timed(ask: Promise<Answer<unknown>>): Promise<Answer<unknown> & {
 describe.skipIf(postgres.missing).each(HOST_VARIANTS)('with PostgreSQL, on %s', (variant) => {
   test('QUERY_TIMEOUT_MS limits a statement', async () => {
     await using service = await lockedOut(variant, { QUERY_TIMEOUT_MS: '300' }, 'users');
-    const answer = await timed(request(service.url, { path: '/api/users' }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(answer.ms).toBeGreaterThan(290);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { path: '/api/users' }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.ms).toBeGreaterThan(290);
+    expect(response.ms).toBeLessThan(2500);
   });
 
   test('ACQUIRE_TIMEOUT_MS limits the wait for a connection', async () => {
     const env = { DATABASE_POOL_SIZE: '1', ACQUIRE_TIMEOUT_MS: '300', QUERY_TIMEOUT_MS: '3000' };
     await using service = await lockedOut(variant, env, 'users');
     const first = request(service.url, { path: '/api/users' });
-    const answer = await timed(request(service.url, { path: '/api/users' }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { path: '/api/users' }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.ms).toBeLessThan(2500);
     expect(await first).toMatchObject(NOT_NOW);
   });
 
@@ -70,15 +70,15 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('with PostgreSQL, on %s', 
   ])('TRANSACTION_TIMEOUT_MS limits %s', async (_, path, body, headers, table) => {
     const env = { QUERY_TIMEOUT_MS: '60000', TRANSACTION_TIMEOUT_MS: '300' };
     await using service = await lockedOut(variant, env, table);
-    const answer = await timed(request(service.url, { method: 'POST', path, body, headers }));
-    expect(answer).toMatchObject(NOT_NOW);
-    expect(answer.ms).toBeGreaterThan(290);
-    expect(answer.ms).toBeLessThan(2500);
+    const response = await timed(request(service.url, { method: 'POST', path, body, headers }));
+    expect(response).toMatchObject(NOT_NOW);
+    expect(response.ms).toBeGreaterThan(290);
+    expect(response.ms).toBeLessThan(2500);
   });
 });
 
 describe.each(HOST_VARIANTS)('on %s', (HOST_VARIANT) => {
-  /** The server behind the service: Node tells with each request which one takes it. */
+  /** The server of the service, from Node's diagnostics channel for requests. */
   async function serverOf(service: Service): Promise<Server> {
     let found: Server | undefined;
     const onRequest = (message: unknown): void => {
@@ -94,19 +94,22 @@ describe.each(HOST_VARIANTS)('on %s', (HOST_VARIANT) => {
   test.each([
     ['a head', 'headersTimeout', 'GET /health/live HTTP/1.1\r\n', 30_000],
     ['a body', 'requestTimeout', 'POST /api/users HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n', 60_000],
-  ] as const)('%s that comes too slowly is cut within a second of its limit', async (_, limit, start, limitMs) => {
-    const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
-    const service = await startService(readConfig(env));
-    const server = await serverOf(service);
-    expect(server[limit]).toBe(limitMs);
-    // A body has no less time than a head.
-    server.headersTimeout = server.requestTimeout = 100;
-    const client = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1' });
-    await once(client, 'connect');
-    const began = performance.now();
-    client.write(start);
-    expect(await text(client)).toMatch(/^HTTP\/1\.1 408 /);
-    expect(performance.now() - began).toBeLessThan(2500);
-    await service.stop();
-  });
+  ] as const)(
+    '%s that arrives too slowly gets 408 within a second after its limit',
+    async (_, limit, start, limitMs) => {
+      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+      const service = await startService(readConfig(env));
+      const server = await serverOf(service);
+      expect(server[limit]).toBe(limitMs);
+      // The limit for a body is not shorter than the one for a head.
+      server.headersTimeout = server.requestTimeout = 100;
+      const client = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1' });
+      await once(client, 'connect');
+      const began = performance.now();
+      client.write(start);
+      expect(await text(client)).toMatch(/^HTTP\/1\.1 408 /);
+      expect(performance.now() - began).toBeLessThan(2500);
+      await service.stop();
+    },
+  );
 });

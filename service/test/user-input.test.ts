@@ -19,8 +19,8 @@ onEveryStage((stage) => {
   });
 
   test.each(REFUSED_USERS)('refuses %s, and says where', async (_what, input, error) => {
-    const answer = await stage.post('/api/users', { ...ADA, ...input });
-    expect(answer).toMatchObject({ status: 400, body: { error } });
+    const response = await stage.post('/api/users', { ...ADA, ...input });
+    expect(response).toMatchObject({ status: 400, body: { error } });
     expect(await stage.rows('SELECT id FROM users')).toEqual([]);
   });
 });

@@ -29,12 +29,12 @@ const NOT_FOUND = { status: 404, body: { error: 'User not found' } };
 
 onEveryStage((stage) => {
   describe('a created user', () => {
-    test('is answered with an id that the service assigned, and the fields given', async () => {
+    test('gets an id that the service assigned, and the fields of the request', async () => {
       const user = await create(stage);
       expect(user).toEqual({ id: expect.stringMatching(UUID_7), ...ADA });
     });
 
-    test('is there to get and to list', async () => {
+    test('is returned by its id and in the list', async () => {
       const user = await create(stage);
       expect(await stage.get(`/api/users/${user.id}`)).toMatchObject({ status: 200, body: user });
       expect(await stage.get('/api/users')).toMatchObject({ status: 200, body: [user] });
@@ -45,7 +45,7 @@ onEveryStage((stage) => {
       expect(await stage.get(`/api/users/${user.id.toUpperCase()}`)).toMatchObject({ status: 200, body: user });
     });
 
-    test('has no property that is not a field: others are neither stored nor returned', async () => {
+    test('neither stores nor returns unknown properties', async () => {
       const user = await create(stage, { role: 'admin', id: 'mine', ...ADA, address: { street: 'Main' } });
       expect(Object.keys(user)).toEqual(['id', 'name', 'email']);
       expect(user.id).not.toBe('mine');
@@ -83,14 +83,14 @@ onEveryStage((stage) => {
       expect((await stage.get('/api/users?limit=1000')).body).toHaveLength(3);
     });
 
-    test('begins behind the user that ?after= names', async () => {
+    test('begins after the user that ?after= names', async () => {
       const [first, second, third] = await createThree(stage);
       expect((await stage.get(`/api/users?after=${first.id}`)).body).toEqual([second, third]);
       expect((await stage.get(`/api/users?limit=1&after=${first.id.toUpperCase()}`)).body).toEqual([second]);
       expect((await stage.get(`/api/users?after=${third.id}`)).body).toEqual([]);
     });
 
-    test('does not mind other parameters', async () => {
+    test('ignores other parameters', async () => {
       const users = await createThree(stage);
       expect((await stage.get('/api/users?sort=name&page=2')).body).toEqual(users);
     });

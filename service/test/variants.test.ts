@@ -14,13 +14,13 @@ const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 
 const PLAIN: UserRoutesOptions = { schema: false };
 
-/** Writes down what it is asked to audit. */
+/** Records what is audited. */
 class AuditNotes implements IAuditLogger {
   readonly notes: [action: string, data: object][] = [];
   readonly log = async (action: string, data: object): Promise<void> => void this.notes.push([action, data]);
 }
 
-/** A repository with one user, which writes down what it is asked to create. */
+/** A repository with one user, which records what is created. */
 class OneUser implements IUserRepository {
   readonly user: User;
   readonly asked: NewUser[] = [];
@@ -69,10 +69,10 @@ onEveryStage((stage) => {
   test.each([
     ['without a key', {}],
     ['under a key', { 'idempotency-key': 'a-key' }],
-  ])('%s the repository is given name and email only, on Express the body as it is', async (_how, headers) => {
+  ])('%s the repository receives only name and email, on Express the whole body', async (_how, headers) => {
     const users = holding();
-    const answer = await stage.post('/api/users', { ...ADA, role: 'admin' }, headers);
-    expect(answer).toMatchObject({ status: 201, body: users.user });
+    const response = await stage.post('/api/users', { ...ADA, role: 'admin' }, headers);
+    expect(response).toMatchObject({ status: 201, body: users.user });
     expect(users.asked).toEqual([isFastify ? ADA : { ...ADA, role: 'admin' }]);
   });
 
@@ -80,10 +80,10 @@ onEveryStage((stage) => {
     ['without an id', ADA],
     ['with an id of any text, and a name that no request may give', { ...ADA, id: '', name: '' }],
     ['with a name and an address longer than a request may give', { name: 'A'.repeat(201), email: addressOf(321) }],
-  ])('a repository may answer %s', async (_what, user) => {
+  ])('a repository may return %s', async (_what, user) => {
     holding(user);
-    const answer = await stage.post('/api/users', ADA);
-    expect([answer.status, answer.body]).toEqual([201, user]);
+    const response = await stage.post('/api/users', ADA);
+    expect([response.status, response.body]).toEqual([201, user]);
   });
 
   test.each([
@@ -92,11 +92,11 @@ onEveryStage((stage) => {
     ['an address that is none', { ...ADA, email: 'ada' }],
     ['a name that is no text', { ...ADA, name: 1 }],
     ['an id that is no text', { ...ADA, id: 1 }],
-  ])('what a repository answers is checked on Fastify: %s is our fault', async (_what, user) => {
+  ])('the result of a repository is validated on Fastify: %s is our fault', async (_what, user) => {
     holding(user as object);
-    const answer = await stage.post('/api/users', ADA);
+    const response = await stage.post('/api/users', ADA);
     const failure = { status: 500, body: { error: 'Internal Server Error' } };
-    expect(answer).toMatchObject(isFastify ? failure : { status: 201, body: user });
+    expect(response).toMatchObject(isFastify ? failure : { status: 201, body: user });
     if (!isFastify) return;
     const { err } = await stage.app.log.finds({ msg: 'request failed', status: 500 });
     expect(err).toMatchObject({ message: 'The response does not match its schema' });
@@ -125,7 +125,7 @@ onEveryStage((stage) => {
     expect(await stage.rows('SELECT id FROM orders')).toHaveLength(isFastify ? 0 : 1);
   });
 
-  test('users_listed is audited alike', async () => {
+  test('users_listed is audited on both hosts', async () => {
     const audit = audited();
     await stage.post('/api/users', ADA);
     await stage.get('/api/users');
@@ -149,20 +149,20 @@ describe('the plain route for user creation on Fastify', () => {
     return { server, users, audit };
   };
 
-  test('hands the body to the repository, and audits the request', async () => {
+  test('passes the body to the repository, and audits the request', async () => {
     const { server, users, audit } = await serve();
-    const answer = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, role: 'admin' } });
-    expect(answer.statusCode).toBe(201);
-    expect(answer.json()).toEqual(users.user);
+    const response = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, role: 'admin' } });
+    expect(response.statusCode).toBe(201);
+    expect(response.json()).toEqual(users.user);
     expect(users.asked).toEqual([{ ...ADA, role: 'admin' }]);
     expect(audit.notes).toEqual([['user_created', { userId: 'the id', requestId: 'the request' }]]);
     await server.close();
   });
 
-  test.each(REFUSED_USERS)('refuses %s, as the other does', async (_what, input, error) => {
+  test.each(REFUSED_USERS)('refuses %s, like the route with a schema', async (_what, input, error) => {
     const { server, users } = await serve();
-    const answer = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, ...input } });
-    expect([answer.statusCode, answer.json().message]).toEqual([400, error]);
+    const response = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, ...input } });
+    expect([response.statusCode, response.json().message]).toEqual([400, error]);
     expect(users.asked).toEqual([]);
     await server.close();
   });

@@ -2,21 +2,21 @@ import { Connection, Lost, requestText } from './connection.mjs';
 
 /** @typedef {import('./ledger.mjs').Work} Work */
 
-/** Keeps one connection, to whichever server is there, and opens another when it is lost. */
+/** Keeps one connection to the running server, and opens another when it is lost. */
 export class Client {
   #url;
   /** @type {Connection | undefined} */
   #connection;
 
-  /** @param {() => Promise<string> | string} url of the server that listens now, or as soon as one does */
+  /** @param {() => Promise<string> | string} url of the server that listens, now or later */
   constructor(url) {
     this.#url = url;
   }
 
   /**
    * @param {string} bytes of a request
-   * @param {number} [leaveAfterMs] after which the client goes away, if it has no answer yet
-   * @returns {Promise<import('./connection.mjs').Answer | undefined>} undefined when the answer was lost
+   * @param {number} [leaveAfterMs] after which the client disconnects, if it has no response yet
+   * @returns {Promise<import('./connection.mjs').HttpResponse | undefined>} undefined when the response was lost
    */
   async send(bytes, leaveAfterMs) {
     let leaving;
@@ -49,16 +49,16 @@ export function bytesOf({ kind, key, body }) {
 }
 
 /**
- * The same request from many clients at the same time, spread over the servers.
+ * Sends the same request from many clients at the same time, distributed over the servers.
  * @param {readonly string[]} urls
  * @param {number} clients
  * @param {string} bytes
- * @returns {Promise<(import('./connection.mjs').Answer | undefined)[]>}
+ * @returns {Promise<(import('./connection.mjs').HttpResponse | undefined)[]>}
  */
 export async function atOnce(urls, clients, bytes) {
   const chosen = Array.from({ length: clients }, (_, i) => urls[i % urls.length] ?? '');
   const connections = await Promise.all(chosen.map((url) => Connection.open(url)));
-  const answers = await Promise.all(connections.map((one) => one.request(bytes).catch(() => undefined)));
+  const responses = await Promise.all(connections.map((one) => one.request(bytes).catch(() => undefined)));
   for (const connection of connections) connection.close();
-  return answers;
+  return responses;
 }

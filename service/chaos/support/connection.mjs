@@ -5,28 +5,28 @@ const HEAD_END = '\r\n\r\n';
 /** @type {Buffer} */
 const EMPTY = Buffer.alloc(0);
 
-/** How long the system may take to tell us that the other end had closed before our bytes came. */
-const CROSSING_MS = 10;
-/** Whoever waits longer waits for ever. */
-const PATIENCE_MS = 60_000;
+/** How long the operating system may take to report that the server had closed the connection before our bytes arrived. */
+const CLOSE_REPORT_MS = 10;
+/** A response that takes longer is not expected any more. */
+const TIMEOUT_MS = 60_000;
 
-/** The connection ended before the answer was complete. */
+/** The connection was closed before the response was complete. */
 export class Lost extends Error {
-  /** The server had read the request, and ended the connection in good order, but without an answer. */
+  /** The server had read the request, and closed the connection properly, but without a response. */
   dropped = false;
-  /** The server was there, and said nothing. */
+  /** The server kept the connection open, and sent nothing. */
   hung = false;
 }
 
 /**
- * @typedef {object} Answer
+ * @typedef {object} HttpResponse
  * @property {number} status
- * @property {string} head as it came
+ * @property {string} head as it was received
  * @property {string} body
  */
 
 /**
- * @param {Pick<Answer, 'head'>} answer
+ * @param {Pick<HttpResponse, 'head'>} response
  * @param {string} name
  */
 export function headerOf({ head }, name) {
@@ -46,21 +46,21 @@ export function requestText(method, path, body, headers = {}) {
   if (body !== undefined) {
     lines.push(`Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n`);
   }
-  return `${method} ${path} HTTP/1.1\r\nHost: trial\r\n${lines.join('')}\r\n${text}`;
+  return `${method} ${path} HTTP/1.1\r\nHost: chaos\r\n${lines.join('')}\r\n${text}`;
 }
 
-/** One connection of a client that keeps it alive and knows exactly what it sent and what came back. */
+/** One keep-alive connection of a client, which records exactly what was sent and received. */
 export class Connection {
-  /** @type {{ resolve: (answer: Answer) => void, reject: (error: Error) => void }[]} */
+  /** @type {{ resolve: (response: HttpResponse) => void, reject: (error: Error) => void }[]} */
   #waiting = [];
   #rest = EMPTY;
-  #lastAnswer = false;
+  #closesAfterResponse = false;
   #hung = false;
 
   /** @param {import('node:net').Socket} socket */
   constructor(socket) {
     this.socket = socket;
-    socket.setTimeout(PATIENCE_MS, () => this.#loseHope());
+    socket.setTimeout(TIMEOUT_MS, () => this.#onTimeout());
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error) => this.#lose(error));
     socket.on('end', () => void this.#ended());
@@ -81,38 +81,38 @@ export class Connection {
   }
 
   get usable() {
-    return this.socket.writable && !this.socket.readableEnded && !this.#lastAnswer;
+    return this.socket.writable && !this.socket.readableEnded && !this.#closesAfterResponse;
   }
 
-  /** How many requests were sent and not yet answered. */
+  /** How many requests were sent and have no response yet. */
   get waiting() {
     return this.#waiting.length;
   }
 
   /**
-   * Sends a request, behind those under way if there are any. Rejects with Lost when no answer will come.
+   * Sends a request, pipelined behind those in progress. Rejects with Lost when no response will arrive.
    * @param {string | Buffer} bytes
    * @param {() => void} [onFlushed] called when the system has taken the bytes
-   * @returns {Promise<Answer>}
+   * @returns {Promise<HttpResponse>}
    */
   request(bytes, onFlushed) {
     if (!this.usable) return Promise.reject(new Lost('the connection is closed'));
-    const answer = this.expectAnswer();
+    const response = this.expectResponse();
     this.socket.write(bytes, (error) => {
       if (!error) onFlushed?.();
     });
-    return answer;
+    return response;
   }
 
   /**
    * For a request whose bytes are written by the caller.
-   * @returns {Promise<Answer>}
+   * @returns {Promise<HttpResponse>}
    */
-  expectAnswer() {
+  expectResponse() {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  /** Leaves without a goodbye: the server sees a connection that ends, or one that was reset. */
+  /** Disconnects: the server sees that the connection was closed, or reset. */
   abort(reset = false) {
     if (reset) this.socket.resetAndDestroy();
     else this.socket.destroy();
@@ -132,32 +132,32 @@ export class Connection {
       const start = headEnd + HEAD_END.length;
       const length = /^content-length: *(\d+)/im.exec(head)?.[1];
       if (length === undefined) {
-        this.socket.destroy(new Error(`an answer without Content-Length: ${head}`));
+        this.socket.destroy(new Error(`a response without Content-Length: ${head}`));
         return;
       }
       const end = start + Number(length);
       if (this.#rest.length < end) return;
       const body = this.#rest.toString('utf8', start, end);
       this.#rest = this.#rest.subarray(end);
-      this.#lastAnswer ||= /^connection: *close/im.test(head);
+      this.#closesAfterResponse ||= /^connection: *close/im.test(head);
       this.#waiting.shift()?.resolve({ status: Number(head.slice(9, 12)), head, body });
     }
   }
 
-  #loseHope() {
+  #onTimeout() {
     if (this.waiting === 0) return;
     this.#hung = true;
-    this.socket.destroy(new Error(`no answer for ${PATIENCE_MS / 1000} s`));
+    this.socket.destroy(new Error(`no response for ${TIMEOUT_MS / 1000} s`));
   }
 
   /**
-   * The server has said that it will send no more. If a request of ours crossed that, it was never read, and by now the
-   * system has had a reset for it: then it takes no more bytes. If it takes them, the server had read the request.
+   * The server has closed its side. If our request arrived after that, the server never read it, and by now the operating
+   * system has received a reset: then the write below fails. If the write succeeds, the server had read the request.
    */
   async #ended() {
     if (this.waiting > 0) {
-      await pause(CROSSING_MS);
-      this.socket.write('\r\n', (error) => this.#lose(error ?? new Error('no answer'), !error));
+      await pause(CLOSE_REPORT_MS);
+      this.socket.write('\r\n', (error) => this.#lose(error ?? new Error('no response'), !error));
     }
     this.socket.end();
   }

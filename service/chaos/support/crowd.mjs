@@ -3,20 +3,20 @@ import { bytesOf, Client } from './client.mjs';
 import { between } from './random.mjs';
 
 const CLIENTS = 24;
-/** Of the requests, how many lose their client before it could have an answer. */
+/** The share of requests whose client disconnects before the response. */
 const LEAVES = 0.03;
 const LEAVES_WITHIN_MS = 15;
-/** Of the answers lost, how many are never asked for again. */
-const GIVES_UP = 0.02;
-/** Of the acknowledged works under a key, how many are asked for again at once. */
+/** The share of lost responses whose request is never repeated. */
+const NOT_REPEATED = 0.02;
+/** The share of acknowledged requests with a key that are repeated at once. */
 const REPLAYS = 0.1;
-const MOST_LAST_REPLAYS = 500;
+const MAX_LAST_REPLAYS = 500;
 const AGAIN_AFTER_MS = 20;
 
 /** @typedef {import('./ledger.mjs').Ledger} Ledger */
 
 /**
- * Clients that order, ask again with the same key when an answer was lost, and now and then leave in the middle.
+ * Clients that order, repeat a request with the same key when its response was lost, and sometimes disconnect.
  * @param {() => Promise<string>} url
  * @param {Ledger} ledger
  * @param {AbortSignal} over
@@ -41,26 +41,26 @@ async function insist(client, ledger) {
   for (;;) {
     const leaveAfterMs = Math.random() < LEAVES ? Math.random() * LEAVES_WITHIN_MS : undefined;
     const said = ledger.note(work, await client.send(bytes, leaveAfterMs));
-    if (said === 'done' && work.key !== undefined && work.answer !== undefined && Math.random() < REPLAYS) continue;
-    if (said === 'done' || work.key === undefined || Math.random() < GIVES_UP) return;
+    if (said === 'done' && work.key !== undefined && work.response !== undefined && Math.random() < REPLAYS) continue;
+    if (said === 'done' || work.key === undefined || Math.random() < NOT_REPEATED) return;
     await pause(between(1, AGAIN_AFTER_MS));
   }
 }
 
 /**
- * When all is quiet again: what was acknowledged under a key is answered as it was then.
+ * After the failures: a repeated request gets the response that was acknowledged under its key.
  * @param {string} url
  * @param {Ledger} ledger
  */
 export async function replay(url, ledger) {
   const client = new Client(() => url);
   const acknowledged = [...ledger.works.values()].filter(
-    ({ key, answer }) => key !== undefined && answer !== undefined,
+    ({ key, response }) => key !== undefined && response !== undefined,
   );
-  const share = MOST_LAST_REPLAYS / acknowledged.length;
+  const share = MAX_LAST_REPLAYS / acknowledged.length;
   for (const work of acknowledged.filter(() => Math.random() < share)) {
     if (ledger.note(work, await client.send(bytesOf(work))) === 'again') {
-      ledger.violations.add(`${work.mark} was acknowledged, and not answered again although all was quiet`);
+      ledger.violations.add(`${work.mark} was acknowledged, but its repetition failed after all failures were over`);
     }
   }
   client.close();

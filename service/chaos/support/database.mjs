@@ -11,10 +11,10 @@ const BUSY_MS = 10_000;
 /** @typedef {Record<string, string | number>} Row */
 
 /**
- * @typedef {object} Database an empty one, for a trial
+ * @typedef {object} Database an empty one, for one run
  * @property {DatabaseKind} kind
- * @property {Record<string, string>} env what tells the service to use it
- * @property {(sql: string, params?: (string | number)[]) => Promise<Row[]>} query past the service
+ * @property {Record<string, string>} env the environment that makes the service use it
+ * @property {(sql: string, params?: (string | number)[]) => Promise<Row[]>} query directly, not through the service
  * @property {() => Promise<void>} drop
  */
 
@@ -24,14 +24,14 @@ export function createDatabase(kind) {
 }
 
 /**
- * Gone afterwards, also when the trial fails.
+ * Drops the database afterwards, also when the run fails.
  * @param {DatabaseKind} kind
- * @param {(database: Database) => Promise<void>} trial
+ * @param {(database: Database) => Promise<void>} run
  */
-export async function withDatabase(kind, trial) {
+export async function withDatabase(kind, run) {
   const database = await createDatabase(kind);
   try {
-    await trial(database);
+    await run(database);
   } finally {
     await database.drop();
   }
@@ -39,12 +39,12 @@ export async function withDatabase(kind, trial) {
 
 /**
  * @param {string} url
- * @returns {Database['query']} on a connection for itself
+ * @returns {Database['query']} on its own connection
  */
 export function postgresQuery(url) {
   return async (sql, params = []) => {
     const client = new Client({ connectionString: url });
-    // A database that is restarted under us says so to the query that waits.
+    // When the database restarts, the waiting query rejects as well.
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -60,7 +60,7 @@ let made = 0;
 /** @returns {Promise<Database>} */
 async function createPostgresDatabase() {
   const main = postgresQuery(MAIN);
-  const name = `ambit_trial_${process.pid}_${++made}`;
+  const name = `ambit_chaos_${process.pid}_${++made}`;
   const url = new URL(MAIN);
   url.pathname = name;
   await main(`CREATE DATABASE ${name}`);
@@ -74,7 +74,7 @@ async function createPostgresDatabase() {
 
 /** @returns {Promise<Database>} */
 async function createSqliteDatabase() {
-  const folder = mkdtempSync(join(tmpdir(), 'trial-sqlite-'));
+  const folder = mkdtempSync(join(tmpdir(), 'chaos-sqlite-'));
   return {
     kind: 'sqlite',
     env: { DATA_DIR: folder },

@@ -4,27 +4,27 @@ import { between, oneOf } from './random.mjs';
 /** @typedef {{ productId: string, quantity: number }} Item */
 
 /**
- * @typedef {object} Work something a client wants done
+ * @typedef {object} Work what a client wants to be done
  * @property {'order' | 'user'} kind
- * @property {string} mark in what is stored, tells whose work it was: a product of its own, or a name of its own
+ * @property {string} mark identifies the work in the database: a product or a name that nothing else has
  * @property {string | undefined} key
  * @property {{ items: Item[] } | { name: string, email: string }} body
- * @property {string | undefined} answer the first 201, as it came
+ * @property {string | undefined} response the body of the first 201
  * @property {string | undefined} requestId of the request that did it
- * @property {boolean} refused for good: there was not enough stock
- * @property {boolean} denied the only answer said that nothing was done
+ * @property {boolean} refused finally: there was not enough stock
+ * @property {boolean} denied the only response said that nothing was done
  */
 
 const RETRY_LATER = /^Service Unavailable/;
 
-/** Who asked for what, and what they were told. */
+/** What clients requested, and which responses they received. */
 export class Ledger {
   /** @type {Map<string, Work>} by mark */
   works = new Map();
   /** @type {Set<string>} */
   violations = new Set();
   requests = 0;
-  answered = 0;
+  received = 0;
   lost = 0;
   unavailable = 0;
   replays = 0;
@@ -45,7 +45,7 @@ export class Ledger {
       mark,
       key: Math.random() < 0.6 ? `key-${mark}` : undefined,
       body: isOrder ? { items: this.#items(mark) } : { name: mark, email: `${mark}@example.org` },
-      answer: undefined,
+      response: undefined,
       requestId: undefined,
       refused: false,
       denied: false,
@@ -63,23 +63,23 @@ export class Ledger {
   }
 
   /**
-   * Writes down what a client was told; says whether it should ask again, if it has a key.
+   * Records the response of a request; returns whether the client should repeat the request, if it has a key.
    * @param {Work} work
-   * @param {import('./connection.mjs').Answer | undefined} answer undefined when it was lost
+   * @param {import('./connection.mjs').HttpResponse | undefined} response undefined when it was lost
    * @returns {'done' | 'again'}
    */
-  note(work, answer) {
+  note(work, response) {
     this.requests++;
-    if (!answer) {
+    if (!response) {
       this.lost++;
       return 'again';
     }
-    this.answered++;
-    const { status, body } = answer;
-    if (status === 201) return this.#stored(work, answer);
-    if (status === 409 && work.key && headerOf(answer, 'retry-after')) return 'again';
+    this.received++;
+    const { status, body } = response;
+    if (status === 201) return this.#stored(work, response);
+    if (status === 409 && work.key && headerOf(response, 'retry-after')) return 'again';
     if (status === 409 && work.kind === 'order') {
-      if (work.answer) this.violations.add(`${work.mark} was acknowledged, and refused later: ${body}`);
+      if (work.response) this.violations.add(`${work.mark} was acknowledged, and refused later: ${body}`);
       work.refused = true;
       return 'done';
     }
@@ -88,31 +88,31 @@ export class Ledger {
       work.denied = work.key === undefined && RETRY_LATER.test(JSON.parse(body).error);
       return 'again';
     }
-    this.violations.add(`${work.kind} ${work.mark} was answered ${status}: ${body}`);
+    this.violations.add(`${work.kind} ${work.mark} got ${status}: ${body}`);
     return 'done';
   }
 
   /**
    * @param {Work} work
-   * @param {import('./connection.mjs').Answer} answer
+   * @param {import('./connection.mjs').HttpResponse} response
    * @returns {'done'}
    */
-  #stored(work, answer) {
-    const replayed = headerOf(answer, 'idempotency-replayed') === 'true';
+  #stored(work, response) {
+    const replayed = headerOf(response, 'idempotency-replayed') === 'true';
     if (replayed) this.replays++;
-    else work.requestId = headerOf(answer, 'x-request-id');
+    else work.requestId = headerOf(response, 'x-request-id');
     const { mark } = work;
-    if (work.answer === undefined) {
-      work.answer = answer.body;
-      const { id: _id, createdAt: _at, ...rest } = JSON.parse(answer.body);
+    if (work.response === undefined) {
+      work.response = response.body;
+      const { id: _id, createdAt: _at, ...rest } = JSON.parse(response.body);
       if (JSON.stringify(rest) !== JSON.stringify(work.body)) {
-        this.violations.add(`${mark} asked for ${JSON.stringify(work.body)} and was answered ${answer.body}`);
+        this.violations.add(`${mark} requested ${JSON.stringify(work.body)} and got ${response.body}`);
       }
     } else {
-      if (answer.body !== work.answer) {
-        this.violations.add(`${mark} was answered ${work.answer} first and ${answer.body} later`);
+      if (response.body !== work.response) {
+        this.violations.add(`${mark} got ${work.response} first and ${response.body} later`);
       }
-      if (!replayed) this.violations.add(`${mark} was done again under one key`);
+      if (!replayed) this.violations.add(`${mark} was done twice under one key`);
     }
     if (work.refused) this.violations.add(`${mark} was refused, and acknowledged later`);
     return 'done';

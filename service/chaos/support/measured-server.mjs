@@ -1,13 +1,13 @@
 /**
- * The service, in a process that also tells what it holds: each message is answered when the garbage is collected.
- * It wants `node --expose-gc` and a channel to the process that started it.
+ * The service in a process that also reports what it holds: it replies to each message after a garbage collection.
+ * It needs `node --expose-gc` and an IPC channel to the process that started it.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readConfig, startService } from '../../dist/index.js';
 
 const COLLECTIONS = 4;
-/** In an order that leaves no row without the one it refers to. */
+/** In a sequence that satisfies the foreign keys. */
 const TABLES = ['reservations', 'order_items', 'orders', 'users', 'idempotency_keys'];
 
 /**
@@ -25,19 +25,19 @@ subscribe('ambit:scope:closed', () => void openScopes--);
 
 const service = await startService(readConfig(process.env));
 const pool = service.container.resolve('IDatabasePool');
-process.on('message', (wish) => void answer(wish));
+process.on('message', (wish) => void reply(wish));
 process.on('disconnect', () => process.exit());
 process.send?.({ url: service.url });
 
 /** @param {unknown} wish */
-async function answer(wish) {
+async function reply(wish) {
   if (wish === 'empty') for (const table of TABLES) await pool.query(`DELETE FROM ${table}`);
   process.send?.(await measure());
 }
 
 /** @returns {Promise<Measurement>} */
 async function measure() {
-  // What a finalizer lets go of is garbage only afterwards.
+  // What a finalizer releases is garbage only afterwards.
   for (let i = 0; i < COLLECTIONS; i++) {
     globalThis.gc?.();
     await nextTurn();

@@ -11,7 +11,7 @@ const WRAPPER = fileURLToPath(new URL('measured-server.mjs', import.meta.url));
  * @typedef {object} MeasuredServer
  * @property {string} url
  * @property {() => Promise<Measurement>} measure
- * @property {() => Promise<Measurement>} empty deletes all rows, so that the data is not what is measured
+ * @property {() => Promise<Measurement>} empty deletes all rows, so that the data is not measured
  * @property {() => Promise<void>} stop
  */
 
@@ -26,15 +26,15 @@ export async function startMeasured(host, env) {
   );
   const exited = once(child, 'exit');
   const died = exited.then(([code, signal]) => {
-    throw new Error(`The measured service ended: exit code ${code}, signal ${signal}`);
+    throw new Error(`The measured service exited: code ${code}, signal ${signal}`);
   });
   died.catch(() => undefined);
-  const answer = async () => (await Promise.race([once(child, 'message'), died]))[0];
+  const nextMessage = async () => (await Promise.race([once(child, 'message'), died]))[0];
   const ask = (/** @type {string} */ wish) => {
     child.send(wish);
-    return answer();
+    return nextMessage();
   };
-  const { url } = await answer();
+  const { url } = await nextMessage();
   return {
     url,
     measure: () => ask('measure'),

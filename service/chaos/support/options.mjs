@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /**
- * The options of a trial: numbers, and which of the hosts and databases to run it on.
+ * The options of a chaos test: numbers, and the hosts and databases to run it on.
  * @template {Record<string, number>} Numbers
  * @param {Numbers} numbers with their defaults
  */

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const VERSIONS = '/usr/lib/postgresql';
 
-/** Of Debian's packages, the newest; PGBIN says where they are elsewhere. */
+/** The newest of Debian's packages; PGBIN names another folder. */
 function binaries() {
   const chosen = process.env['PGBIN'];
   if (chosen) return chosen;
@@ -17,15 +17,15 @@ function binaries() {
     const [newest] = readdirSync(VERSIONS).toSorted((a, b) => Number(b) - Number(a));
     if (newest) return join(VERSIONS, newest, 'bin');
   } catch {
-    // Said below, with what to do.
+    // Reported below, with the solution.
   }
   throw new Error(
-    `This trial starts a PostgreSQL of its own, and there is no initdb under ${VERSIONS}. ` +
+    `This chaos test starts its own PostgreSQL, and there is no initdb under ${VERSIONS}. ` +
       'Install the package "postgresql" (Debian, Ubuntu), or set PGBIN to the folder of initdb and pg_ctl.',
   );
 }
 
-/** PostgreSQL refuses to run as root, so root lends it to the user its package made. */
+/** PostgreSQL refuses to run as root, so root starts it as the user that its package created. */
 function user() {
   if (process.getuid?.() !== 0) return {};
   const id = (/** @type {string} */ flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
@@ -33,7 +33,7 @@ function user() {
 }
 
 /**
- * @typedef {object} Cluster a PostgreSQL of our own, that nobody else is harmed by
+ * @typedef {object} Cluster a separate PostgreSQL, so that crashing it affects nobody else
  * @property {number} port
  * @property {string} url of its one database
  * @property {(how: 'fast' | 'immediate') => Promise<void>} restart `immediate` is a crash of the database
@@ -44,13 +44,13 @@ function user() {
 export async function startCluster() {
   const bin = binaries();
   const as = user();
-  const folder = mkdtempSync(join(tmpdir(), 'trial-postgres-'));
+  const folder = mkdtempSync(join(tmpdir(), 'chaos-postgres-'));
   if (as.uid !== undefined) chownSync(folder, as.uid, as.gid);
   const data = join(folder, 'data');
   const port = await freePort();
   const options = { ...as, cwd: folder };
   const settings = ['-p', String(port), '-k', folder, '-c', 'listen_addresses=127.0.0.1'].join(' ');
-  // Without --log, pg_ctl's own output would stay open for as long as the server lives.
+  // Without --log, pg_ctl's own output would stay open as long as the server runs.
   const control = (/** @type {string[]} */ ...command) =>
     run(join(bin, 'pg_ctl'), [...command, '-D', data, '-w', '-s', '-l', join(folder, 'log'), '-o', settings], options);
 

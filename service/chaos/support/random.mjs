@@ -9,11 +9,11 @@ export function oneOf(values) {
 
 /**
  * A whole number.
- * @param {number} least
- * @param {number} most
+ * @param {number} min
+ * @param {number} max
  */
-export function between(least, most) {
-  return least + Math.floor(Math.random() * (most - least + 1));
+export function between(min, max) {
+  return min + Math.floor(Math.random() * (max - min + 1));
 }
 
 /**

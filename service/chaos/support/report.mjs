@@ -24,7 +24,7 @@ export function table(head, rows) {
 }
 
 /**
- * Prints what was found, writes it where `--write` asked for that, and fails the program if anything was violated.
+ * Prints the results, writes them to results.md with `--write`, and sets exit code 1 after a violation.
  * @param {string} section
  * @param {string} text
  * @param {readonly string[]} violations
@@ -38,7 +38,7 @@ export function report(section, text, violations, write) {
 }
 
 /**
- * Replaces what stands between the marks of the section in results.md.
+ * Replaces the text between the marks of the section in results.md.
  * @param {string} section
  * @param {string} text
  */

@@ -14,7 +14,7 @@ const ERROR = 50;
  * @property {string} url
  * @property {import('node:child_process').ChildProcess} process
  * @property {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} exited
- * @property {string[]} errors the latest lines that were logged as errors, and what came on stderr
+ * @property {string[]} errors the latest lines that were logged as errors or written to stderr
  */
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -23,11 +23,11 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** The service could not start; whoever keeps it alive would try again. */
+/** The service could not start; a supervisor would start it again. */
 export class StartError extends Error {}
 
 /**
- * What the service is told by its environment, and nothing else of its kind.
+ * The environment of the service, without its variables in ours.
  * @param {HostVariant} host
  * @param {Record<string, string>} env
  */
@@ -37,7 +37,7 @@ export function environment(host, env) {
 }
 
 /**
- * Ends with us, whatever happens.
+ * Kills the child when this process exits, whatever happens.
  * @template {import('node:child_process').ChildProcess} T
  * @param {T} child
  */
@@ -48,7 +48,7 @@ export function kept(child) {
 }
 
 /**
- * Resolves when the service listens; rejects with a StartError when it ends before that.
+ * Resolves when the service listens; rejects with a StartError when it exits before that.
  * @param {HostVariant} host
  * @param {Record<string, string>} env
  * @param {(child: import('node:child_process').ChildProcess) => void} [onSpawn] gets the process before it listens
@@ -72,7 +72,7 @@ export async function startServer(host, env, onSpawn) {
     });
     createInterface({ input: child.stderr }).on('line', note);
     child.once('close', (code) => {
-      reject(new StartError(`The service ended with exit code ${code} before it listened:\n${errors.join('\n')}`));
+      reject(new StartError(`The service exited with code ${code} before it listened:\n${errors.join('\n')}`));
     });
   });
   return { url, process: child, exited, errors };
@@ -84,13 +84,13 @@ export async function startServer(host, env, onSpawn) {
   }
 }
 
-/** @param {string} line one of the log, which begins with its level */
+/** @param {string} line of the log, which begins with its level */
 function levelOf(line) {
   return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0);
 }
 
 /**
- * Tells the service to stop, and says how long that took and with which exit code.
+ * Sends SIGTERM, and returns how long the exit took and its code.
  * @param {Server} server
  */
 export async function stopServer(server) {

@@ -3,15 +3,15 @@
 /** @typedef {import('./ledger.mjs').Item} Item */
 /** @typedef {{ id: string, requestId: string, createdAt: string, items: Item[] }} StoredOrder */
 
-/** Of a kind of violation, so many are told in full. */
-const MOST_TOLD = 5;
+/** How many violations of a kind are reported in full. */
+const MAX_REPORTED = 5;
 
-/** Counts what is wrong, by kind, and tells the first of each kind. */
+/** Counts violations by kind, and reports the first ones of each kind. */
 export class Findings {
   /** @type {Map<string, number>} */
   counts = new Map();
   /** @type {string[]} */
-  told = [];
+  reported = [];
 
   /**
    * @param {string} kind
@@ -20,7 +20,7 @@ export class Findings {
   add(kind, detail) {
     const count = this.count(kind) + 1;
     this.counts.set(kind, count);
-    if (count <= MOST_TOLD) this.told.push(`${kind}: ${detail}`);
+    if (count <= MAX_REPORTED) this.reported.push(`${kind}: ${detail}`);
   }
 
   get total() {
@@ -34,7 +34,7 @@ export class Findings {
 }
 
 /**
- * Sets the stock levels that a trial begins with, past the service.
+ * Sets the initial stock levels directly in the database.
  * @param {Database} database
  * @param {ReadonlyMap<string, number>} levels
  */
@@ -46,7 +46,7 @@ export async function setStock(database, levels) {
 }
 
 /**
- * Reads all orders, and finds those that are not whole: without items, with gaps, or reserving other than they order.
+ * Reads all orders, and finds incomplete ones: without items, with gaps, or with other reservations than items.
  * @param {Database} database
  * @param {Findings} findings
  * @returns {Promise<StoredOrder[]>}
@@ -82,7 +82,7 @@ export async function readOrders(database, findings) {
 }
 
 /**
- * What was reserved, plus what is left, is what there was.
+ * Checks that reserved plus remaining stock is the initial stock.
  * @param {Database} database
  * @param {ReadonlyMap<string, number>} start
  * @param {Findings} findings

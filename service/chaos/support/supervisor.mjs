@@ -4,10 +4,10 @@ const MOST_FAILED_STARTS = 20;
 
 /** @typedef {import('./server.mjs').Server} Server */
 
-/** Starts the service again whenever it ends, as a supervisor does. */
+/** Starts the service again whenever it exits, as a supervisor does. */
 export class Supervisor {
   failedStarts = 0;
-  /** @type {string[]} how it ended when nobody had killed it */
+  /** @type {string[]} how it exited when nobody had killed it */
   crashes = [];
   #stopping = false;
   /** @type {Promise<Server>} */
@@ -23,7 +23,7 @@ export class Supervisor {
     this.#server = this.#start();
   }
 
-  /** The one that listens, or the next one that will. */
+  /** The server that listens, or the next one that will. */
   get server() {
     return this.#server;
   }
@@ -56,7 +56,7 @@ export class Supervisor {
     try {
       return await startServer(this.host, this.env);
     } catch (error) {
-      // Its database went away before it listened: that is what supervisors are for.
+      // Its database became unavailable before it listened. A supervisor starts it again.
       if (!(error instanceof StartError) || ++this.failedStarts > MOST_FAILED_STARTS) throw error;
       return this.#tryToStart();
     }

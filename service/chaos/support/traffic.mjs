@@ -5,9 +5,9 @@ const CLIENTS = 32;
 const ABORTS = 0.05;
 const ABORTS_WITHIN_MS = 10;
 const PIPELINES = 0.1;
-const MOST_AT_ONCE = 5;
-/** A connection is used for so many requests at most. */
-const MOST_PER_CONNECTION = 200;
+const MAX_AT_ONCE = 5;
+/** The maximum number of requests on one connection. */
+const MAX_PER_CONNECTION = 200;
 const KEYS = 0.1;
 
 const ORDER = {
@@ -20,7 +20,7 @@ const USER = { name: 'Ada', email: 'ada@example.org' };
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 
 let keys = 0;
-/** @type {string} of a user that may be there */
+/** @type {string} of a user that may exist */
 let known = NOBODY;
 
 /** @typedef {{ bytes: string, expected: readonly number[] }} Request */
@@ -46,15 +46,15 @@ function someKey() {
 }
 
 function badJson() {
-  return 'POST /api/orders HTTP/1.1\r\nHost: trial\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"items":';
+  return 'POST /api/orders HTTP/1.1\r\nHost: chaos\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"items":';
 }
 
-/** What clients of all sorts did, and what they saw. */
+/** What clients of all kinds sent, and what they received. */
 export class Traffic {
   sent = 0;
   aborted = 0;
   pipelined = 0;
-  answered = 0;
+  received = 0;
   /** @type {Map<string, number>} */
   unexpected = new Map();
   #url;
@@ -65,7 +65,7 @@ export class Traffic {
   }
 
   /**
-   * Sends so many requests; resolves when all are answered or aborted, and no connection is left.
+   * Sends so many requests; resolves when all are finished or aborted, and no connection is left.
    * @param {number} requests
    */
   async send(requests) {
@@ -81,8 +81,8 @@ export class Traffic {
   async #visit(until) {
     const connection = await Connection.open(this.#url);
     const closed = new Promise((resolve) => connection.socket.once('close', resolve));
-    for (let used = 0; used < MOST_PER_CONNECTION && connection.usable && this.sent < until; used++) {
-      const together = Math.random() < PIPELINES ? between(2, MOST_AT_ONCE) : 1;
+    for (let used = 0; used < MAX_PER_CONNECTION && connection.usable && this.sent < until; used++) {
+      const together = Math.random() < PIPELINES ? between(2, MAX_AT_ONCE) : 1;
       const requests = Array.from({ length: together }, () => oneOf(KINDS)());
       this.sent += together;
       if (together > 1) this.pipelined += together;
@@ -94,7 +94,7 @@ export class Traffic {
   }
 
   /**
-   * Leaves after a part of the bytes, or after all of them.
+   * Disconnects after a part of the bytes, or after all of them.
    * @param {Connection} connection
    * @param {Request[]} requests
    */
@@ -113,18 +113,17 @@ export class Traffic {
    * @param {Request[]} requests
    */
   async #await(connection, requests) {
-    const answers = requests.map((request) => this.#answered(connection, request));
-    await Promise.all(answers);
+    await Promise.all(requests.map((request) => this.#send(connection, request)));
   }
 
   /**
    * @param {Connection} connection
    * @param {Request} request
    */
-  async #answered(connection, { bytes, expected }) {
+  async #send(connection, { bytes, expected }) {
     try {
       const { status, body } = await connection.request(bytes);
-      this.answered++;
+      this.received++;
       if (!expected.includes(status)) this.#note(`${status} instead of ${expected.join(' or ')}: ${body}`);
       if (status === 201 && body.includes('"email"')) known = JSON.parse(body).id;
     } catch (error) {

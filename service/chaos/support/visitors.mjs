@@ -4,17 +4,17 @@ import { between } from './random.mjs';
 
 const UPLOAD_PIECES = 10;
 
-/** @typedef {import('./connection.mjs').Answer} Answer */
+/** @typedef {import('./connection.mjs').HttpResponse} HttpResponse */
 
 /**
- * @typedef {object} Visit one request, and what became of it
+ * @typedef {object} Visit one request, and its result
  * @property {string} what
  * @property {number} sentAt when the system had taken its bytes, or the first of them; Infinity if it never did
  * @property {number} endedAt
- * @property {Answer | Lost | undefined} end undefined while under way
+ * @property {HttpResponse | Lost | undefined} end undefined while in progress
  */
 
-/** Visitors of a server that will be told to stop: they go on until it lets them no more. */
+/** Clients of a server that will be stopped: they continue until it refuses them. */
 export class Visitors {
   /** @type {Visit[]} */
   visits = [];
@@ -26,12 +26,12 @@ export class Visitors {
     this.#url = url;
   }
 
-  /** Nobody begins anything new. */
+  /** No client sends a new request. */
   stop() {
     this.#over = true;
   }
 
-  /** Sends `together` requests at a time, and again when they are answered, always on one connection. */
+  /** Sends `together` requests at a time, and the next ones after their responses, always on one connection. */
   async keepAlive(together = 1) {
     const what = together === 1 ? 'keep-alive' : 'pipelined';
     const connection = await this.#connect();
@@ -61,7 +61,7 @@ export class Visitors {
     const text = orderText();
     const size = Math.ceil(text.length / UPLOAD_PIECES);
     const visit = this.#begin(`upload of ${ms} ms`);
-    const end = this.#end(visit, connection.expectAnswer());
+    const end = this.#end(visit, connection.expectResponse());
     for (let from = 0; from < text.length && connection.usable; from += size) {
       connection.socket.write(
         text.slice(from, from + size),
@@ -72,13 +72,13 @@ export class Visitors {
     await end;
   }
 
-  /** One answer, then nothing more on a connection that stays open. */
+  /** One response, then nothing more on a connection that stays open. */
   async idle() {
     const connection = await this.#connect();
-    if (connection) await this.#visit('before falling silent', connection);
+    if (connection) await this.#visit('before idling', connection);
   }
 
-  /** Connects, and never says a word. */
+  /** Connects, and never sends anything. */
   async silent() {
     await this.#connect();
   }
@@ -105,11 +105,11 @@ export class Visitors {
 
   /**
    * @param {Visit} visit
-   * @param {Promise<Answer>} answer
+   * @param {Promise<HttpResponse>} response
    */
-  async #end(visit, answer) {
+  async #end(visit, response) {
     try {
-      visit.end = await answer;
+      visit.end = await response;
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
       visit.end = error;

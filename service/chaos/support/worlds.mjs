@@ -4,16 +4,16 @@ import { createDatabase, postgresQuery } from './database.mjs';
 import { startCluster } from './postgres-cluster.mjs';
 
 const CUT_COMMITS = 0.05;
-/** A user without a key is stored by one statement, which is a transaction of its own. */
+/** A user without a key is stored by one statement, which commits itself. */
 const COMMITTING = /^(?:commit$|insert into users\b)/i;
 const KILL_SESSIONS_EVERY_MS = 250;
 
 /**
- * @typedef {object} World a database, and the harm that can be done to it
+ * @typedef {object} World a database, and the failures that can be caused in it
  * @property {import('./database.mjs').Database} database
- * @property {Record<string, string>} env what tells the service to use it
- * @property {(ms: number, over: AbortSignal) => Promise<Record<string, number>>} harm gives what was done, and how often
- * @property {() => Promise<void>} end
+ * @property {Record<string, string>} env the environment that makes the service use it
+ * @property {(ms: number, over: AbortSignal) => Promise<Record<string, number>>} harm returns what was done, and how often
+ * @property {() => Promise<void>} drop
  */
 
 /**
@@ -27,7 +27,7 @@ export function worldOf(kind) {
 /** @returns {Promise<World>} */
 async function sqliteWorld() {
   const database = await createDatabase('sqlite');
-  return { database, env: database.env, harm: async () => ({}), end: () => database.drop() };
+  return { database, env: database.env, harm: async () => ({}), drop: () => database.drop() };
 }
 
 /** @returns {Promise<World>} */
@@ -58,7 +58,7 @@ async function postgresWorld() {
         'cut after a commit': after,
       };
     },
-    end: async () => {
+    drop: async () => {
       await proxy.close();
       cluster.drop();
     },

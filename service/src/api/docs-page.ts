@@ -1,4 +1,4 @@
-/** Swagger UI, with the document of this service. */
+/** Swagger UI with the document of this service. */
 export const PAGE = `<!doctype html>
 <html lang="en">
   <head>
@@ -16,13 +16,13 @@ export const PAGE = `<!doctype html>
 </html>
 `;
 
-/** A script of its own: the page's policy allows none within the page. */
+/** A separate file, because the page's policy allows no inline scripts. */
 export const START = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   displayRequestDuration: true,
-  // Would be asked what it thinks of the document.
+  // No external service validates the document.
   validatorUrl: null,
 });
 `;

@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox';
 import { ErrorBody } from '../http/response.js';
-import type { AnswerHeader } from './headers.js';
+import type { ResponseHeader } from './headers.js';
 import type { ParameterName } from './parameters.js';
 
-/** Values by name: each is valid, and each is sent by a test. */
+/** Values by name: each is valid, and a test sends each. */
 type Examples = Readonly<Record<string, unknown>>;
 
 interface Content {
@@ -11,13 +11,13 @@ interface Content {
   readonly examples: Examples;
 }
 
-export interface EndpointAnswer extends Content {
+export interface EndpointResponse extends Content {
   readonly description: string;
-  /** Besides x-request-id, which every answer has. */
-  readonly headers: readonly AnswerHeader[];
+  /** In addition to x-request-id, which every response has. */
+  readonly headers: readonly ResponseHeader[];
 }
 
-/** One operation of the API: what may be asked, and everything that may be answered, but for 405, which all have. */
+/** One operation of the API, with its request and all its responses except 405, which every operation has. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -27,15 +27,15 @@ export interface Endpoint {
   readonly description: string;
   readonly parameters: readonly ParameterName[];
   readonly request?: Content;
-  readonly answers: Readonly<Record<number, EndpointAnswer>>;
+  readonly responses: Readonly<Record<number, EndpointResponse>>;
 }
 
-/** `examples` are the messages, each by a name for the case. */
+/** `examples` are the error messages by the name of their case. */
 export function problem(
   description: string,
   examples: Readonly<Record<string, string>>,
-  headers: readonly AnswerHeader[] = [],
-): EndpointAnswer {
+  headers: readonly ResponseHeader[] = [],
+): EndpointResponse {
   const bodies = Object.entries(examples).map(([name, error]) => [name, { error }]);
   return { description, headers, schema: ErrorBody, examples: Object.fromEntries(bodies) };
 }

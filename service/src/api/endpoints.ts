@@ -3,5 +3,5 @@ import { healthEndpoints } from './health.js';
 import { orderEndpoints } from './orders.js';
 import { userEndpoints } from './users.js';
 
-/** Everything that can be asked of the API: the hosts' routes, the 405s and the document agree with it. */
+/** Every operation of the API. The hosts' routes, the 405 responses and the document are tested against it. */
 export const API_ENDPOINTS: readonly Endpoint[] = [...userEndpoints, ...orderEndpoints, ...healthEndpoints];

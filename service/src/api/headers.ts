@@ -1,30 +1,31 @@
 import { Type } from 'typebox';
 import { Id } from '../ids.js';
 
-/** The headers of answers that mean something to a client. */
-export const ANSWER_HEADERS = {
+/** The response headers that a client may use. */
+export const RESPONSE_HEADERS = {
   'x-request-id': {
-    description: 'Names this request in the log of the service.',
+    description: 'Identifies this request in the log of the service.',
     required: true,
     schema: Id,
     example: '6fa459ea-ee8a-4ca4-894e-db77e160355e',
   },
   'idempotency-replayed': {
-    description: 'There when nothing was done: this is the answer to the first request with the same Idempotency-Key.',
+    description:
+      'Present when the work was done before: this is the response to the first request with the same Idempotency-Key.',
     schema: Type.Literal('true'),
     example: 'true',
   },
   allow: {
-    description: 'The methods that this address answers.',
+    description: 'The methods that this address supports.',
     required: true,
     schema: Type.String(),
     example: 'GET, HEAD',
   },
   'retry-after': {
-    description: 'There when the same request may well succeed after so many seconds.',
+    description: 'Present when a retry of the same request may succeed after this many seconds.',
     schema: Type.Integer({ minimum: 1 }),
     example: 1,
   },
 } as const;
 
-export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+export type ResponseHeader = keyof typeof RESPONSE_HEADERS;

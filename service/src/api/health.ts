@@ -9,11 +9,11 @@ const isLive: Endpoint = {
   path: '/health/live',
   operationId: 'isLive',
   tag: 'Health',
-  summary: 'Does the process answer?',
-  description: 'For what would restart it otherwise.',
+  summary: 'Is the process alive?',
+  description: 'For a supervisor, which restarts a process that does not respond.',
   parameters: [],
-  answers: {
-    200: { description: 'It does.', headers: [], schema: Live, examples: { live: { status: 'live' } } },
+  responses: {
+    200: { description: 'It is.', headers: [], schema: Live, examples: { live: { status: 'live' } } },
   },
 };
 
@@ -23,14 +23,14 @@ const isReady: Endpoint = {
   operationId: 'isReady',
   tag: 'Health',
   summary: 'Should requests be sent here?',
-  description: 'For a balancer. Also asks whether the database can be written to.',
+  description: 'For a load balancer. Also checks whether the database can be written to.',
   parameters: [],
-  answers: {
+  responses: {
     200: { description: 'Yes.', headers: [], schema: Ready, examples: { ready: { status: 'ready' } } },
-    503: problem('Not now.', {
+    503: problem('Not at the moment.', {
       starting: 'Not ready: starting',
       draining: 'Not ready: draining',
-      noAnswer: 'Not ready: no answer from the database',
+      noResponse: 'Not ready: no answer from the database',
       readOnly: 'Not ready: the database is read-only',
       diskFull: 'Not ready: the disk of the database is full',
     }),

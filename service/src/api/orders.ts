@@ -18,18 +18,18 @@ const createOrder: Endpoint = {
   tag: 'Orders',
   summary: 'Place an order',
   description:
-    'Stores the order and takes its items from stock, in one transaction: all of it happens, or nothing. ' +
+    'Stores the order and takes its items from stock in one transaction: both are committed, or both are rolled back. ' +
     'A product without a stock level can be ordered freely.',
   parameters: ['idempotencyKey'],
   request: { schema: NewOrder, examples: { fruit, oneApple } },
-  answers: {
+  responses: {
     201: {
-      description: 'The order, with its items in the order given.',
+      description: 'The order, with its items in the same sequence as in the request.',
       headers: ['idempotency-replayed'],
       schema: Order,
       examples: { fruit: { ...placed, ...fruit }, oneApple: { ...placed, ...oneApple } },
     },
-    400: problem('The body, or the key, is not what it must be.', {
+    400: problem('The body or the key is invalid.', {
       absent: 'A JSON body is required',
       notJson: 'The body is not valid JSON',
       noItems: 'body.items must not have fewer than 1 items',
@@ -37,7 +37,7 @@ const createOrder: Endpoint = {
       badKey: BAD_KEY,
     }),
     409: problem(
-      'There is not enough in stock, and nothing was taken. Or the same is being done right now.',
+      'There is not enough stock, and nothing was taken. Or a request with the same key is running.',
       { notEnough: 'Not enough stock of "apple": 3 wanted, 2 left', keyInUse: KEY_IN_USE },
       ['retry-after'],
     ),

@@ -2,35 +2,36 @@ import { IdempotencyKey } from '../idempotency/idempotent-request.js';
 import { Id } from '../ids.js';
 import { Limit } from '../users/list-users.js';
 
-/** What a request may carry besides its body. The page fills the examples in: what changes the answer has none. */
+/** The parameters of requests. The reference page fills in the examples, so a parameter that changes the result has none. */
 export const PARAMETERS = {
   id: {
     name: 'id',
     in: 'path',
     required: true,
-    description: 'The id of a user. Anything that is no UUID is the id of nobody.',
+    description: 'The id of a user, a UUID.',
     schema: Id,
     example: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11',
   },
   limit: {
     name: 'limit',
     in: 'query',
-    description: 'At most so many users; all of them when absent.',
+    description: 'The maximum number of users; all users when absent.',
     schema: Limit,
     example: 50,
   },
   after: {
     name: 'after',
     in: 'query',
-    description: 'Only users behind the one with this id: with `limit`, the last of one page begins the next.',
+    description:
+      'Only users after the one with this id: with `limit`, pass the id of the last user of the page before.',
     schema: Id,
   },
   idempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Any text that is new for new work. For 24 hours the same request with the same key gives the first answer again, ' +
-      'and the work is done once, however often it is asked for.',
+      'A text that is unique for each piece of work. For 24 hours the same request with the same key gets the first ' +
+      'response again, and the work is done once, however often the request is sent.',
     schema: IdempotencyKey,
   },
 } as const;

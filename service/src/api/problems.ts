@@ -1,10 +1,12 @@
 import { problem } from './endpoint.js';
 
-/** What any endpoint may answer when the database, or we ourselves, cannot. */
+/** The responses of any endpoint when the database is unavailable, or the service has a bug. */
 export const FAILURES = {
-  500: problem('Our fault. The log has the cause, under the x-request-id.', { ours: 'Internal Server Error' }),
+  500: problem('An error of the service. The log has the cause under the x-request-id.', {
+    ours: 'Internal Server Error',
+  }),
   503: problem(
-    'Not now: the database does not answer, or too many ask at once. Nothing was done.',
+    'The database does not respond, or the service is overloaded. Nothing was stored.',
     { tryAgain: 'Service Unavailable: try again in a moment' },
     ['retry-after'],
   ),
@@ -13,26 +15,26 @@ export const FAILURES = {
 const OUTCOME_UNKNOWN =
   'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same';
 
-/** The same of an endpoint that changes something in a transaction. */
+/** The same for an endpoint that stores something. */
 export const FAILURES_OF_WORK = {
   ...FAILURES,
   503: problem(
-    'Not now: nothing was done. Or it is not known whether it was, as the connection to the database was lost at COMMIT.',
+    'Nothing was stored, and a retry may succeed. Or the connection to the database was lost at COMMIT, and the result is unknown.',
     { tryAgain: 'Service Unavailable: try again in a moment', outcomeUnknown: OUTCOME_UNKNOWN },
     ['retry-after'],
   ),
 };
 
-/** How a body may be refused before it is read. */
+/** The responses to a body that is refused before it is parsed. */
 export const REFUSALS_OF_BODY = {
-  413: problem('The body has more than 1 MiB.', { tooLarge: 'The body is too large' }),
-  415: problem('The body is not sent as JSON.', {
+  413: problem('The body is larger than 1 MiB.', { tooLarge: 'The body is too large' }),
+  415: problem('The body is not JSON in UTF-8.', {
     noJson: 'The body must be sent as application/json in UTF-8',
     encoded: 'The body must be sent without Content-Encoding',
   }),
 };
 
-export const KEY_USED = problem('The Idempotency-Key was used within 24 hours, for another request.', {
+export const KEY_USED = problem('The Idempotency-Key was used for another request within the last 24 hours.', {
   keyUsed: 'This Idempotency-Key was used for another request: take a new key for new work',
 });
 

@@ -1,4 +1,4 @@
-/** Where the document is served, and the page that shows it, with all that it loads. */
+/** The paths of the OpenAPI document, of the page that shows it, and of the files that the page loads. */
 export const REFERENCE_PATHS = [
   '/openapi.json',
   '/docs',

@@ -15,16 +15,16 @@ const listUsers: Endpoint = {
   tag: 'Users',
   summary: 'List users',
   description:
-    'All users, the oldest first. A long list is sent while it is read: users created meanwhile are at its end.',
+    'All users, the oldest first. A long list is sent while it is read from the database: users created meanwhile are at its end.',
   parameters: ['limit', 'after'],
-  answers: {
+  responses: {
     200: {
       description: 'The users.',
       headers: [],
       schema: Type.Array(User),
       examples: { nobody: [], two: [storedAda, storedGrace] },
     },
-    400: problem('A parameter makes no sense.', {
+    400: problem('A parameter is invalid.', {
       badLimit: 'query.limit must be a whole number from 1 to 1000, given once',
       badAfter: 'query.after must be the id of a user, given once',
     }),
@@ -40,10 +40,10 @@ const getUser: Endpoint = {
   summary: 'Get a user',
   description: 'One user, by id.',
   parameters: ['id'],
-  answers: {
+  responses: {
     200: { description: 'The user.', headers: [], schema: User, examples: { ada: storedAda } },
     400: problem('The path cannot be decoded.', { malformed: 'The request is malformed' }),
-    404: problem('Nobody has this id.', { nobody: 'User not found' }),
+    404: problem('No user has this id.', { nobody: 'User not found' }),
     ...FAILURES,
   },
 };
@@ -54,17 +54,17 @@ const createUser: Endpoint = {
   operationId: 'createUser',
   tag: 'Users',
   summary: 'Create a user',
-  description: 'Properties beyond `name` and `email` are ignored. Several users may have one name or one address.',
+  description: 'Properties other than `name` and `email` are ignored. Several users may have the same name or address.',
   parameters: ['idempotencyKey'],
   request: { schema: NewUser, examples: { ada, grace } },
-  answers: {
+  responses: {
     201: {
       description: 'The created user.',
       headers: ['idempotency-replayed'],
       schema: User,
       examples: { ada: storedAda, grace: storedGrace },
     },
-    400: problem('The body, or the key, is not what it must be.', {
+    400: problem('The body or the key is invalid.', {
       absent: 'A JSON body is required',
       notJson: 'The body is not valid JSON',
       emptyName: 'body.name must not have fewer than 1 characters',
@@ -72,7 +72,7 @@ const createUser: Endpoint = {
       badEmail: 'body.email must be an email address',
       badKey: BAD_KEY,
     }),
-    409: problem('The same is being done right now.', { keyInUse: KEY_IN_USE }, ['retry-after']),
+    409: problem('A request with the same key is running.', { keyInUse: KEY_IN_USE }, ['retry-after']),
     422: KEY_USED,
     ...REFUSALS_OF_BODY,
     ...FAILURES_OF_WORK,

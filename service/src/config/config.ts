@@ -14,9 +14,9 @@ interface PostgresConfig {
 
 interface SqliteConfig {
   readonly kind: 'sqlite';
-  /** `:memory:` for a database that is gone with the process. */
+  /** `:memory:` for a database that is lost when the process exits. */
   readonly folder: string;
-  /** How long a request waits for its turn to write. */
+  /** How long a request waits until it may write. */
   readonly acquireTimeoutMs: number;
 }
 
@@ -28,18 +28,18 @@ export interface Config {
   readonly port: number;
   readonly database: DatabaseConfig;
   readonly logLevel: (typeof LOG_LEVELS)[number];
-  /** How long to try again at start while the database cannot be used; a try that has begun is waited for. */
+  /** How long the start retries while the database is unavailable; an attempt in progress is completed. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
   /** After how long the transaction of a request is rolled back. */
   readonly transactionTimeoutMs: number;
-  /** `/metrics`, in Prometheus' format; metrics go nowhere else. */
+  /** Serves `/metrics` in the format of Prometheus; metrics are sent nowhere else. */
   readonly metrics: boolean;
-  /** What metrics call the service. */
+  /** The name of the service in metrics. */
   readonly serviceName: string;
-  /** Spans for the OpenTelemetry SDK that the process was started with, and their ids in the log; neither otherwise. */
+  /** Creates spans for the OpenTelemetry SDK that the process was started with, and adds their ids to the log. */
   readonly traces: boolean;
-  /** The inspector at `/inspector`, for this machine, or for whoever knows the token. */
+  /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;
 }
 

@@ -1,12 +1,12 @@
 import { splitHosts } from '@ambit/transaction/postgres';
 
-/** What the driver, or libpq, knows for parameters that have a fixed set of values. */
+/** The values that the driver, or libpq, accepts for parameters with a fixed set of values. */
 const VALUES = {
   target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
   sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
 };
 
-/** What is wrong with a `DATABASE_URL`. The value is never repeated: it holds a password. */
+/** What is invalid in a `DATABASE_URL`. The messages never repeat the value, because it contains a password. */
 export function problemsOfDatabaseUrl(text: string): string[] {
   const [first] = urlsOf(text);
   if (first === undefined) {
@@ -20,11 +20,11 @@ export function problemsOfDatabaseUrl(text: string): string[] {
     .map(([name, values]) => `${name} in DATABASE_URL must be one of ${values.join(', ')}`);
 }
 
-/** One for each host, or none if something is wrong. */
+/** One URL for each host, or none if the text is invalid. */
 function urlsOf(text: string): URL[] {
   if (!/^postgres(?:ql)?:\/\/./i.test(text)) return [];
   try {
-    // As the driver does, to which a percent sign that begins no escape stands for itself.
+    // The driver accepts a percent sign that begins no escape, so this does, too.
     decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
     return splitHosts(text).map((url) => new URL(url));
   } catch {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { problemsOfDatabaseUrl } from './database-url.js';
 import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS } from './config.js';
 
-/** Everything that is wrong with the environment, in one message. */
+/** All invalid environment variables, in one message. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   /** EX_CONFIG of sysexits.h. */
@@ -15,7 +15,7 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws a ConfigError that lists all problems. An empty value means the default, as an absent one does. */
+/** Throws a ConfigError that lists all problems. An empty value means the default, like an absent one. */
 export function readConfig(env: Environment): Config {
   const problems: string[] = [];
 
@@ -28,12 +28,12 @@ export function readConfig(env: Environment): Config {
   };
   const oneOf = <T extends string>(name: string, values: readonly T[], fallback: T): T =>
     read(name, fallback, (text) => values.find((value) => value === text), `one of ${values.join(', ')}`);
-  const wholeNumber = (name: string, fallback: number, least: number, most: number): number =>
-    read(name, fallback, (text) => inRange(text, least, most), `a whole number from ${least} to ${most}`);
+  const wholeNumber = (name: string, fallback: number, min: number, max: number): number =>
+    read(name, fallback, (text) => inRange(text, min, max), `a whole number from ${min} to ${max}`);
 
   const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
   const inspector = (): Config['inspector'] => {
-    // The value is never repeated: it is a secret.
+    // The messages never repeat the value, because it is a secret.
     const given = env['INSPECTOR_TOKEN'] ?? '';
     const token = given.trim() || undefined;
     if (token !== undefined && /\p{Cc}/u.test(given))
@@ -49,7 +49,7 @@ export function readConfig(env: Environment): Config {
     const acquireTimeoutMs = wholeNumber('ACQUIRE_TIMEOUT_MS', 2000, 1, 600_000);
     const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
     const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
-    // The value is never repeated: it holds a password.
+    // The messages never repeat the value, because it contains a password.
     const url = env['DATABASE_URL']?.trim();
     if (url === undefined || url === '') return { kind: 'sqlite', folder, acquireTimeoutMs };
     problems.push(...problemsOfDatabaseUrl(url));
@@ -74,13 +74,13 @@ export function readConfig(env: Environment): Config {
   return config;
 }
 
-/** Whether a name exists, and is one of this machine, is known only when the service listens. */
+/** Whether a name can be resolved to an address of this machine is known only when the service listens. */
 function isHost(text: string): boolean {
   const looksLikeIp = /^\d+(?:\.\d+){3}$/.test(text);
   return looksLikeIp ? isIP(text) > 0 : !/\s/.test(text);
 }
 
-function inRange(text: string, least: number, most: number): number | undefined {
+function inRange(text: string, min: number, max: number): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  return value >= least && value <= most ? value : undefined;
+  return value >= min && value <= max ? value : undefined;
 }

@@ -12,7 +12,7 @@ const MISSING =
   'was not found. Install the client programs of PostgreSQL (on Debian: apt-get install postgresql-client),' +
   " of the server's major version or a newer one";
 
-/** The backup was not made; the message says why. */
+/** The backup failed; the message says why. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 
@@ -30,7 +30,7 @@ export async function backUp(database: DatabaseConfig, target: string): Promise<
   else await dumpPostgres(database.url, resolve(target));
 }
 
-/** The dump gets its name when it is complete, and replaces no file. */
+/** The dump is renamed to its final name when it is complete, and never replaces a file. */
 async function dumpPostgres(url: string, target: string): Promise<void> {
   const partial = join(dirname(target), `.${basename(target)}.${randomUUID()}.partial`);
   const { address, password } = withoutPassword(url);
@@ -54,11 +54,11 @@ async function dumpPostgres(url: string, target: string): Promise<void> {
 async function run(program: 'pg_dump' | 'pg_restore', args: readonly string[], password?: string): Promise<string> {
   const env = password === undefined ? process.env : { ...process.env, PGPASSWORD: password };
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [output, complaint] = [text(child.stdout), text(child.stderr)];
+  const [output, errors] = [text(child.stdout), text(child.stderr)];
   const [code] = await once(child, 'close').catch((error: unknown) => {
     throw isCode(error, 'ENOENT') ? new BackupError(`${program} ${MISSING}`) : error;
   });
-  if (code !== 0) throw new BackupError((await complaint).trim() || `${program} exited with ${String(code)}`);
+  if (code !== 0) throw new BackupError((await errors).trim() || `${program} exited with ${String(code)}`);
   return output;
 }
 
@@ -66,7 +66,7 @@ function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).code === code;
 }
 
-/** Arguments of a program are visible to everybody on the machine, its environment is not. */
+/** The arguments of a program are visible to all users of the machine, its environment is not. */
 function withoutPassword(url: string): { address: string; password: string | undefined } {
   const [, start = '', password, rest = ''] = /^(\w+:\/\/[^:@/?#]*):([^@/?#]*)(@.*)$/s.exec(url) ?? [];
   return password === undefined

@@ -5,13 +5,13 @@ import { type Queryable, sqliteFile } from './pool.js';
 import { DatabaseUnusableError, reasonOf, unusable } from './unusable.js';
 import { whenAvailable } from './when-available.js';
 
-/** A table, or a column of it, that there is not; SQLite has no codes for these. */
+/** A missing table or column; SQLite has no codes for these. */
 const ABSENT: ReadonlySet<unknown> = new Set(['42P01', '42703']);
 const ABSENT_IN_SQLITE = /^no such (?:table|column)\b/;
 
-/** Before the pool is created: SQLite would create the file. */
+/** Called before the pool is created, because SQLite would create the file. */
 export function requireFile(database: DatabaseConfig): void {
-  if (database.kind === 'sqlite' && !existsSync(sqliteFile(database.folder))) throw noneOfOurs(database);
+  if (database.kind === 'sqlite' && !existsSync(sqliteFile(database.folder))) throw noServiceDatabase(database);
 }
 
 /** Refuses a database in which no service has ever started. */
@@ -19,16 +19,18 @@ export async function requireTables(
   pool: Queryable,
   { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
 ): Promise<void> {
-  const look = async (): Promise<void> => void (await pool.query('SELECT name, checksum FROM migrations LIMIT 1'));
+  const readTables = async (): Promise<void> =>
+    void (await pool.query('SELECT name, checksum FROM migrations LIMIT 1'));
   try {
-    await whenAvailable(look, startTimeoutMs, () => undefined);
+    await whenAvailable(readTables, startTimeoutMs, () => undefined);
   } catch (error) {
-    if (ABSENT.has(sqlStateOf(error)) || ABSENT_IN_SQLITE.test(reasonOf(error))) throw noneOfOurs(database, error);
+    if (ABSENT.has(sqlStateOf(error)) || ABSENT_IN_SQLITE.test(reasonOf(error)))
+      throw noServiceDatabase(database, error);
     throw unusable(error, database);
   }
 }
 
-function noneOfOurs(database: DatabaseConfig, cause?: unknown): DatabaseUnusableError {
+function noServiceDatabase(database: DatabaseConfig, cause?: unknown): DatabaseUnusableError {
   const [where, name] =
     database.kind === 'sqlite' ? [`in the folder ${database.folder}`, 'DATA_DIR'] : ['at DATABASE_URL', 'DATABASE_URL'];
   const what = `There is no database of the service ${where}`;

@@ -4,7 +4,7 @@ import { type IConnection, type IDatabasePool, splitStatements, sqlStateOf } fro
 import type { ISqlDialect } from './dialect.js';
 import { type OnRetry, whenAvailable } from './when-available.js';
 
-/** From `dist/database` and from `src/database` alike. */
+/** The path is the same from `dist/database` and from `src/database`. */
 const FOLDER = new URL('../../src/database/migrations/', import.meta.url);
 
 interface Migration {
@@ -18,12 +18,12 @@ const FIRST_STATEMENTS = [
   'CREATE TABLE IF NOT EXISTS migration_lock (id integer PRIMARY KEY)',
   'INSERT INTO migration_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING',
 ];
-/** Two programs that create one table at the same time: PostgreSQL refuses one of them, which then finds it there. */
+/** When two programs create a table at the same time, PostgreSQL refuses one of them, which then finds the table. */
 const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
 
 /**
- * Brings the database up to date; safe to run in several processes at once. The lock is a row, not an advisory lock, so
- * that it also holds behind a pooler and on engines that only speak PostgreSQL's protocol.
+ * Applies the migrations that the database has not had yet; safe to run in several processes at once. The lock is a row,
+ * not an advisory lock, so that it also works behind a pooler and on engines that only speak PostgreSQL's protocol.
  */
 export async function migrate(
   pool: IDatabasePool,
@@ -44,7 +44,7 @@ export async function migrate(
     onRetry,
   );
 
-  /** All or nothing: in a database of another program, where a table is in the way, nothing of ours stays behind. */
+  /** One transaction, so that nothing is left in the database of another program, where a table of the same name exists. */
   async function run(connection: IConnection): Promise<void> {
     for (const statement of FIRST_STATEMENTS) await connection.query(statement);
     await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
@@ -57,7 +57,7 @@ export async function migrate(
     ]);
     if (applied && applied.checksum !== checksum) {
       throw new Error(
-        `The migration ${name} was changed after this database had run it. Undo that, and add a new one.`,
+        `The migration ${name} was changed after this database had run it. Undo the change, and add a new migration.`,
       );
     }
     if (applied) return;
@@ -69,7 +69,7 @@ export async function migrate(
 async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
   const connection = await pool.getConnection();
   try {
-    // Who waited for the lock must see what was done meanwhile, whatever the role's default is.
+    // A process that waited for the lock must see what was committed meanwhile, whatever the role's default is.
     await connection.beginTransaction({ isolation: 'read committed' });
     await work(connection);
     await connection.commit();

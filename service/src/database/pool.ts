@@ -7,10 +7,10 @@ import type { DatabaseConfig } from '../config/config.js';
 import { DatabaseUnusableError, reasonOf, unusable } from './unusable.js';
 import { type ISqlDialect, postgresDialect, sqliteDialect } from './dialect.js';
 
-/** What a repository needs to run statements: the pool outside of a transaction, its connection inside. */
+/** Runs statements: the pool outside a transaction, the connection within one. */
 export type Queryable = Pick<IDatabasePool, 'query'>;
 
-/** For a statement at the end of the service: whoever wanted its answer was cut off before. */
+/** How long shutdown waits for a statement whose client was disconnected before. */
 const CLOSE_TIMEOUT_MS = 1000;
 
 export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDisposable {
@@ -26,7 +26,7 @@ export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDispo
     });
   }
   const { folder, acquireTimeoutMs } = database;
-  if (folder !== ':memory:') makeFolder(folder);
+  if (folder !== ':memory:') createFolder(folder);
   try {
     return createSqlitePool({ path: sqliteFile(folder), acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
   } catch (error) {
@@ -39,24 +39,24 @@ export function sqliteFile(folder: string): string {
   return folder === ':memory:' ? folder : join(folder, 'ambit.db');
 }
 
-function makeFolder(folder: string): void {
+function createFolder(folder: string): void {
   try {
-    makeFolders(resolve(folder));
+    createFolders(resolve(folder));
   } catch (cause) {
-    const what = `The folder ${folder} of DATA_DIR cannot be made: ${reasonOf(cause)}`;
+    const what = `The folder ${folder} of DATA_DIR cannot be created: ${reasonOf(cause)}`;
     throw new DatabaseUnusableError(`${what}. Name a folder in which the service may write.`, { cause });
   }
 }
 
-/** Not `mkdirSync` with `recursive`: below `/proc` that never returns. */
-function makeFolders(folder: string): void {
+/** `mkdirSync` with `recursive` never returns below `/proc`. */
+function createFolders(folder: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
     if (code !== 'ENOENT' || dirname(folder) === folder) throw error;
-    makeFolders(dirname(folder));
+    createFolders(dirname(folder));
     mkdirSync(folder);
   }
 }

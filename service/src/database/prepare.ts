@@ -9,7 +9,7 @@ import type { OnRetry } from './when-available.js';
 /** A statement of a migration may take longer than one of a request. */
 const MIGRATION_STATEMENT_MS = 600_000;
 
-/** Brings the database up to date, and waits for one that is not there yet. */
+/** Applies the migrations, and waits for a database that is not available yet. */
 export async function prepareDatabase(
   pool: IDatabasePool,
   { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
@@ -20,11 +20,11 @@ export async function prepareDatabase(
   const run = (on: IDatabasePool): Promise<void> => migrate(on, dialectOf(database), startTimeoutMs, onRetry);
   try {
     if (database.kind === 'sqlite') return await run(pool);
-    const unhurried = createPool({ ...database, poolSize: 1, queryTimeoutMs: MIGRATION_STATEMENT_MS });
+    const migrationPool = createPool({ ...database, poolSize: 1, queryTimeoutMs: MIGRATION_STATEMENT_MS });
     try {
-      await run(unhurried);
+      await run(migrationPool);
     } finally {
-      await unhurried.close();
+      await migrationPool.close();
     }
   } catch (error) {
     throw unusable(error, database);

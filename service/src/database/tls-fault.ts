@@ -1,6 +1,6 @@
-/** What the driver says when the server has answered that it speaks no TLS. */
+/** The driver's message when the server does not support TLS. */
 const NO_TLS = 'The server does not support SSL connections';
-/** Node's codes for certificates and keys that are refused, or that are none. */
+/** Node's codes for certificates and keys that are refused or invalid. */
 const REFUSED = /^(?:CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_|ERR_(?:TLS_CERT|OSSL_))/;
 
 /** Whether a TLS setting of `DATABASE_URL` has to be corrected; of several hosts, for each of them. */

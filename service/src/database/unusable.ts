@@ -8,21 +8,21 @@ export class DatabaseUnusableError extends Error {
   readonly exitCode = 1;
 }
 
-const OF_ITS_OWN = 'This seems to be the database of another program. Let';
+const FOREIGN_DATABASE = 'This seems to be the database of another program. Let';
 type Advice = Readonly<Record<string, string>>;
 
 const POSTGRES: Advice = {
-  '28000': 'Correct the user in DATABASE_URL, or let it in on the server',
+  '28000': 'Correct the user in DATABASE_URL, or allow it in pg_hba.conf',
   '28P01': 'Correct the user and the password in DATABASE_URL',
   '3D000': 'Create the database, or correct its name in DATABASE_URL',
   '3F000': 'Create the schema, or correct the search_path of the user',
   '42501': 'Give the user of DATABASE_URL the right to create tables',
-  '42703': `${OF_ITS_OWN} DATABASE_URL name a database that only the service uses`,
-  '42P07': `${OF_ITS_OWN} DATABASE_URL name a database that only the service uses`,
+  '42703': `${FOREIGN_DATABASE} DATABASE_URL name a database that only the service uses`,
+  '42P07': `${FOREIGN_DATABASE} DATABASE_URL name a database that only the service uses`,
   '25006': 'Let DATABASE_URL lead to the primary, or look at default_transaction_read_only',
 };
 const SQLITE: Advice = {
-  XX001: 'It is damaged, or no database of SQLite. Restore a backup, or let DATA_DIR name another folder',
+  XX001: 'It is damaged, or not a database of SQLite. Restore a backup, or let DATA_DIR name another folder',
   '25006': 'Let the user of the service write to the file and to its folder',
   '58030': 'Let the user of the service read and write the file and its folder',
   '53000': 'Look at the free space and at the limits of the process',
@@ -33,7 +33,7 @@ const SQLITE: Advice = {
 /** SQLite has no codes for these. */
 const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
 
-/** For an error of the first statements, or of the opening. Errors that are no fault of the database stay as they are. */
+/** Explains an error of the first statements, or of opening the database. Other errors are returned as they are. */
 export function unusable(error: unknown, database: DatabaseConfig): unknown {
   const state = sqlStateOf(error) ?? '';
   const reason = reasonOf(error);
@@ -41,7 +41,7 @@ export function unusable(error: unknown, database: DatabaseConfig): unknown {
     const advice =
       SQLITE[state] ??
       (isConnectionFault(error) ? SQLITE['58030'] : undefined) ??
-      (FOREIGN.test(reason) ? `${OF_ITS_OWN} DATA_DIR name another folder` : undefined);
+      (FOREIGN.test(reason) ? `${FOREIGN_DATABASE} DATA_DIR name another folder` : undefined);
     if (advice === undefined) return error;
     const what = `The file ambit.db in ${database.folder} cannot be used: ${reason} (${state})`;
     return new DatabaseUnusableError(`${what}. ${advice}.`, { cause: error });
@@ -56,7 +56,7 @@ export function unusable(error: unknown, database: DatabaseConfig): unknown {
   return new DatabaseUnusableError(`PostgreSQL cannot be reached: ${reason}. ${advice}.`, { cause: error });
 }
 
-/** What the driver or the system said, without what was said about it on the way. */
+/** The message of the innermost cause: what the driver or the system reported. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0)
     return [...new Set(error.errors.map(reasonOf))].join('; ');

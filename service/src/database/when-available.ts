@@ -5,10 +5,10 @@ import { isTlsFault } from './tls-fault.js';
 const FIRST_PAUSE_MS = 250;
 const LAST_PAUSE_MS = 1000;
 
-/** Called before each pause of a start that waits for its database. */
+/** Called before each pause between two attempts. */
 export type OnRetry = (error: unknown, pauseMs: number) => void;
 
-/** A database that starts beside us may need a moment. */
+/** Retries while the database is not available, for example because it is starting. */
 export async function whenAvailable(work: () => Promise<void>, waitMs: number, onRetry: OnRetry): Promise<void> {
   const deadline = Date.now() + waitMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {

@@ -6,25 +6,25 @@ import type { Telemetry } from '../telemetry/telemetry.js';
 export interface HostOptions {
   readonly logger: ILogger;
   /**
-   * Says who asks, once that is verified; what it gives becomes the `userId` of the request. A `Problem` it throws is
-   * the answer. It is asked at every address but `/inspector`, which has a token of its own. Nobody is asked by default.
+   * Authenticates the caller; the result becomes the `userId` of the request. A `Problem` that it throws becomes the
+   * response. It is called at every address except `/inspector`, which has its own token. Default: callers are anonymous.
    */
   readonly identify?: (request: IncomingMessage) => Promise<string | undefined> | string | undefined;
   /** After how long the transaction of an order is rolled back; 30 s by default. */
   readonly transaction?: { readonly timeoutMs: number };
-  /** Called with every error that is our fault, and answered with 500 or 503. */
+  /** Called with every error that is the service's fault, which the client sees as 500 or 503. */
   readonly onFailure?: (error: unknown) => void;
   /** Spans and metrics; none by default. */
   readonly telemetry?: Telemetry | undefined;
-  /** Shows the scopes at `/inspector`; not by default. */
+  /** Serves the inspector at `/inspector`; off by default. */
   readonly inspect?: InspectorOptions | undefined;
 }
 
 /** The API on one of the two frameworks. */
 export interface Host {
-  /** Resolves with the address where it listens. */
+  /** Resolves with the URL on which it listens. */
   listen(port: number, host: string): Promise<string>;
-  /** Answers what was accepted, cutting connections after the time given, then disposes the application container. */
+  /** Completes the requests in progress, closes connections after the timeout, then disposes the application container. */
   close(timeoutMs: number): Promise<void>;
 }
 

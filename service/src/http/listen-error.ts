@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
 
-/** The service cannot listen; the message says in one line why, and what to do. */
+/** The service cannot listen; the message says why, and what to change. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 
   constructor(
     message: string,
-    /** 78 (EX_CONFIG of sysexits.h) where HOST or PORT must be changed, and 1 where another try may succeed. */
+    /** 78 (EX_CONFIG of sysexits.h) where HOST or PORT must be changed, and 1 where a retry may succeed. */
     readonly exitCode: 1 | 78,
     options: ErrorOptions,
   ) {
@@ -16,7 +16,7 @@ export class ListenError extends Error {
 
 type Explain = (at: Pick<Config, 'host' | 'port'>, code: string) => readonly [message: string, exitCode: 1 | 78];
 
-const notOurs: Explain = ({ host }, code) => [
+const notLocal: Explain = ({ host }, code) => [
   `HOST=${host} is not an address of this machine (${code}). Let HOST be 127.0.0.1, 0.0.0.0 or another of its addresses.`,
   78,
 ];
@@ -33,9 +33,9 @@ const EXPLANATIONS: ReadonlyMap<unknown, Explain> = new Map([
     'EACCES',
     ({ port }, code) => [`The service may not listen on PORT=${port} (${code}). Choose a PORT from 1024 up.`, 78],
   ],
-  ['EADDRNOTAVAIL', notOurs],
-  ['EAFNOSUPPORT', notOurs],
-  ['EINVAL', notOurs],
+  ['EADDRNOTAVAIL', notLocal],
+  ['EAFNOSUPPORT', notLocal],
+  ['EINVAL', notLocal],
   [
     'ENOTFOUND',
     ({ host }, code) => [
@@ -52,7 +52,7 @@ const EXPLANATIONS: ReadonlyMap<unknown, Explain> = new Map([
   ],
 ]);
 
-/** For an error of `listen()`. Errors of which we know no advice stay as they are. */
+/** Explains an error of `listen()`. Unknown errors are returned as they are. */
 export function listenError(error: unknown, at: Pick<Config, 'host' | 'port'>): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   const explanation = EXPLANATIONS.get(code)?.(at, code);

@@ -2,25 +2,25 @@ import { writeSync, writevSync } from 'node:fs';
 import { isoNow } from '../iso-now.js';
 
 const STDOUT = 1;
-/** How much of the log waits in memory while it cannot be written. What comes on top of that is dropped. */
+/** How much of the log waits in memory while stdout is blocked. Further lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_LINES_PER_WRITE = 256;
 const FIRST_RETRY_MS = 1;
 const LAST_RETRY_MS = 100;
-/** How long an exit waits for a reader that is slow: in total, and while it reads nothing. */
+/** How long an exit waits for a slow reader: in total, and while it reads nothing. */
 const EXIT_FLUSH_MS = 2000;
-const EXIT_STANDSTILL_MS = 250;
+const EXIT_NO_READ_MS = 250;
 
 /**
- * Writes the log to stdout. A line is written before `write()` returns, so that an audit record survives the process that
- * wrote it. When stdout does not take a line (nobody reads the pipe, the disk is full), lines wait in memory and are
- * written later; when too many wait, further ones are dropped and counted. `write()` never blocks on a pipe, never throws.
+ * Writes the log to stdout. A line is written before `write()` returns, so that an audit record survives a crash of the
+ * process. While stdout is blocked (nobody reads the pipe, the disk is full), lines wait in memory and are written later;
+ * when too many wait, further ones are dropped and counted. `write()` never blocks on a pipe and never throws.
  */
 export class LogOutput {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #dropped = 0;
-  /** Dropped lines that the log does not mention yet. Meanwhile all lines are dropped, so that the log has one gap. */
+  /** Dropped lines that the log does not report yet. Until it does, all lines are dropped, so that the log has one gap. */
   #unreported = 0;
   #error: unknown;
 
@@ -29,7 +29,7 @@ export class LogOutput {
     void process.stdout;
   }
 
-  /** How many lines were dropped so far. */
+  /** How many lines have been dropped. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -72,18 +72,18 @@ export class LogOutput {
     const never = new Int32Array(new SharedArrayBuffer(4));
     let readAt = start;
     let waitingBytes = this.#waitingBytes;
-    while (!this.#flush() && Date.now() < Math.min(start + EXIT_FLUSH_MS, readAt + EXIT_STANDSTILL_MS)) {
+    while (!this.#flush() && Date.now() < Math.min(start + EXIT_FLUSH_MS, readAt + EXIT_NO_READ_MS)) {
       if (this.#waitingBytes < waitingBytes) readAt = Date.now();
       waitingBytes = this.#waitingBytes;
       Atomics.wait(never, 0, 0, FIRST_RETRY_MS);
     }
   };
 
-  /** Writes what waits; false when something is left. */
+  /** Writes the waiting lines; false when some are left. */
   #flush(): boolean {
     while (this.#waiting.length > 0) {
       try {
-        this.#forget(writevSync(STDOUT, this.#waiting.slice(0, MAX_LINES_PER_WRITE)));
+        this.#removeWritten(writevSync(STDOUT, this.#waiting.slice(0, MAX_LINES_PER_WRITE)));
       } catch (error) {
         this.#error = error;
         return false;
@@ -93,7 +93,7 @@ export class LogOutput {
     return true;
   }
 
-  #forget(bytes: number): void {
+  #removeWritten(bytes: number): void {
     this.#waitingBytes -= bytes;
     let lines = 0;
     let left = bytes;

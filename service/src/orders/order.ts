@@ -12,6 +12,6 @@ const items = Type.Array(OrderItem, { minItems: 1, maxItems: 1000 });
 export const NewOrder = Type.Object({ items });
 export type NewOrder = Static<typeof NewOrder>;
 
-/** Its items are in the order given. */
+/** Its items are in the sequence of the request. */
 export const Order = Type.Object({ id: Id, items, createdAt: Type.String({ format: 'date-time' }) });
 export type Order = Static<typeof Order>;

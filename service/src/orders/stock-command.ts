@@ -4,16 +4,16 @@ const USAGE = `npm run stock -- list                      shows every product wi
 npm run stock -- set <productId> <level>   sets the stock level of a product
 npm run stock -- untrack <productId>       forgets the level: the product can be ordered freely`;
 
-const MOST = 1_000_000_000;
+const MAX_LEVEL = 1_000_000_000;
 
-/** What was asked for cannot be done; the message says what to write instead. */
+/** The command is invalid; the message says how to correct it. */
 export class StockError extends Error {
   override readonly name = 'StockError';
   /** EX_USAGE of sysexits.h. */
   readonly exitCode = 64;
 }
 
-/** Gives the lines to print. Safe beside a running service. */
+/** Returns the lines to print. Safe to run while the service runs. */
 export type StockCommand = (pool: Pick<IDatabasePool, 'query'>) => Promise<string[]>;
 
 export function readCommand([command, productId, level, ...rest]: readonly string[]): StockCommand {
@@ -33,7 +33,8 @@ const list: StockCommand = async (pool) => {
 
 function set(productId: string, text: string): StockCommand {
   const level = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!(level <= MOST)) throw new StockError(`The level must be a whole number from 0 to ${MOST}, not ${text}`);
+  if (!(level <= MAX_LEVEL))
+    throw new StockError(`The level must be a whole number from 0 to ${MAX_LEVEL}, not ${text}`);
   if (Array.from(productId).length > 200) throw new StockError('A product id has at most 200 characters');
   if (/\p{Cc}/u.test(productId))
     throw new StockError('A product id must not contain tabs, line breaks or other control characters');
@@ -48,7 +49,7 @@ function set(productId: string, text: string): StockCommand {
 
 function untrack(productId: string): StockCommand {
   return async (pool) => {
-    const gone = await pool.query('DELETE FROM stock WHERE product_id = $1 RETURNING product_id', [productId]);
-    return [gone.length > 0 ? `${productId} is no longer tracked` : `${productId} was not tracked`];
+    const removed = await pool.query('DELETE FROM stock WHERE product_id = $1 RETURNING product_id', [productId]);
+    return [removed.length > 0 ? `${productId} is no longer tracked` : `${productId} was not tracked`];
   };
 }

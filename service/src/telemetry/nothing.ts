@@ -14,7 +14,7 @@ const noTracer: Tracer = {
   startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
 };
 
-/** For traces that are switched off: makes no spans, whatever SDK there is, and has no ids for the log. */
+/** For traces that are switched off: creates no spans, whatever SDK is installed, and has no ids for the log. */
 export const noTraces: TracerProvider = { getTracer: () => noTracer };
 
 /** The same for metrics. */

@@ -8,18 +8,18 @@ import type { Config } from '../config/config.js';
 import type { LogOutput } from '../logging/log-output.js';
 import { noMetrics, noTraces } from './nothing.js';
 
-/** What the hosts need of telemetry when it is on. */
+/** What the hosts use of telemetry. */
 export interface Telemetry {
-  /** Everything measured so far, in Prometheus' text format; absent where `/metrics` is off. */
+  /** All metrics in the text format of Prometheus; absent when `/metrics` is off. */
   readonly metrics?: () => Promise<string>;
-  /** For log lines, while the scope is traced. */
+  /** The trace ids for log lines, if the scope is traced. */
   traceIdsOf(scope: object): TraceIds | undefined;
   stop(): Promise<void>;
 }
 
 type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
 
-/** Spans go to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
+/** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
   pool: IDatabasePool,
   { metrics, traces, serviceName }: TelemetryOptions,
@@ -38,7 +38,7 @@ export function startTelemetry(
   meterProvider
     .getMeter('@ambit/service')
     .createObservableCounter('ambit.log.dropped', {
-      description: 'Log lines dropped because stdout did not take them',
+      description: 'Log lines dropped because stdout was blocked',
       unit: '{line}',
     })
     .addCallback((result) => result.observe(log.dropped));

@@ -5,14 +5,14 @@ import type { NewUser, User } from './user.js';
 
 export interface Page {
   readonly limit: number | undefined;
-  /** The id that the page begins behind. */
+  /** The page begins after the user with this id. */
   readonly after: string | undefined;
 }
 
 export interface IUserRepository {
   /**
-   * Where it is given, a list of so many users or more is read in pages of this size, `findAll({ limit, after })`, while
-   * it is sent. Where it is missing, `findAll()` gives the whole list.
+   * If it is set, a longer list is read in pages of this size, `findAll({ limit, after })`, while it is sent. Otherwise
+   * `findAll()` returns the whole list at once.
    */
   readonly pageSize?: number;
   /** Oldest first. */
@@ -23,7 +23,7 @@ export interface IUserRepository {
 
 const BEFORE_ALL = '';
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
-/** A page takes a few milliseconds, during which the process does nothing else. */
+/** SQLite reads a page in a few milliseconds, during which the process does nothing else. */
 const PAGE_SIZE = 500;
 
 export class UserRepository implements IUserRepository {

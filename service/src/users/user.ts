@@ -12,7 +12,7 @@ export type NewUser = Static<typeof NewUser>;
 export const User = Type.Object({ id: Id, ...fields });
 export type User = Static<typeof User>;
 
-/** What the spec demands of the answer to a creation: an id is returned, and not required. */
+/** The schema that the spec gives the response to a creation: an id is returned, but not required. */
 export const CreatedUser = Type.Object({
   id: Type.Optional(Type.String()),
   name: Type.String(),

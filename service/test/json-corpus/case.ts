@@ -1,4 +1,4 @@
-/** `y`: is JSON. `n`: is none. `i`: implementations differ, so whatever is answered must only be sound. */
+/** `y`: is JSON. `n`: is not JSON. `i`: implementations differ, so any valid response is right. */
 export type Verdict = 'y' | 'n' | 'i';
 
 export interface Case {

@@ -3,7 +3,7 @@ import { ADA, APPLE, head, type OddRequest, withBody } from './request.js';
 const get = (path: string): string => head('GET', path);
 const ID = '0190a0b0-0000-7000-8000-000000000000';
 
-/** Where the request goes, and how. */
+/** Requests with unusual addresses. */
 export const ADDRESSES: readonly OddRequest[] = [
   ['/', get('/'), 404],
   ['/api', get('/api'), 404],
@@ -20,7 +20,7 @@ export const ADDRESSES: readonly OddRequest[] = [
   ['capitals', get('/API/USERS'), 404],
   ['one capital', get('/api/Users'), 404],
   ['letters in percent', get('/api/%75sers'), 200],
-  ['letters in percent where POST is not answered', head('POST', '/health/%6Cive'), 405],
+  ['letters in percent where POST is not supported', head('POST', '/health/%6Cive'), 405],
   ['dots', get('/api/x/../users'), 404],
   ['dots in percent', get('/api/users/%2e%2e'), 404],
   ['a slash in percent', get('/api/users/a%2Fb'), 404],
@@ -34,7 +34,7 @@ export const ADDRESSES: readonly OddRequest[] = [
   ['/%', get('/%'), 400],
   ['/%ff', get('/%ff'), 400],
   ['half a character in percent', get('/api/users/%ed%a0%80'), 400],
-  ['%ff where POST is not answered', head('POST', '/api/users/%ff'), 400],
+  ['%ff where POST is not supported', head('POST', '/api/users/%ff'), 400],
   ['bytes beyond ASCII', Buffer.from(get('/api/users/\xe9'), 'latin1'), 400],
   ['a semicolon', get('/api/users;a=b'), 404],
   ['a fragment', get('/api/users#top'), 200],

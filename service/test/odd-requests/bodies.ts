@@ -11,7 +11,7 @@ const times = (quantity: string): Buffer => postOrder(APPLE.replace('1}', `${qua
 const bytes = (...inside: readonly number[]): Buffer =>
   postUser(Buffer.concat([Buffer.from(ADA.slice(0, 10)), Buffer.from(inside), Buffer.from(ADA.slice(10))]));
 
-/** What is in the body. */
+/** Requests with unusual bodies. */
 export const BODIES: readonly OddRequest[] = [
   ['bad JSON', postUser('{"name":'), 400],
   ['JSON with something behind', postUser(`${ADA}x`), 400],
@@ -80,5 +80,5 @@ export const BODIES: readonly OddRequest[] = [
   ['100,000 properties', postUser(ada(Array.from({ length: 80_000 }, (_, index) => `"p${index}":1`).join(','))), 201],
   ['100,000 items', postOrder(`{"items":[${Array<string>(100_000).fill('1').join(',')}]}`), 400],
   ['bad JSON where there is nothing', withBody('POST', '/nowhere', '{'), 400],
-  ['bad JSON where POST is not answered', withBody('POST', '/api/users/x', '{'), 400],
+  ['bad JSON where POST is not supported', withBody('POST', '/api/users/x', '{'), 400],
 ];

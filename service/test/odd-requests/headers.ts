@@ -10,7 +10,7 @@ const withKeys = (...keys: readonly string[]): string =>
   `POST /api/orders HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: ${APPLE.length}\r\n` +
   `${keys.map((key) => `idempotency-key: ${key}\r\n`).join('')}\r\n${APPLE}`;
 
-/** What is asked for beside the address, and how. */
+/** Requests with unusual queries and headers. */
 export const HEADERS: readonly OddRequest[] = [
   ['an empty query', get(''), 200],
   ['separators only', get('&&&='), 200],

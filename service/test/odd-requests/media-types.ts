@@ -7,7 +7,7 @@ const encoded = (encoding: string, body: string | Buffer = ADA): Buffer =>
 
 const MOST = 1_048_576;
 
-/** What the headers say of the body, and how it is framed. */
+/** Requests with unusual media types and framing. */
 export const MEDIA_TYPES: readonly OddRequest[] = [
   ['application/json', typed('application/json'), 201],
   ['a type in capitals', typed('APPLICATION/JSON'), 201],

@@ -5,7 +5,7 @@ const LENGTH = `content-length: ${ADA.length}\r\n`;
 const CHUNKED = 'transfer-encoding: chunked\r\n';
 const get = (version: string): string => `GET /api/users ${version}\r\nhost: test\r\n\r\n`;
 
-/** What is hardly HTTP, or none at all. */
+/** Requests that are barely HTTP, or not at all. */
 export const PROTOCOL: readonly OddRequest[] = [
   ['a bad request line', 'HELLO\r\n\r\n', 400],
   ['a request line without version', 'GET /api/users\r\n\r\n', 200],

@@ -1,17 +1,17 @@
-/** A request as bytes, and the status that both hosts answer it with. */
+/** A request as bytes, and the status that both hosts respond with. */
 export type OddRequest = readonly [what: string, bytes: string | Buffer, status: number];
 
 type Headers = Readonly<Record<string, string>>;
 
 const JSON_TYPE: Headers = { 'content-type': 'application/json' };
 
-/** The head of a request, with nothing added but the host. */
+/** The head of a request, with only the Host header added. */
 export function head(method: string, path: string, headers: Headers = {}): string {
   const lines = Object.entries({ host: 'test', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** With its Content-Length, and with nothing else added but the host. */
+/** A request with only its Content-Length and the Host header added. */
 export function withBody(method: string, path: string, body: string | Buffer, headers: Headers = JSON_TYPE): Buffer {
   const bytes = Buffer.from(body);
   return Buffer.concat([

@@ -11,19 +11,19 @@ import {
   type HostOptions,
   readConfig,
 } from '../../src/index.js';
-import { type Answer, request, type Request } from './http.js';
+import { type JsonResponse, request, type Request } from './http.js';
 import { LogBook } from './log-book.js';
 
 export type HostVariant = Config['hostVariant'];
 
-/** The service in this process, put together as in production but for a log that is kept and a pool that is watched. */
+/** The service in this process, built as in production except that the log is kept and the pool is watched. */
 export class App implements AsyncDisposable {
   readonly happenings = new Happenings();
   readonly scopes = new ScopeLedger(this.happenings);
   readonly log = new LogBook(this.happenings);
   readonly container: Container;
   readonly pool: WatchedPool;
-  /** Who asks: a story may say so. */
+  /** The caller; a test may set it. */
   identify: NonNullable<HostOptions['identify']> = () => undefined;
   readonly #unfollow: () => void;
   #host: Host | undefined;
@@ -64,7 +64,7 @@ export class App implements AsyncDisposable {
     return this.#url;
   }
 
-  request<T = unknown>(asked: Request): Promise<Answer<T>> {
+  request<T = unknown>(asked: Request): Promise<JsonResponse<T>> {
     return request<T>(this.#url, asked);
   }
 
@@ -72,10 +72,10 @@ export class App implements AsyncDisposable {
     return RawClient.connect(Number(new URL(this.#url).port));
   }
 
-  /** Resolves when everything that happens after the answers has happened. */
+  /** Resolves when everything that happens after the responses has happened. */
   async quiet(): Promise<void> {
     await this.scopes.allEnd();
-    await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
+    await this.happenings.until(() => this.pool.out.size === 0, 'every connection was returned');
   }
 
   async stop(): Promise<void> {

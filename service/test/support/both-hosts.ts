@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { App } from './app.js';
 
-/** Both hosts, each with a database in memory, for all tests of the block that asks for them. */
+/** Both hosts, each with a database in memory, for all tests of the calling block. */
 export function bothHosts(): { readonly express: App; readonly fastify: App } {
   const hosts = {} as { express: App; fastify: App };
   const each = (act: (app: App) => Promise<void>): Promise<void[]> => Promise.all(Object.values(hosts).map(act));

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { databases, postgresUrl } from '@ambit/host-contract';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 
-/** A fresh database, gone after `drop()`. */
+/** An empty database, removed by `drop()`. */
 export interface TestDatabase extends AsyncDisposable {
-  /** What tells the service where it is. */
+  /** The environment that makes the service use it. */
   readonly env: Readonly<Record<string, string>>;
   drop(): Promise<void>;
 }
 
 export interface DatabaseKind {
   readonly name: 'PostgreSQL' | 'SQLite';
-  /** Skipped for all to see, unless AMBIT_REQUIRE_POSTGRES is 1. */
+  /** Its tests are then skipped, unless AMBIT_REQUIRE_POSTGRES is 1. */
   readonly missing: boolean;
   readonly open: () => Promise<TestDatabase>;
 }

@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net';
 import { Happenings } from '@ambit/host-contract';
 
-/** An answer as it came over the wire, and what the connection was good for afterwards. */
+/** A response as it was received, and whether the connection could be used afterwards. */
 export interface Heard {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Answers of 1xx that came before. */
+  /** The 1xx responses before it. */
   readonly interim: readonly number[];
   /** The status of another request on the same connection, or `closed`. */
   readonly next: number | 'closed';
 }
 
-type Answer = Omit<Heard, 'interim' | 'next'>;
+type HttpMessage = Omit<Heard, 'interim' | 'next'>;
 
 const PROBE = 'GET /health/live HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n';
 
@@ -23,12 +23,13 @@ export async function exchange(url: string, request: string | Buffer): Promise<H
     line.send(request);
     const toHead = request.toString('latin1', 0, 5).startsWith('HEAD ');
     const interim: number[] = [];
-    let answer = await line.answer(toHead);
-    for (; answer !== undefined && answer.status < 200; answer = await line.answer(toHead)) interim.push(answer.status);
-    if (!answer) throw new Error('The connection was closed without an answer');
-    if (answer.headers['connection'] !== 'close') line.send(PROBE);
-    const next = await line.answer(false);
-    return { ...answer, interim, next: next?.status ?? 'closed' };
+    let response = await line.response(toHead);
+    for (; response !== undefined && response.status < 200; response = await line.response(toHead))
+      interim.push(response.status);
+    if (!response) throw new Error('The connection was closed without a response');
+    if (response.headers['connection'] !== 'close') line.send(PROBE);
+    const next = await line.response(false);
+    return { ...response, interim, next: next?.status ?? 'closed' };
   } finally {
     line.leave();
   }
@@ -61,15 +62,15 @@ class Line {
     this.#socket.destroy();
   }
 
-  /** The next answer, or nothing when the connection was closed before. */
-  async answer(toHead: boolean): Promise<Answer | undefined> {
-    await this.#happenings.until(() => this.#ended || this.#take(toHead) !== undefined, 'there is an answer');
+  /** The next response, or undefined when the connection was closed before. */
+  async response(toHead: boolean): Promise<HttpMessage | undefined> {
+    await this.#happenings.until(() => this.#ended || this.#take(toHead) !== undefined, 'there is a response');
     const taken = this.#take(toHead);
     this.#bytes = this.#bytes.subarray(taken?.length ?? 0);
-    return taken?.answer;
+    return taken?.response;
   }
 
-  #take(toHead: boolean): { answer: Answer; length: number } | undefined {
+  #take(toHead: boolean): { response: HttpMessage; length: number } | undefined {
     const end = this.#bytes.indexOf('\r\n\r\n');
     if (end === -1) return undefined;
     const [statusLine = '', ...lines] = this.#bytes.toString('latin1', 0, end).split('\r\n');
@@ -78,7 +79,7 @@ class Line {
     const expected = toHead || status < 200 ? 0 : Number(headers['content-length'] ?? 0);
     const body = this.#bytes.subarray(end + 4, end + 4 + expected);
     if (body.length < expected) return undefined;
-    return { answer: { status, headers, text: body.toString() }, length: end + 4 + expected };
+    return { response: { status, headers, text: body.toString() }, length: end + 4 + expected };
   }
 }
 

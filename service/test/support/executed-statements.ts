@@ -42,12 +42,12 @@ export async function executedStatements(app: App): Promise<Executed[]> {
 }
 
 async function doEverything(app: App): Promise<void> {
-  // `list` is missing: it is asked for every product.
+  // `list` is missing, because it reads all products on purpose.
   for (const command of ['set apple 100', 'set plum 5', 'untrack plum'])
     await readCommand(command.split(' '))(app.pool);
   for (const [path, body] of [['/api/users', ADA] as const, ['/api/orders', ORDER] as const]) {
     const key = { 'idempotency-key': `${app.url} ${path}`.replaceAll(/\W/g, '-') };
-    // The second time under the key is a replay.
+    // The second request with the key is a replay.
     for (const headers of [{}, key, key]) await app.request({ method: 'POST', path, body, headers });
   }
   const { body: users } = await app.request<{ id: string }[]>({ path: '/api/users' });

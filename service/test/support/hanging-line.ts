@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Happenings } from '@ambit/host-contract';
 
-/** A way to a server on which, from one moment on, nothing comes through any more, as when its machine hangs. */
+/** A proxy to a server that can stop forwarding, as if the machine of the server hung. */
 export class HangingLine implements Disposable {
   readonly url: string;
   readonly #listener: Server;
@@ -30,7 +30,7 @@ export class HangingLine implements Disposable {
     this.#hangs = true;
   }
 
-  /** Resolves when so many connections have asked something since it hangs. */
+  /** Resolves when so many connections have sent something since it hangs. */
   waitedOnBy(connections: number): Promise<void> {
     return this.#happenings.until(() => this.#waiting.size >= connections, `${connections} connections wait`);
   }
@@ -43,7 +43,7 @@ export class HangingLine implements Disposable {
   #join(client: Socket, server: Socket): void {
     const cut = (): void => void [client.destroy(), server.destroy()];
     for (const socket of [client, server]) this.#sockets.add(socket.on('error', cut).on('close', cut));
-    server.on('data', (answer) => this.#hangs || client.write(answer));
+    server.on('data', (response) => this.#hangs || client.write(response));
     client.on('data', (question) => {
       if (this.#hangs) this.#waiting.add(client);
       else server.write(question);

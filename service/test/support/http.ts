@@ -6,22 +6,22 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Answer<T> {
+export interface JsonResponse<T> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: T;
 }
 
-/** One request over real HTTP; the answer must be JSON, as all answers are. */
+/** One request over real HTTP; the response must be JSON, as all responses are. */
 export async function request<T>(
   url: string,
   { method = 'GET', path, body, headers = {} }: Request,
-): Promise<Answer<T>> {
+): Promise<JsonResponse<T>> {
   const content = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
-  const answer = await fetch(`${url}${path}`, {
+  const response = await fetch(`${url}${path}`, {
     method,
     headers: { 'content-type': 'application/json', ...headers },
     ...content,
   });
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as T };
+  return { status: response.status, headers: response.headers, body: (await response.json()) as T };
 }

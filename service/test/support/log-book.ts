@@ -3,7 +3,7 @@ import { createLogger, type ILogger } from '../../src/index.js';
 
 export type LogRecord = Readonly<Record<string, unknown>>;
 
-/** The service's own logger, whose lines are kept. */
+/** The service's own logger, with its records kept in memory. */
 export class LogBook {
   readonly records: LogRecord[] = [];
   readonly logger: ILogger;

@@ -44,10 +44,10 @@ interface Document {
   };
 }
 
-/** The document as it goes over the wire. */
+/** The document as it is sent. */
 export const document = JSON.parse(JSON.stringify(openApiDocument())) as Document;
 
-/** The part of the document that a reference names, and so on within. */
+/** The part of the document that a reference names, with the references within it resolved. */
 function resolved<T>(part: unknown): T {
   if (Array.isArray(part)) return part.map((inner) => resolved(inner)) as T;
   if (typeof part !== 'object' || part === null) return part as T;
@@ -60,8 +60,8 @@ function at(ref: string): unknown {
   return steps.reduce<unknown>((part, step) => (part as Record<string, unknown>)[step], document);
 }
 
-/** What the document promises of one answer, by the name of its example. */
-export interface PromisedAnswer {
+/** What the document says about one response, by the name of its example. */
+export interface DocumentedResponse {
   readonly status: number;
   readonly name: string;
   readonly example: unknown;
@@ -69,7 +69,7 @@ export interface PromisedAnswer {
   readonly headers: readonly string[];
 }
 
-export interface PromisedOperation {
+export interface DocumentedOperation {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
@@ -77,10 +77,10 @@ export interface PromisedOperation {
   readonly request: { readonly schema: Schema; readonly examples: Readonly<Record<string, unknown>> } | undefined;
   readonly statuses: readonly number[];
   /** By status and example. */
-  readonly answers: readonly PromisedAnswer[];
+  readonly responses: readonly DocumentedResponse[];
 }
 
-export const operations: readonly PromisedOperation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+export const operations: readonly DocumentedOperation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     operationId: operation.operationId,
     method: method.toUpperCase(),
@@ -88,11 +88,13 @@ export const operations: readonly PromisedOperation[] = Object.entries(document.
     parameters: resolved<Parameter[]>(operation.parameters ?? []),
     request: operation.requestBody && contentOf(operation.requestBody.content),
     statuses: Object.keys(operation.responses).map(Number),
-    answers: Object.entries(operation.responses).flatMap(([status, response]) => answersOf(Number(status), response)),
+    responses: Object.entries(operation.responses).flatMap(([status, response]) =>
+      responsesOf(Number(status), response),
+    ),
   })),
 );
 
-function answersOf(status: number, { headers, content }: Response): PromisedAnswer[] {
+function responsesOf(status: number, { headers, content }: Response): DocumentedResponse[] {
   const { schema, examples } = contentOf(content);
   return Object.entries(examples).map(([name, example]) => {
     return { status, name, example, schema, headers: Object.keys(headers) };
@@ -107,8 +109,8 @@ function contentOf({ 'application/json': { schema, examples } }: Content): {
   return { schema: resolved<Schema>(schema), examples: Object.fromEntries(values) };
 }
 
-/** The operation asked for as its examples show it, with no more than it requires. */
-export function exampleRequest({ method, path, parameters, request }: PromisedOperation, name?: string): Request {
+/** A request for the operation, made of its examples, with only what is required. */
+export function exampleRequest({ method, path, parameters, request }: DocumentedOperation, name?: string): Request {
   const bodies = request?.examples ?? {};
   const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, wanted) =>
@@ -117,14 +119,14 @@ export function exampleRequest({ method, path, parameters, request }: PromisedOp
   return { method, path: filled, ...(body !== undefined && { body }) };
 }
 
-/** For the parameters that have no example. */
+/** Values for the parameters that have no example. */
 const VALUES: Readonly<Record<string, string>> = {
   after: '00000000-0000-0000-0000-000000000000',
   'Idempotency-Key': 'a-key',
 };
 
-/** The same with every parameter that it takes. */
-export function fullExampleRequest(operation: PromisedOperation): Request {
+/** The same with all parameters. */
+export function fullExampleRequest(operation: DocumentedOperation): Request {
   const { path, ...request } = exampleRequest(operation);
   const valuesIn = (place: Parameter['in']): [string, string][] =>
     operation.parameters

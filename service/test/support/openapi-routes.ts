@@ -11,7 +11,7 @@ interface Layer {
   readonly handle: { readonly stack?: readonly Layer[] };
 }
 
-/** Every route of a host, as `GET /api/users/{id}`, in order; without HEAD, which goes with GET. */
+/** Every route of a host, as `GET /api/users/{id}`, sorted, without HEAD, which every GET route has. */
 export async function routesOf(variant: HostVariant): Promise<readonly string[]> {
   await using container = createAppContainer(readConfig({ DATA_DIR: ':memory:' }));
   const options = { logger: createLogger('silent') };
@@ -19,7 +19,7 @@ export async function routesOf(variant: HostVariant): Promise<readonly string[]>
     variant === 'express'
       ? expressRoutes('', createExpressApp(container, options).router.stack as unknown as readonly Layer[])
       : await fastifyRoutes(() => createFastifyApp(container, options));
-  // The root of what is mounted under a prefix is there with a slash at its end and without.
+  // The root of a router exists with a trailing slash and without.
   const names = routes.map((route) => route.replace(/(\/api\/.*)\/$/, '$1').replaceAll(/:(\w+)/g, '{$1}'));
   return [...new Set(names)].filter((name) => !name.startsWith('HEAD ')).toSorted();
 }
@@ -27,7 +27,7 @@ export async function routesOf(variant: HostVariant): Promise<readonly string[]>
 function expressRoutes(prefix: string, stack: readonly Layer[]): string[] {
   return stack.flatMap(({ rawPath = '', route, handle }) => {
     const path = `${prefix}${rawPath}`.replace(/\/$/, '');
-    // A pattern is no address: it refuses, wherever.
+    // A pattern is not a route of the API: it refuses OPTIONS at every address.
     if (route && typeof route.path !== 'string') return [];
     if (route) return Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${prefix}${route.path}`);
     return handle.stack ? expressRoutes(path, handle.stack) : [];

@@ -16,7 +16,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when something accepts connections there: for a program that cannot say so. */
+/** Resolves when something accepts connections there, for a program that cannot report it. */
 export async function accepting(port: number): Promise<void> {
   const deadline = Date.now() + 15_000;
   for (;;) {

@@ -1,7 +1,7 @@
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { Executed } from './executed-statements.js';
 
-/** What one row of each table holds, for a number `i`. */
+/** One row of each table, for a number `i`. */
 const ROWS: Readonly<Record<string, string>> = {
   users: `${id('i')}, 'Ada', 'ada@example.org'`,
   orders: `${id('i')}, ${id('i')}, '2026-01-01T00:00:00.000Z'`,
@@ -12,7 +12,7 @@ const ROWS: Readonly<Record<string, string>> = {
 };
 /** These do not grow. */
 const FIXED = ['migrations', 'migration_lock'];
-/** With as few rows as this PostgreSQL is right to scan: then only what it could do otherwise is looked at. */
+/** Small tables that PostgreSQL scans for good reason: with scans disabled, the plan shows whether an index could be used. */
 const FEW_ROWS = 100;
 
 interface Plan {
@@ -32,7 +32,7 @@ export async function fill(pool: IDatabasePool, rows: number): Promise<void> {
     'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
   );
   await inTransaction(pool, async (connection) => {
-    // Nothing here refers to a row that is missing, and to check that takes longest.
+    // No row violates a foreign key, and checking that would take longest.
     await connection.query('SET LOCAL session_replication_role = replica');
     for (const { name } of tables) {
       if (FIXED.includes(name)) continue;
@@ -76,7 +76,7 @@ export async function scannedTables(pool: IDatabasePool, { sql, params }: Execut
   return scanned;
 }
 
-/** Whether the plan is made once, and kept: PostgreSQL plans five times with the values before it decides. */
+/** Whether the plan is reused: PostgreSQL plans five times with the values before it decides. */
 export async function keepsItsPlan(pool: IDatabasePool, { sql, params }: Executed): Promise<boolean> {
   let kept = 0;
   await inTransaction(pool, async (connection) => {

@@ -2,7 +2,7 @@ const LABELS = `${'b'.repeat(60)}.`.repeat(5);
 /** An address of this many characters. */
 export const addressOf = (length: number): string => `${'a'.repeat(length - 1 - LABELS.length - 3)}@${LABELS}org`;
 
-/** What no route for the creation of a user takes, and what it says. */
+/** Input that every route for the creation of a user refuses, and the error message. */
 export const REFUSED_USERS: readonly (readonly [what: string, input: object, error: string])[] = [
   ['no name', { name: undefined }, 'body must have required properties name'],
   ['no fields at all', { name: undefined, email: undefined }, 'body must have required properties name, email'],

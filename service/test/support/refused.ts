@@ -1,6 +1,6 @@
 import { RawClient } from '@ambit/host-contract';
 
-/** Resolves when nobody listens at the address any more: stopping has begun for everybody to see. */
+/** Resolves when the service no longer listens: its shutdown has begun. */
 export async function refused(url: string): Promise<void> {
   const isOpen = (): Promise<boolean> =>
     RawClient.connect(Number(new URL(url).port)).then(

@@ -10,7 +10,7 @@ import type { NewUser, User } from '../../src/users/user.js';
 
 type Deed = (database: Queryable) => unknown;
 
-/** The service's own repository of orders, with something happening once it has written. */
+/** The service's own repository of orders, which also calls `deed` after it has written. */
 export function ordersAnd(deed: Deed): Binding {
   class OrdersAnd extends OrderRepository {
     constructor(
@@ -32,7 +32,7 @@ export function ordersAnd(deed: Deed): Binding {
     .to('IOrderRepository');
 }
 
-/** The same of users, outside of a transaction and inside. */
+/** The same for users, outside a transaction and within one. */
 export function usersAnd(deed: Deed): Binding[] {
   class UsersAnd extends UserRepository {
     constructor(private readonly queryable: Queryable) {

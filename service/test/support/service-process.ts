@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { Happenings, RawClient } from '@ambit/host-contract';
 import type { LogRecord } from './log-book.js';
 
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 export interface Exit {
   readonly code: number | null;
-  /** What it printed, on stdout and stderr together. */
+  /** Its output on stdout and stderr together. */
   readonly output: string;
 }
 
-/** A program of the service as it is deployed: built, and in a process of its own. */
+/** A program of the service as it is deployed: built, and in its own process. */
 export class ServiceProcess {
   readonly exit: Promise<Exit>;
   readonly #child: ChildProcess;
@@ -20,7 +20,7 @@ export class ServiceProcess {
   #output = '';
   #ended = false;
 
-  /** `env` is all the environment it gets, but for a port that is free. */
+  /** `env` is its whole environment, in addition to a free port. */
   constructor(
     env: Readonly<Record<string, string>> = {},
     { program = 'main.js', args = [], execArgv = [] }: { program?: string; args?: string[]; execArgv?: string[] } = {},
@@ -39,13 +39,13 @@ export class ServiceProcess {
     });
   }
 
-  /** Resolves with the record that it logged with this message, as soon as it has. */
+  /** Resolves with the record that has this message, as soon as it is logged. */
   async says(msg: string): Promise<LogRecord> {
     const find = (): LogRecord | undefined => this.#records().find((record) => record['msg'] === msg);
-    await this.#happenings.until(() => this.#ended || find() !== undefined, `the process says "${msg}"`, PATIENCE_MS);
+    await this.#happenings.until(() => this.#ended || find() !== undefined, `the process says "${msg}"`, TIMEOUT_MS);
     const record = find();
     if (record) return record;
-    throw new Error(`The process ended without saying "${msg}", but this:\n${this.#output}`);
+    throw new Error(`The process exited without logging "${msg}". Its output:\n${this.#output}`);
   }
 
   async url(): Promise<string> {

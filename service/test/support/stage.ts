@@ -4,12 +4,12 @@ import { override } from '@ambit/container/tools';
 import type { Interference, Step } from '@ambit/host-contract';
 import { App, type HostVariant } from './app.js';
 import type { DatabaseKind, TestDatabase } from './databases.js';
-import type { Answer, Request } from './http.js';
+import type { JsonResponse, Request } from './http.js';
 
 const EMPTIED = ['users', 'order_items', 'orders', 'stock', 'reservations', 'idempotency_keys'];
 const letItBe = (): void => undefined;
 
-/** One of the hosts on one of the databases, shared by the stories of a file. */
+/** One of the hosts on one of the databases, shared by the tests of a file. */
 export class Stage {
   readonly variant: HostVariant;
   readonly kind: DatabaseKind;
@@ -30,26 +30,26 @@ export class Stage {
     return this.#database!;
   }
 
-  get<T = unknown>(path: string): Promise<Answer<T>> {
+  get<T = unknown>(path: string): Promise<JsonResponse<T>> {
     return this.app.request<T>({ path });
   }
 
-  post<T = unknown>(path: string, body: unknown, headers: Request['headers'] = {}): Promise<Answer<T>> {
+  post<T = unknown>(path: string, body: unknown, headers: Request['headers'] = {}): Promise<JsonResponse<T>> {
     return this.app.request<T>({ method: 'POST', path, body, headers });
   }
 
-  /** What anybody else sees of the database. */
+  /** Queries the database from outside the request. */
   rows<R extends object>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
     return this.app.pool.query<R>(sql, params);
   }
 
-  /** Until the story ends these registrations win. */
+  /** Overrides registrations until the test is finished. */
   replace(...bindings: readonly Binding[]): void {
     const replaced = override(this.app.container, ...bindings);
     this.#undo.push(() => replaced[Symbol.dispose]());
   }
 
-  /** Until the story ends this runs before the step reaches the database; what it throws is the step's failure. */
+  /** Runs before the step reaches the database, until the test is finished; what it throws is the step's failure. */
   before(step: Step, interfere: Interference): void {
     this.app.pool.before(step, interfere);
     this.#undo.push(() => this.app.pool.before(step, letItBe));
@@ -60,7 +60,7 @@ export class Stage {
     this.#undo.push(() => this.app.pool.beforeAcquire(letItBe));
   }
 
-  /** The same, when the database has acted and before it is heard of. */
+  /** The same, after the database has carried out the step and before its result arrives. */
   after(step: Step, interfere: Interference): void {
     this.app.pool.after(step, interfere);
     this.#undo.push(() => this.app.pool.after(step, letItBe));
@@ -71,7 +71,7 @@ export class Stage {
     this.#app = await App.start(this.variant, this.#database.env);
   }
 
-  /** Every story finds an empty database and an empty log. */
+  /** Every test starts with an empty database and an empty log. */
   async clear(): Promise<void> {
     const connection = await this.app.pool.getConnection();
     await connection.beginTransaction();
@@ -81,7 +81,7 @@ export class Stage {
     this.app.log.clear();
   }
 
-  /** What every story ends with: all scopes ended, each once; every connection came back. */
+  /** Checked after every test: all scopes are disposed, each once; every connection was returned. */
   async balance(): Promise<void> {
     for (const undo of this.#undo.splice(0)) undo();
     this.app.identify = () => undefined;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 export class StalledReader implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ambit-pipe-'));
   readonly #pipe: Socket;
-  /** For `stdio`: open for as long as the reader is, so that the pipe never ends. */
+  /** For `stdio`: open as long as the reader is, so that the pipe is never closed. */
   readonly stdout: number;
   #text = '';
 
@@ -23,7 +23,7 @@ export class StalledReader implements Disposable {
     this.stdout = openSync(path, constants.O_WRONLY);
   }
 
-  /** Reads until this was found; then nobody reads. */
+  /** Reads until this was found, and then stops reading. */
   async readUntil(pattern: RegExp): Promise<RegExpExecArray> {
     const signal = AbortSignal.timeout(30_000);
     for (this.#pipe.resume(); ; await once(this.#pipe, 'data', { signal })) {
@@ -34,7 +34,7 @@ export class StalledReader implements Disposable {
     }
   }
 
-  /** All that was read so far, line by line. */
+  /** Everything that was read, line by line. */
   get lines(): readonly string[] {
     return this.#text.split('\n').slice(0, -1);
   }

@@ -1,4 +1,4 @@
-// Preloaded into a service: its request scopes never end.
+// Preloaded into a service: the disposal of its request scopes never resolves.
 import { subscribe } from 'node:diagnostics_channel';
 
 subscribe('ambit:scope:opened', ({ scope }) => {

@@ -5,23 +5,23 @@
 /** @typedef {import('./stored.mjs').StoredOrder} StoredOrder */
 
 /**
- * Compares what clients were told with what is stored.
+ * Compares the responses that clients received with what is stored.
  * @param {Database} database
  * @param {StoredOrder[]} orders
  * @param {Ledger} ledger
  * @param {Findings} findings
  */
-export async function checkPromises(database, orders, ledger, findings) {
-  for (const violation of ledger.violations) findings.add('answers', violation);
+export async function checkGuarantees(database, orders, ledger, findings) {
+  for (const violation of ledger.violations) findings.add('responses', violation);
   const users = await database.query('SELECT id, name, email FROM users');
   const keys = await database.query('SELECT key, status, body FROM idempotency_keys');
 
-  /** @type {Map<string, { stored: string, requestId: string | undefined }[]>} by mark, what is stored as it is answered */
+  /** @type {Map<string, { stored: string, requestId: string | undefined }[]>} by mark, what is stored in the form of its response */
   const done = new Map([...ledger.works.keys()].map((mark) => [mark, []]));
   for (const { id, items, createdAt, requestId } of orders) {
     const stored = JSON.stringify({ id, items, createdAt });
     const mark = items.map(({ productId }) => productId).find((productId) => done.has(productId));
-    if (mark === undefined) findings.add('half-written', `an order that nobody asked for: ${stored}`);
+    if (mark === undefined) findings.add('half-written', `an order that nobody requested: ${stored}`);
     else done.get(mark)?.push({ stored, requestId });
   }
   for (const { id, name, email } of users) {
@@ -37,24 +37,24 @@ export async function checkPromises(database, orders, ledger, findings) {
  * @param {Findings} findings
  */
 function checkWork(work, done, findings) {
-  const { kind, mark, answer, requestId } = work;
+  const { kind, mark, response, requestId } = work;
   const [first] = done;
-  if (answer !== undefined && !done.some(({ stored }) => stored === answer)) {
-    findings.add('acknowledged and missing', `${answer}; stored is ${first?.stored}`);
+  if (response !== undefined && !done.some(({ stored }) => stored === response)) {
+    findings.add('acknowledged and missing', `${response}; stored is ${first?.stored}`);
   }
   if (requestId && kind === 'order' && first && first.requestId !== requestId) {
     findings.add('half-written', `${mark} was done by request ${requestId}, stored is ${first.requestId}`);
   }
-  if (first && answer === undefined && kind === 'order') {
+  if (first && response === undefined && kind === 'order') {
     const { items } = JSON.parse(first.stored);
     if (JSON.stringify({ items }) !== JSON.stringify(work.body)) {
-      findings.add('half-written', `${mark} asked for ${JSON.stringify(work.body)}; stored is ${first.stored}`);
+      findings.add('half-written', `${mark} requested ${JSON.stringify(work.body)}; stored is ${first.stored}`);
     }
   }
   if (done.length > 1)
     findings.add('done more than once', `${mark}: ${done.map(({ stored }) => stored).join(' and ')}`);
   if (done.length > 0 && work.refused) findings.add('denied and done', `${mark} was refused: ${first?.stored}`);
-  if (done.length > 0 && work.denied) findings.add('denied and done', `${mark} was answered 503: ${first?.stored}`);
+  if (done.length > 0 && work.denied) findings.add('denied and done', `${mark} got 503: ${first?.stored}`);
 }
 
 /**

@@ -9,16 +9,16 @@ import { sqlite } from './support/databases.js';
 import { request } from './support/http.js';
 import { ServiceProcess } from './support/service-process.js';
 
-/** 30 MB, more than sockets buffer: the list is not read to its end before its client reads. */
+/** 30 MB, more than sockets buffer, so the list is not read completely before its client reads. */
 const FILL = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 6000)
   INSERT INTO users (id, name, email) SELECT printf('01900000-0000-7000-8000-%012d', n), '${'x'.repeat(5000)}', 'x@example.org'
   FROM numbers`;
 
 test.each(HOST_VARIANTS)(
-  'a list that fails midway is cut, and reported by the log alone, with %s',
+  'a list that fails midway closes the connection, and is reported only in the log, with %s',
   async (HOST_VARIANT) => {
     await using database = await sqlite.open();
-    // Not as a test: Express writes to stderr unless NODE_ENV is "test".
+    // NODE_ENV is not "test" in this process, so Express would write to stderr.
     await using service = new ServiceProcess({ ...database.env, HOST_VARIANT });
     const url = await service.url();
     await using pool = createPool(readConfig(database.env).database);

@@ -3,8 +3,8 @@ import { connectionLost, Pause } from '@ambit/host-contract';
 import { TransactionError } from '@ambit/transaction';
 import { Health } from '../../src/health.js';
 import type { User } from '../../src/users/user.js';
-import type { Answer, Request } from './http.js';
-import { exampleRequest, type PromisedAnswer, type PromisedOperation } from './openapi-document.js';
+import type { JsonResponse, Request } from './http.js';
+import { exampleRequest, type DocumentedResponse, type DocumentedOperation } from './openapi-document.js';
 import { ordersAnd, usersAnd } from './replacements.js';
 import type { Stage } from './stage.js';
 
@@ -12,11 +12,11 @@ interface Situation {
   readonly stage: Stage;
   /** The operation's first example. */
   readonly asked: Request;
-  /** What is to be answered. */
+  /** The example of the response. */
   readonly example: unknown;
 }
 
-type Way = (situation: Situation) => Promise<Answer<unknown>>;
+type Way = (situation: Situation) => Promise<JsonResponse<unknown>>;
 
 const KEY = { 'idempotency-key': 'a-key' };
 
@@ -29,14 +29,14 @@ const askWith =
 
 const askWithBody = (change: object): Way => askWith(({ body }) => ({ body: { ...(body as object), ...change } }));
 
-/** When these users are stored. */
+/** Sends the request when these users are stored. */
 const askAmong: Way = async ({ stage, asked, example }) => {
   for (const { id, name, email } of [example].flat() as User[])
     await stage.rows('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [id, name, email]);
   return stage.app.request(asked);
 };
 
-const askWhenRepositories =
+const sendWhenRepositories =
   (fail: () => never): Way =>
   ({ stage, asked }) => {
     const users = Registration.fromValue({ findAll: fail, findById: fail, create: fail }).to('IUserRepository');
@@ -49,13 +49,13 @@ const askWhileAsked: Way = async ({ stage, asked }) => {
   stage.replace(...usersAnd(pause.here), ordersAnd(pause.here));
   const first = stage.app.request({ ...asked, headers: KEY });
   await pause.reached;
-  const answer = await stage.app.request({ ...asked, headers: KEY });
+  const response = await stage.app.request({ ...asked, headers: KEY });
   pause.letGo();
   await first;
-  return answer;
+  return response;
 };
 
-const askWhen =
+const sendWhen =
   (phase: 'starting' | 'started' | 'draining', failure: () => Error = connectionLost): Way =>
   ({ stage, asked }) => {
     const health = new Health({ query: async () => Promise.reject(failure()) }, stage.app.log.logger);
@@ -68,7 +68,7 @@ const askWhen =
 const refusal = (sqlState: string) => (): Error =>
   new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'The statement failed', { sqlState });
 
-/** How each answer that the document promises comes about; the bodies of 201 are those of the request of the same name. */
+/** How to cause each documented response; a body of 201 belongs to the request of the same name. */
 const WAYS: Readonly<Record<string, Way>> = {
   '200 nobody': ask,
   '200 two': askAmong,
@@ -95,7 +95,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   '413 tooLarge': async ({ stage, asked }) => {
     const client = await stage.app.client();
-    // Only announced: whoever is refused may miss the answer while still sending.
+    // The body is announced and not sent: a client that is still sending may miss the response.
     client.send({ ...asked, body: '', headers: { 'content-length': String(2 ** 20 + 1) } });
     const { status, headers, text } = await client.answer();
     client.reset();
@@ -108,10 +108,10 @@ const WAYS: Readonly<Record<string, Way>> = {
     const other = asked.path.endsWith('users') ? { name: 'Other' } : { items: [{ productId: 'other', quantity: 1 }] };
     return stage.app.request({ ...asked, headers: KEY, body: { ...(asked.body as object), ...other } });
   },
-  '500 ours': askWhenRepositories(() => {
+  '500 ours': sendWhenRepositories(() => {
     throw new Error('It went wrong');
   }),
-  '503 tryAgain': askWhenRepositories(() => {
+  '503 tryAgain': sendWhenRepositories(() => {
     throw connectionLost();
   }),
   '503 outcomeUnknown': ({ stage, asked }) => {
@@ -120,22 +120,26 @@ const WAYS: Readonly<Record<string, Way>> = {
     });
     return stage.app.request({ ...asked, headers: KEY });
   },
-  '503 starting': askWhen('starting'),
-  '503 draining': askWhen('draining'),
-  '503 noAnswer': askWhen('started'),
-  '503 readOnly': askWhen('started', refusal('25006')),
-  '503 diskFull': askWhen('started', refusal('53100')),
+  '503 starting': sendWhen('starting'),
+  '503 draining': sendWhen('draining'),
+  '503 noResponse': sendWhen('started'),
+  '503 readOnly': sendWhen('started', refusal('25006')),
+  '503 diskFull': sendWhen('started', refusal('53100')),
 };
 
 export const waysKnown: readonly string[] = Object.keys(WAYS);
 
-export function wayTo({ status, name }: PromisedAnswer): string | undefined {
+export function wayTo({ status, name }: DocumentedResponse): string | undefined {
   const way = `${status} ${name}`;
   return status === 201 || way in WAYS ? way : undefined;
 }
 
-/** Makes the service give the answer that the document promises. */
-export function produce(stage: Stage, operation: PromisedOperation, answer: PromisedAnswer): Promise<Answer<unknown>> {
-  const way = WAYS[`${answer.status} ${answer.name}`] ?? ask;
-  return way({ stage, asked: exampleRequest(operation, answer.name), example: answer.example });
+/** Makes the service send the documented response. */
+export function produce(
+  stage: Stage,
+  operation: DocumentedOperation,
+  response: DocumentedResponse,
+): Promise<JsonResponse<unknown>> {
+  const way = WAYS[`${response.status} ${response.name}`] ?? ask;
+  return way({ stage, asked: exampleRequest(operation, response.name), example: response.example });
 }

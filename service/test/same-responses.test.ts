@@ -10,17 +10,17 @@ import { bothHosts } from './support/both-hosts.js';
 import { exchange, type Heard } from './support/exchange.js';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
-  ['the body is said to be', MEDIA_TYPES],
-  ['the body holds', BODIES],
+  ['the media type is', MEDIA_TYPES],
+  ['the body contains', BODIES],
   ['the request goes to', ADDRESSES],
-  ['beside the address there is', HEADERS],
-  ['what comes is hardly HTTP:', PROTOCOL],
+  ['the query or the headers contain', HEADERS],
+  ['the request is barely HTTP:', PROTOCOL],
 ];
 
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
-/** The answer without what is another with each request. */
+/** The response without the values that differ with each request. */
 function comparable({ headers, text, ...rest }: Heard): object {
   const { date, 'x-request-id': requestId = '', ...others } = headers;
   return {
@@ -32,7 +32,7 @@ function comparable({ headers, text, ...rest }: Heard): object {
   };
 }
 
-describe('Express and Fastify answer alike when', () => {
+describe('Express and Fastify send the same response when', () => {
   const hosts = bothHosts();
 
   describe.each(TABLES)('%s', (_about, table) => {
@@ -50,7 +50,7 @@ describe('Express and Fastify answer alike when', () => {
     });
   });
 
-  test('a tunnel is asked for, with nothing', async () => {
+  test('a client requests a tunnel: none', async () => {
     for (const { url } of [hosts.express, hosts.fastify]) {
       const client = await RawClient.connect(Number(new URL(url).port));
       client.write('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n');

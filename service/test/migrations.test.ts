@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { createPool } from '../src/database/pool.js';
+import { readConfig, startService } from '../src/index.js';
+import { App } from './support/app.js';
+import { databaseKinds, postgres, sqlite } from './support/databases.js';
+import { request } from './support/http.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+
+describe('instances started at once on a fresh database', () => {
+  test('all serve it, two processes on SQLite', async () => {
+    await using database = await sqlite.open();
+    await using one = new ServiceProcess({ ...database.env, HOST_VARIANT: 'express' });
+    await using other = new ServiceProcess({ ...database.env, HOST_VARIANT: 'fastify' });
+    const both = [one, other];
+    const create = { method: 'POST', path: '/api/users', body: ADA };
+    for (const service of both) expect((await request(await service.url(), create)).status).toBe(201);
+    for (const service of both)
+      expect((await request<unknown[]>(await service.url(), { path: '/api/users' })).body).toHaveLength(2);
+  });
+
+  const levels = ['read committed', 'repeatable read', 'serializable'];
+  test.skipIf(postgres.missing).each(levels)('all serve it, ten on PostgreSQL that is %s by default', async (level) => {
+    await using database = await postgres.open();
+    const url = new URL(database.env['DATABASE_URL'] ?? '');
+    const isolation = `-c default_transaction_isolation=${level.replace(' ', '\\ ')}`;
+    url.searchParams.set('options', `${url.searchParams.get('options')} ${isolation}`);
+    const env = { DATABASE_URL: url.href, DATABASE_POOL_SIZE: '2' };
+    const apps = await Promise.all(Array.from({ length: 10 }, () => App.start('fastify', env)));
+    for (const app of apps) expect((await app.request({ path: '/health/ready' })).status).toBe(200);
+    await Promise.all(apps.map((app) => app.stop()));
+  });
+});
+
+describe.each(databaseKinds)('a database on $name', (kind) => {
+  test.skipIf(kind.missing)('that has run another version of a migration is refused', async () => {
+    await using database = await kind.open();
+    const app = await App.start('fastify', database.env);
+    await app.pool.query(`UPDATE migrations SET checksum = 'another' WHERE name LIKE '0001%'`);
+    await app.stop();
+    await expect(startService(readConfig({ ...database.env, PORT: '0', LOG_LEVEL: 'silent' }))).rejects.toThrow(
+      'The migration 0001-users-and-orders.sql was changed after this database had run it. Undo the change, and add a new migration.',
+    );
+  });
+
+  test.skipIf(kind.missing)('keeps its rows when the service starts again', async () => {
+    await using database = await kind.open();
+    const first = await App.start('fastify', database.env);
+    const { body } = await first.request({ method: 'POST', path: '/api/users', body: ADA });
+    await first.stop();
+    await using second = await App.start('express', database.env);
+    expect((await second.request({ path: '/api/users' })).body).toEqual([body]);
+  });
+});
+
+describe.each(databaseKinds)('a database of another program on $name', (kind) => {
+  test.skipIf(kind.missing).each([
+    ['a table users', 'CREATE TABLE users (a integer)', /"?users"? already exists/],
+    ['a view users', 'CREATE VIEW users AS SELECT 1 AS id', /"?users"? already exists/],
+    ['a table that a later migration creates', 'CREATE TABLE idempotency_keys (a integer)', /already exists/],
+    ['migrations of its own', 'CREATE TABLE migrations (id integer)', /checksum/],
+  ])('with %s is refused in one line, and is not changed', async (_, sql, reason) => {
+    await using database = await kind.open();
+    await using pool = createPool(readConfig(database.env).database);
+    await pool.query(sql);
+    const { code, output } = await new ServiceProcess(database.env).exit;
+    const [line = '', ...others] = output.trimEnd().split('\n');
+    expect([code, others]).toEqual([1, []]);
+    const { msg, err } = JSON.parse(line) as Record<string, unknown>;
+    expect(err).toBeUndefined();
+    expect(msg).toMatch(reason);
+    expect(msg).toMatch(/This seems to be the database of another program\. Let DATA(?:BASE_URL|_DIR) name /);
+    await expect(pool.query('SELECT id FROM migration_lock')).rejects.toThrow();
+    if (!sql.includes('migrations')) await expect(pool.query('SELECT name FROM migrations')).rejects.toThrow();
+  });
+});
