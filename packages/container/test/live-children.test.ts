@@ -162,12 +162,12 @@ describe('a disposed child can be collected while its parent and siblings are op
   it('though its disposed siblings are still held', async () => {
     const app = new Container();
     const older = open(app);
-    const disposed = new WeakRef(open(app));
+    const reference = new WeakRef(open(app));
     const newer = open(app);
     await older.dispose();
     await newer.dispose();
-    await disposed.deref()?.dispose();
-    expect(await collected(disposed)).toBe(true);
+    await reference.deref()?.dispose();
+    expect(await collected(reference)).toBe(true);
     expect([older, newer].every(({ disposed }) => disposed)).toBe(true);
   });
 
