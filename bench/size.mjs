@@ -23,8 +23,8 @@ const PACKAGES = [
 ];
 /** The metadata polyfill, and what awilix looks for files with. */
 const LEFT_OUT = ['reflect-metadata', 'fast-glob', 'camel-case'];
-/** The messages of Ambit's errors, and the code that finds the reason. */
-const WORDS = ['./checks.js', './errors.js', './problems.js'];
+/** The words of Ambit's errors, and the search for what to say. */
+const WORDS = ['./errors.js', './problems.js'];
 
 const rows = [];
 for (const name of PACKAGES) rows.push([name, version(name), ...(await weigh(name))]);

@@ -1,7 +1,5 @@
-import type { Binding } from './binding.js';
 import type { Injector } from './inject.js';
 import type { Key } from './keys.js';
-import { BUSY, cells, indexOf, type ScopeState } from './state.js';
 
 const MOST_SHAPES = 1000;
 /** The most bindings that may have functions of their own, as V8 has to compile each. */
@@ -28,45 +26,6 @@ export class Plans {
 
   uncache(shape: object): void {
     this.cached.delete(shape);
-  }
-}
-
-/** Which slot is for the instance of which binding. Slots are given on first use, so that scopes stay small in large graphs. */
-export class Slots {
-  private readonly free: number[] = [];
-
-  constructor(
-    private readonly taken = new Map<Binding, number>(),
-    private next = 0,
-  ) {}
-
-  /** How many slots are in use. */
-  get size(): number {
-    return this.next;
-  }
-
-  of(binding: Binding): number {
-    let slot = this.taken.get(binding);
-    if (slot === undefined) this.taken.set(binding, (slot = this.free.pop() ?? this.next++));
-    return slot;
-  }
-
-  /** The slot, if the binding has one. */
-  find(binding: Binding): number | undefined {
-    return this.taken.get(binding);
-  }
-
-  /** Frees a slot that no other scope uses, unless its instance is being made right now. */
-  release(binding: Binding, scope: ScopeState): void {
-    const slot = this.taken.get(binding);
-    if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;
-    cells(scope, slot)[indexOf(slot)] = undefined;
-    this.taken.delete(binding);
-    this.free.push(slot);
-  }
-
-  copy(): Slots {
-    return new Slots(new Map(this.taken), this.next);
   }
 }
 

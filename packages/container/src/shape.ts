@@ -2,8 +2,8 @@ import { bound, type Binding, type Tagged } from './binding.js';
 import type { IContainer } from './contract.js';
 import { checkedTags, type Lineage } from './errors.js';
 import type { Dependency, Key } from './keys.js';
-import { Often, Slots, type Plans } from './plans.js';
-import type { ScopeState } from './state.js';
+import { Often, type Plans } from './plans.js';
+import { Slots, type ScopeState } from './state.js';
 
 /** An open scope, with the internal state of the container. */
 export interface Scope extends IContainer, ScopeState {

@@ -5,9 +5,9 @@ import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 class Pool {
-  ended = 0;
+  disposed = 0;
   dispose() {
-    this.ended++;
+    this.disposed++;
   }
 }
 const pool = Registration.fromClass(Pool);
@@ -18,7 +18,7 @@ describe('an alias', () => {
     ['the application’s singleton', pool.pipe(singleton()).to('IPool')],
     ['a request’s singleton', pool.pipe(singleton(), perRequest).to('IPool')],
     ['a value', Registration.fromValue(new Pool()).to('IPool')],
-  ])('answers with the instance of its target: %s', (_, target) => {
+  ])('gives the instance of its target: %s', (_, target) => {
     const request = openRequest(openApplication(alias('IPool').to('IDatabase'), target));
     const transaction = openTransaction(request);
 
@@ -26,24 +26,24 @@ describe('an alias', () => {
     expect(transaction.resolve('IDatabase')).toBe(request.resolve('IPool'));
   });
 
-  it('of a transient answers with a new one each time', () => {
+  it('of a transient gives a new one each time', () => {
     const app = openApplication(pool.to('IPool'), alias('IPool').to('IDatabase'));
 
     expect(app.resolve('IDatabase')).toBeInstanceOf(Pool);
     expect(app.resolve('IDatabase')).not.toBe(app.resolve('IDatabase'));
   });
 
-  it('does not end its target a second time', async () => {
+  it('does not dispose its target a second time', async () => {
     const app = openApplication(pool.pipe(singleton()).to('IPool'), alias('IPool').to('IDatabase'));
     const request = openRequest(app);
     const made = request.resolve<Pool>('IDatabase');
     await request.dispose();
-    expect(made.ended).toBe(0);
+    expect(made.disposed).toBe(0);
     await app.dispose();
-    expect(made.ended).toBe(1);
+    expect(made.disposed).toBe(1);
   });
 
-  it('that is a singleton itself does not end its target, be that a singleton or a value', async () => {
+  it('that is a singleton itself does not dispose its target, be that a singleton or a value', async () => {
     const value = new Pool();
     const app = openApplication(
       pool.pipe(singleton()).to('IPool'),
@@ -56,13 +56,13 @@ describe('an alias', () => {
     const made = request.resolve<Pool>('IRequestPool');
     expect([app.resolve('IDatabase'), app.resolve('IOther')]).toEqual([made, value]);
     await request.dispose();
-    expect(made.ended).toBe(0);
+    expect(made.disposed).toBe(0);
     await app.dispose();
 
-    expect([made.ended, value.ended]).toEqual([1, 0]);
+    expect([made.disposed, value.disposed]).toEqual([1, 0]);
   });
 
-  it('of a class answers with what is registered for the class', () => {
+  it('of a class gives what is registered for the class', () => {
     const app = openApplication(pool.pipe(singleton()).to(Pool), Registration.alias(Pool).to('IPool'));
     expect(app.resolve('IPool')).toBe(app.resolve(Pool));
   });
@@ -86,9 +86,9 @@ describe('an alias', () => {
   it('follows the target in the scope that asks', () => {
     const app = openApplication(Registration.fromValue('old').to('IPool'), alias('IPool').to('IDatabase'));
     const request = openRequest(app).addRegistration(Registration.fromValue('own').to('IPool'));
-    const transaction = openTransaction(request).register('IPool', () => 'by hand');
+    const transaction = openTransaction(request).register('IPool', () => 'directly');
 
-    expect([app, request, transaction].map((each) => each.resolve('IDatabase'))).toEqual(['old', 'own', 'by hand']);
+    expect([app, request, transaction].map((each) => each.resolve('IDatabase'))).toEqual(['old', 'own', 'directly']);
     app.addRegistration(Registration.fromValue('new').to('IPool'));
     expect(openRequest(app).resolve('IDatabase')).toBe('new');
   });
@@ -141,7 +141,7 @@ describe('an alias', () => {
     expect(refusal(() => verify(app)).problems.map(({ code }) => code)).toEqual(['AMBIT_CYCLE']);
   });
 
-  it('of nothing is told by resolve and by verify, with a hint', () => {
+  it('of nothing is reported by resolve and by verify, with a hint', () => {
     const app = openApplication(pool.to('IPool'), alias('IPol').to('IDatabase'));
     const missing = {
       code: 'AMBIT_NOT_REGISTERED',

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { onDispose, onStart, Registration, singleton } from '../src/index.js';
-import { gate, logged, turn } from './support/ending.js';
+import { gate, logged, turn } from './support/disposers.js';
 import { heapAfterCollection } from './support/memory.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 

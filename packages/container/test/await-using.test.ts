@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { Container } from '../src/index.js';
-import { failing, logged } from './support/ending.js';
+import { failing, logged } from './support/disposers.js';
 
 const request = () => new Container().createScope({ tags: ['request'] });
 
 describe('await using', () => {
-  it('ends the scope with the block', async () => {
+  it('disposes the scope with the block', async () => {
     const log: string[] = [];
     {
       await using scoped = request().addRegistration(logged(log, 'IUsers').to('IUsers'));
@@ -15,7 +15,7 @@ describe('await using', () => {
     expect(log).toEqual(['the work', 'IUsers']);
   });
 
-  it('ends the scope when the block throws, and the error goes on', async () => {
+  it('disposes the scope when the block throws, and rethrows the error', async () => {
     const log: string[] = [];
     const work = async () => {
       await using scoped = request().addRegistration(logged(log, 'IUsers').to('IUsers'));
@@ -26,8 +26,8 @@ describe('await using', () => {
     expect(log).toEqual(['IUsers']);
   });
 
-  it('keeps both errors when the block throws and an end fails', async () => {
-    const [worse, bad] = [new Error('the end failed'), new Error('the work failed')];
+  it('keeps both errors when the block throws and a disposer fails', async () => {
+    const [worse, bad] = [new Error('the disposer failed'), new Error('the work failed')];
     const work = async () => {
       await using scoped = request().addRegistration(failing(worse).to('IUsers'));
       scoped.resolve('IUsers');

@@ -5,7 +5,7 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 
 const perTransaction = scope(hasTag('transaction'));
 const value = (name: string) => Registration.fromValue(name);
-/** A registration of each kind and life, all of which make the name. */
+/** A registration of each kind and lifetime, all of which make the name. */
 const kinds = [
   value,
   (name: string) => Registration.fromFactory(() => name),
@@ -21,7 +21,7 @@ describe('resolveAll', () => {
     expect(['none', 'one', 'two'].map((key) => app.resolveAll(key))).toEqual([[], ['a'], ['a', 'b']]);
   });
 
-  it('is in the order of registration, whatever kind and life they are', () => {
+  it('is in the order of registration, whatever kind and lifetime they are', () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (let turn = 0; turn < kinds.length; turn++) {
       const hooks = names.map((name, i) => kinds[(i + turn) % kinds.length]!(name).to('IHook'));
@@ -53,7 +53,7 @@ describe('resolveAll', () => {
     expect(app.resolveAll('IHook').every((each, i) => each === hooks[i])).toBe(true);
   });
 
-  it('makes transients anew each time', () => {
+  it('makes transients again each time', () => {
     const app = openApplication(Registration.fromFactory(() => ({})).to('IHook'));
     expect(app.resolveAll('IHook')[0]).not.toBe(app.resolveAll('IHook')[0]);
   });
@@ -115,25 +115,25 @@ describe('resolveAll', () => {
     expect(openTransaction(request).resolveAll('IHook')).toEqual(['all', 'request', 'transaction']);
   });
 
-  it('has a key registered by hand at the place of its scope', () => {
+  it('has a key registered directly at the place of its scope', () => {
     const app = openApplication(value('application').to('IHook'));
     const request = openRequest(app)
       .addRegistration(value('request').to('IHook'))
-      .register('IHook', () => 'by hand');
+      .register('IHook', () => 'directly');
     const transaction = openTransaction(request).addRegistration(value('transaction').to('IHook'));
 
-    expect(request.resolveAll('IHook')).toEqual(['application', 'request', 'by hand']);
-    expect(transaction.resolveAll('IHook')).toEqual(['application', 'request', 'by hand', 'transaction']);
+    expect(request.resolveAll('IHook')).toEqual(['application', 'request', 'directly']);
+    expect(transaction.resolveAll('IHook')).toEqual(['application', 'request', 'directly', 'transaction']);
   });
 
-  it('has a key registered by hand once, however often it was', () => {
+  it('has a key registered directly once, however often it was', () => {
     const request = openRequest(openApplication());
     for (const name of ['first', 'second', 'third']) request.register('IHook', () => name);
 
     expect(request.resolveAll('IHook')).toEqual(['third']);
   });
 
-  it('fails as a whole with one member, and tells the way', () => {
+  it('fails as a whole with one member, and names the path', () => {
     const broken = Registration.fromFactory((missing) => missing, ['IMissing']);
     const app = openApplication(value('a').to('IHook'), broken.to('IHook'), value('c').to('IHook'));
 

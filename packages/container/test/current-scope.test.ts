@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from 'vitest';
 import { Container, ContainerError, currentScope, runInScope, type IContainer } from '../src/index.js';
-import { gate, turn } from './support/ending.js';
+import { gate, turn } from './support/disposers.js';
 
 const open = (tag = 'request') => new Container().createScope({ tags: [tag] });
 
@@ -46,7 +46,7 @@ describe('the current scope', () => {
     expect(request.resolve('IProbe')).toBe('asked');
   });
 
-  it('is gone when the work is done, however it was done', async () => {
+  it('is unset when the work is done, however it was done', async () => {
     runInScope(open(), () => {});
     expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE');
     expect(() => runInScope(open(), () => expect.fail('the work failed'))).toThrow('the work failed');
@@ -94,7 +94,7 @@ describe('the current scope', () => {
     });
   });
 
-  it('is there inside ends, beside other stores of the caller', async () => {
+  it('is available in disposers, beside other stores of the caller', async () => {
     const seen: unknown[] = [];
     const trace = new AsyncLocalStorage<string>();
     const request = open();

@@ -18,7 +18,7 @@ const loud = decorate((inner: Greeter) => new Loud(inner));
 const greeter = Registration.fromClass(Greeter);
 
 describe('decorate', () => {
-  it('wraps what the registration makes, and the key answers the wrapper', () => {
+  it('wraps what the registration makes, and the key resolves to the wrapper', () => {
     const made = openApplication(greeter.pipe(loud).to('IGreeter')).resolve<Loud>('IGreeter');
 
     expect(made).toBeInstanceOf(Loud);
@@ -26,7 +26,7 @@ describe('decorate', () => {
     expect(made.greet()).toBe('HELLO');
   });
 
-  it('gives the wrapper to whoever asks for the key', () => {
+  it('gives the wrapper to everything that asks for the key', () => {
     class Page {
       constructor(@inject('IGreeter') readonly inner: { greet(): string }) {}
     }
@@ -57,7 +57,7 @@ describe('decorate', () => {
   it.each([
     ['before', greeter.pipe(singleton(), loud)],
     ['after', greeter.pipe(loud, singleton())],
-  ])('wraps a singleton once and leaves it where it lives, piped %s it', (_, registration) => {
+  ])('wraps a singleton once and leaves it with its owner, piped %s it', (_, registration) => {
     const app = openApplication(registration.to('IShared'), registration.pipe(perRequest).to('IOwn'));
     const [one, other] = [openRequest(app), openRequest(app)];
 
@@ -66,7 +66,7 @@ describe('decorate', () => {
     expect(one.resolve<Loud>('IOwn').inner).not.toBe(other.resolve<Loud>('IOwn').inner);
   });
 
-  it('wraps every new instance of a registration without singleton anew', () => {
+  it('wraps every new instance of a registration without singleton again', () => {
     const app = openApplication(greeter.pipe(loud).to('IGreeter'));
     const [one, other] = [app.resolve<Loud>('IGreeter'), app.resolve<Loud>('IGreeter')];
 
@@ -138,26 +138,29 @@ describe('decorate', () => {
   });
 
   it.each([
-    ['by what was piped before it', true, ['ended by the pipe', 'ended by the pipe']],
-    ['by its own way', false, ['ended', 'ended']],
-  ])('that throws loses nothing: what it was to wrap is ended with the scope, %s', async (_way, piped, ends) => {
-    const log: string[] = [];
-    let attempts = 0;
-    const fail = decorate((inner: object) => {
-      if (++attempts === 1) throw new Error('not yet');
-      return { inner };
-    });
-    const pool = Registration.fromFactory(() => ({ dispose: () => void log.push('ended') })).pipe(singleton());
-    const ended = pool.pipe(
-      onDispose(() => void log.push('ended by the pipe')),
-      fail,
-      onStart(() => void log.push('started')),
-    );
-    const app = openApplication((piped ? ended : pool.pipe(fail)).to('IPool'));
-    expect(() => app.resolve('IPool')).toThrow('not yet');
-    await app.start();
-    app.resolve('IPool');
-    await app.dispose();
-    expect(log).toEqual([...(piped ? ['started'] : []), ...ends]);
-  });
+    ['by what was piped before it', true, ['disposed by the pipe', 'disposed by the pipe']],
+    ['by its own way', false, ['disposed', 'disposed']],
+  ])(
+    'that throws loses nothing: what it should have wrapped is disposed with the scope, %s',
+    async (_way, piped, disposals) => {
+      const log: string[] = [];
+      let attempts = 0;
+      const fail = decorate((inner: object) => {
+        if (++attempts === 1) throw new Error('not yet');
+        return { inner };
+      });
+      const pool = Registration.fromFactory(() => ({ dispose: () => void log.push('disposed') })).pipe(singleton());
+      const disposed = pool.pipe(
+        onDispose(() => void log.push('disposed by the pipe')),
+        fail,
+        onStart(() => void log.push('started')),
+      );
+      const app = openApplication((piped ? disposed : pool.pipe(fail)).to('IPool'));
+      expect(() => app.resolve('IPool')).toThrow('not yet');
+      await app.start();
+      app.resolve('IPool');
+      await app.dispose();
+      expect(log).toEqual([...(piped ? ['started'] : []), ...disposals]);
+    },
+  );
 });

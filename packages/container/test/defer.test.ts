@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container } from '../src/index.js';
-import { failing, holding, logged, slow, turn } from './support/ending.js';
+import { failing, holding, logged, slow, turn } from './support/disposers.js';
 
-describe('what was deferred to the end of a scope', () => {
+describe('a callback given to defer', () => {
   it('runs in its turn among the instances, the newest first', async () => {
     const log: string[] = [];
     const request = holding(new Container().createScope(), logged(log, 'IUsers'));
@@ -12,7 +12,7 @@ describe('what was deferred to the end of a scope', () => {
     expect(log).toEqual(['IOrders', 'deferred', 'IUsers']);
   });
 
-  it('is awaited before what is older ends', async () => {
+  it('is awaited before older instances are disposed', async () => {
     const log: string[] = [];
     const request = holding(new Container().createScope(), logged(log, 'IUsers'));
     request.defer(async () => {
@@ -23,12 +23,12 @@ describe('what was deferred to the end of a scope', () => {
     expect(log).toEqual(['deferred', 'IUsers']);
   });
 
-  it('runs when the scope around it ends, before what is there', async () => {
+  it('runs when the scope around it is disposed, before the instances there', async () => {
     const log: string[] = [];
     const app = holding(new Container(), slow(log, 'pool'));
     app.createScope().defer(() => log.push('deferred'));
     await app.dispose();
-    expect(log).toEqual(['deferred', 'pool is ending', 'pool ended']);
+    expect(log).toEqual(['deferred', 'pool is disposing', 'pool disposed']);
   });
 
   it('runs once, called with nothing, though the scope is disposed twice', async () => {
@@ -50,7 +50,7 @@ describe('what was deferred to the end of a scope', () => {
     expect(end).toHaveBeenCalledTimes(2);
   });
 
-  it('leaves the ends of other scopes alone', async () => {
+  it('does not run when other scopes are disposed', async () => {
     const end = vi.fn<() => void>();
     const app = new Container();
     app.createScope().defer(end);
@@ -71,10 +71,10 @@ describe('what was deferred to the end of a scope', () => {
         throw error;
       },
     ],
-  ])('keeps nothing else from ending when it %s', async (_, end) => {
+  ])('does not keep anything else from disposal when it %s', async (_, cleanup) => {
     const log: string[] = [];
     const request = holding(new Container().createScope(), logged(log, 'IUsers'));
-    request.defer(() => end(new Error('not now')));
+    request.defer(() => cleanup(new Error('not now')));
     holding(request, failing(new Error('nor me')));
     await expect(request.dispose()).rejects.toMatchObject({
       code: 'AMBIT_DISPOSE_FAILED',
@@ -83,7 +83,7 @@ describe('what was deferred to the end of a scope', () => {
     expect(log).toEqual(['IUsers']);
   });
 
-  it('cannot be added by an end: the scope is ending already', async () => {
+  it('cannot be added by a disposer: the scope is being disposed already', async () => {
     const late = vi.fn<() => void>();
     const request = new Container().createScope();
     request.defer(() => request.defer(late));

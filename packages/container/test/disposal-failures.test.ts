@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container, DisposeError, onDispose, Registration, singleton } from '../src/index.js';
-import { failing, holding, logged, turn } from './support/ending.js';
+import { failing, holding, logged, turn } from './support/disposers.js';
 
 const request = () => new Container({ tags: ['application'] }).createScope({ tags: ['request'] });
 
@@ -14,8 +14,8 @@ const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe('an end that fails', () => {
-  it('keeps no other end from being tried, and all failures come together, in the order of ending', async () => {
+describe('a disposer that fails', () => {
+  it('keeps no other disposer from being tried, and all failures come together, in the order of disposal', async () => {
     const log: string[] = [];
     const [first, second] = [new Error('first'), new Error('second')];
     const app = new Container().addRegistration(
@@ -38,8 +38,8 @@ describe('an end that fails', () => {
     ['rejects', () => Promise.reject(new Error('lost'))],
     ['takes its time and then rejects', () => turn().then(() => expect.fail('lost'))],
     ['returns a thenable that rejects', () => thenable],
-  ])('that %s makes the promise reject, not the call throw, with one AggregateError', async (_, end) => {
-    const owner = holding(request(), Registration.fromFactory(() => ({ dispose: end })).pipe(singleton()));
+  ])('that %s makes the promise reject, not the call throw, with one AggregateError', async (_, cleanup) => {
+    const owner = holding(request(), Registration.fromFactory(() => ({ dispose: cleanup })).pipe(singleton()));
     expect(await failureOf(owner.dispose())).toMatchObject({
       code: 'AMBIT_DISPOSE_FAILED',
       errors: [{ message: 'lost' }],
@@ -51,7 +51,7 @@ describe('an end that fails', () => {
     expect(await failureOf(owner.dispose())).toMatchObject({ errors: [thrown] });
   });
 
-  it('cannot even be looked at: that is its failure, and the rest ends', async () => {
+  it('cannot even be looked at: that is its failure, and the rest is disposed', async () => {
     const log: string[] = [];
     let broken = false;
     const fragile = Registration.fromFactory(() => ({
@@ -83,7 +83,7 @@ describe('an end that fails', () => {
     expect(owner.dispose()).toBe(first);
   });
 
-  it('says in the message which keys did not end, where, and why', async () => {
+  it('says in the message which keys failed to dispose, where, and why', async () => {
     const owner = request().addRegistration(failing(new Error('the disk is full')).to('IAudit'));
     owner.resolve('IAudit');
     const { message, failures } = (await failureOf(owner.dispose())) as DisposeError;
@@ -91,7 +91,7 @@ describe('an end that fails', () => {
     expect(failures).toMatchObject([{ key: 'IAudit', tags: [['application'], ['request']] }]);
   });
 
-  it('because it resolves from its own scope gets the disposed error, and the rest ends', async () => {
+  it('because it resolves from its own scope gets the disposed error, and the rest is disposed', async () => {
     const log: string[] = [];
     const owner = holding(request(), logged(log, 'IPool')).register('IClock', () => 0);
     const curious = Registration.fromFactory(() => ({ dispose: () => owner.resolve('IClock') })).pipe(singleton());
@@ -100,8 +100,8 @@ describe('an end that fails', () => {
   });
 });
 
-describe('an end that fails in a child', () => {
-  it('does not keep the parent from ending, and the parent reports it with its own, in one flat list', async () => {
+describe('a disposer that fails in a child', () => {
+  it('does not keep the parent from disposal, and the parent reports it with its own, in one flat list', async () => {
     const log: string[] = [];
     const [inner, outer] = [new Error('inner'), new Error('outer')];
     const app = holding(holding(new Container({ tags: ['application'] }), logged(log, 'IPool')), failing(outer));
@@ -112,8 +112,8 @@ describe('an end that fails in a child', () => {
     expect(log).toEqual(['IPool']);
   });
 
-  it('is told both to who ended the child and to a parent that waited for it', async () => {
-    const error = new Error('told twice');
+  it('is reported to the caller that disposed the child and to a parent that waited for it', async () => {
+    const error = new Error('reported twice');
     const child = holding(request(), failing(error));
     const slowly = holding(child, Registration.fromFactory(() => ({ dispose: turn })).pipe(singleton()));
     const [own, above] = [failureOf(slowly.dispose()), failureOf(child.parent?.dispose() ?? Promise.resolve())];
@@ -121,7 +121,7 @@ describe('an end that fails in a child', () => {
     expect(await above).toMatchObject({ errors: [error] });
   });
 
-  it('is no matter of a parent that ends later', async () => {
+  it('is not reported by a parent that is disposed later', async () => {
     const child = holding(request(), failing(new Error('long ago')));
     await failureOf(child.dispose());
     await expect(child.parent?.dispose()).resolves.toBeUndefined();

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container, hasTag, onStart, Registration, scope, singleton } from '../src/index.js';
-import { holding, logged, slow } from './support/ending.js';
+import { holding, logged, slow } from './support/disposers.js';
 
 const service = () => ({ dispose: vi.fn<() => void>() });
 
@@ -10,7 +10,7 @@ describe('what has an owner already', () => {
     ['a factory that takes it as a dependency', Registration.fromFactory((pool: unknown) => pool, ['IPool'])],
     ['a factory that starts it', Registration.fromFactory((from) => from.resolve('IPool')).pipe(onStart(() => {}))],
     ['an alias that is a singleton itself', Registration.alias('IPool')],
-  ])('%s hands out the pool of the application, and the application ends it, once', async (_, handsOut) => {
+  ])('%s hands out the pool of the application, and the application disposes it, once', async (_, handsOut) => {
     const pool = service();
     const app = new Container().addRegistration(
       Registration.fromFactory(() => pool)
@@ -29,7 +29,7 @@ describe('what has an owner already', () => {
   it.each([
     ['a factory', Registration.fromFactory((from) => from.resolve('IPool'))],
     ['an alias', Registration.alias('IPool')],
-  ])('%s that gives one object a second key in its scope does not end it twice', async (_, second) => {
+  ])('%s that gives one object a second key in its scope does not dispose it twice', async (_, second) => {
     const pool = service();
     const app = new Container().addRegistration(
       Registration.fromFactory(() => pool)
@@ -54,7 +54,7 @@ describe('what has an owner already', () => {
 });
 
 describe('a second dispose', () => {
-  it('gets the same promise, at once and later, also from await using, and ends nothing twice', async () => {
+  it('gets the same promise, at once and later, also from await using, and disposes nothing twice', async () => {
     const log: string[] = [];
     const app = holding(new Container(), slow(log, 'pool'));
     const first = app.dispose();
@@ -62,17 +62,17 @@ describe('a second dispose', () => {
     expect(app[Symbol.asyncDispose]()).toBe(first);
     await first;
     expect(app.dispose()).toBe(first);
-    expect(log).toEqual(['pool is ending', 'pool ended']);
+    expect(log).toEqual(['pool is disposing', 'pool disposed']);
   });
 
-  it('of a scope that had nothing to end gets the same promise, too', async () => {
+  it('of a scope that had nothing to dispose gets the same promise, too', async () => {
     const app = new Container();
     const first = app.dispose();
     await first;
     expect(app.dispose()).toBe(first);
   });
 
-  it('made by an end that does not wait for it does no harm', async () => {
+  it('made by a disposer that does not await it does no harm', async () => {
     const log: string[] = [];
     const app = holding(new Container(), logged(log, 'pool'));
     let again: Promise<void> | undefined;
@@ -84,17 +84,17 @@ describe('a second dispose', () => {
   });
 });
 
-describe('a scope that ends during a construction', () => {
+describe('a scope that is disposed during a construction', () => {
   it.each([
-    ['the constructor ended its scope', (request: Container) => request],
-    ['the constructor ended the scope around it', (request: Container) => request.parent],
-  ])('%s: resolve is refused, and the instance is ended once, before the promise settles', async (_, which) => {
+    ['the constructor disposed its scope', (request: Container) => request],
+    ['the constructor disposed the scope around it', (request: Container) => request.parent],
+  ])('%s: resolve is refused, and the instance is disposed once, before the promise settles', async (_, which) => {
     const log: string[] = [];
     const request = holding(new Container().createScope(), logged(log, 'older'));
-    let ended: Promise<void> | undefined;
+    let disposed: Promise<void> | undefined;
     class Impatient {
       constructor() {
-        ended = which(request)?.dispose();
+        disposed = which(request)?.dispose();
       }
       dispose(): void {
         log.push('impatient');
@@ -102,22 +102,22 @@ describe('a scope that ends during a construction', () => {
     }
     request.addRegistration(Registration.fromClass(Impatient).pipe(singleton()).to('it'));
     expect(() => request.resolve('it')).toThrow('AMBIT_DISPOSED');
-    await ended;
+    await disposed;
     expect(log).toEqual(['impatient', 'older']);
   });
 
-  it('a constructor may open a scope, use it and end it, as anybody may', async () => {
+  it('a constructor may open a scope, use it and dispose it', async () => {
     const log: string[] = [];
     class Migrated {
-      readonly ended: Promise<void>;
+      readonly disposed: Promise<void>;
       constructor() {
         const job = holding(app.createScope({ tags: ['job'] }), logged(log, 'migration'));
-        this.ended = job.dispose();
+        this.disposed = job.dispose();
         log.push('made');
       }
     }
     const app = new Container().addRegistration(Registration.fromClass(Migrated).pipe(singleton()).to('it'));
-    await app.resolve<Migrated>('it').ended;
+    await app.resolve<Migrated>('it').disposed;
     expect(log).toEqual(['migration', 'made']);
   });
 });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { Container, onDispose, Registration, singleton } from '../src/index.js';
-import { gate, holding, logged, slow, turn } from './support/ending.js';
+import { gate, holding, logged, slow, turn } from './support/disposers.js';
 
 function family() {
   const app = new Container({ tags: ['application'] });
@@ -10,11 +10,11 @@ function family() {
   return { app, request, transaction: request.createScope({ tags: ['transaction'] }) };
 }
 
-describe('the order of ending', () => {
+describe('the order of disposal', () => {
   it.each([
     ['the dependency was asked for first', ['IPool', 'IUsers']],
     ['only what needs it was asked for', ['IUsers']],
-  ])('an instance ends before what it was made from, when %s', async (_, asked) => {
+  ])('an instance is disposed before its dependencies, when %s', async (_, asked) => {
     const log: string[] = [];
     const app = new Container().addRegistration(
       logged(log, 'IUsers', 'IPool').to('IUsers'),
@@ -25,24 +25,31 @@ describe('the order of ending', () => {
     expect(log).toEqual(['IUsers', 'IPool']);
   });
 
-  it('the instances of a scope end one after another, the newest first', async () => {
+  it('the instances of a scope are disposed one after another, the newest first', async () => {
     const log: string[] = [];
     const app = new Container();
     for (const key of ['A', 'B', 'C']) holding(app, slow(log, key));
     await app.dispose();
-    expect(log).toEqual(['C is ending', 'C ended', 'B is ending', 'B ended', 'A is ending', 'A ended']);
+    expect(log).toEqual([
+      'C is disposing',
+      'C disposed',
+      'B is disposing',
+      'B disposed',
+      'A is disposing',
+      'A disposed',
+    ]);
   });
 
-  it('ends that are done at once keep their turn among those that take a while', async () => {
+  it('synchronous disposers keep their turn among asynchronous ones', async () => {
     const log: string[] = [];
     const app = new Container();
-    const ends = [logged(log, 'A'), slow(log, 'B'), logged(log, 'C'), slow(log, 'D')];
-    for (const end of ends) holding(app, end);
+    const disposers = [logged(log, 'A'), slow(log, 'B'), logged(log, 'C'), slow(log, 'D')];
+    for (const end of disposers) holding(app, end);
     await app.dispose();
-    expect(log).toEqual(['D is ending', 'D ended', 'C', 'B is ending', 'B ended', 'A']);
+    expect(log).toEqual(['D is disposing', 'D disposed', 'C', 'B is disposing', 'B disposed', 'A']);
   });
 
-  it('children end before their parent, the newest first', async () => {
+  it('children are disposed before their parent, the newest first', async () => {
     const log: string[] = [];
     const app = holding(new Container(), logged(log, 'application'));
     const first = holding(app.createScope(), logged(log, 'first request'));
@@ -59,16 +66,16 @@ describe('the order of ending', () => {
     holding(app.createScope(), slow(log, 'older'));
     const newer = slow(log, 'newer', () => opened);
     holding(app.createScope(), newer);
-    const ended = app.dispose();
+    const disposed = app.dispose();
     await turn();
     await turn();
-    expect(log).toEqual(['newer is ending', 'older is ending', 'older ended']);
+    expect(log).toEqual(['newer is disposing', 'older is disposing', 'older disposed']);
     open();
-    await ended;
-    expect(log.slice(3)).toEqual(['newer ended', 'application']);
+    await disposed;
+    expect(log.slice(3)).toEqual(['newer disposed', 'application']);
   });
 
-  it('a parent waits for a child that is ending already, and does not end it twice', async () => {
+  it('a parent waits for a child that is being disposed already, and does not dispose it twice', async () => {
     const log: string[] = [];
     const { opened, open } = gate();
     const { app, request } = family();
@@ -78,19 +85,19 @@ describe('the order of ending', () => {
     const child = request.dispose();
     const parent = app.dispose();
     await turn();
-    expect(log).toEqual(['users is ending']);
+    expect(log).toEqual(['users is disposing']);
     open();
     await Promise.all([child, parent]);
-    expect(log).toEqual(['users is ending', 'users ended', 'pool']);
+    expect(log).toEqual(['users is disposing', 'users disposed', 'pool']);
   });
 
-  it('the end of a request may use what the application gave it, when the application is what ends', async () => {
+  it('a disposer of a request may use what the application gave it, when the application is disposed', async () => {
     const log: string[] = [];
     const { app, request } = family();
     const pool = { open: true, dispose: () => void (pool.open = false) };
     const users = Registration.fromFactory((from) => {
       const given = from.resolve<typeof pool>('IPool');
-      return { dispose: () => turn().then(() => log.push(given.open ? 'the pool is open' : 'the pool is gone')) };
+      return { dispose: () => turn().then(() => log.push(given.open ? 'the pool is open' : 'the pool is closed')) };
     });
     const shared = Registration.fromFactory(() => pool).pipe(singleton());
     app.addRegistration(shared.to('IPool'));
@@ -100,7 +107,7 @@ describe('the order of ending', () => {
     expect(pool.open).toBe(false);
   });
 
-  it('what the caller of dispose keeps in an AsyncLocalStorage is there in every end', async () => {
+  it('what the caller of dispose keeps in an AsyncLocalStorage is available in every disposer', async () => {
     const log: unknown[] = [];
     const store = new AsyncLocalStorage<string>();
     const app = new Container();
@@ -120,7 +127,7 @@ describe('the order of ending', () => {
     expect(log).toEqual(Array(4).fill('trace 7'));
   });
 
-  it('an end is awaited whatever realm its promise comes from', async () => {
+  it('a disposer is awaited whatever realm its promise comes from', async () => {
     const log: string[] = [];
     const Foreign = runInNewContext('Promise') as PromiseConstructor;
     const file = Registration.fromFactory(() => ({
@@ -132,7 +139,7 @@ describe('the order of ending', () => {
   });
 });
 
-describe('when ends are synchronous, all has ended when dispose() returns', () => {
+describe('with synchronous disposers, everything is disposed when dispose() returns', () => {
   it.each([
     ['in one scope', ['request'], ['request']],
     ['in a scope and its child', ['request', 'transaction'], ['transaction', 'request']],
@@ -141,17 +148,17 @@ describe('when ends are synchronous, all has ended when dispose() returns', () =
     const log: string[] = [];
     const scopes = family();
     for (const owner of owners) holding(scopes[owner], logged(log, owner));
-    const ended = scopes[owners[0]].dispose();
+    const disposed = scopes[owners[0]].dispose();
     expect(log).toEqual(order);
-    await ended;
+    await disposed;
   });
 
   it('in an application that was started', async () => {
     const log: string[] = [];
     const app = holding(new Container(), logged(log, 'pool'));
     await app.start();
-    const ended = app.dispose();
+    const disposed = app.dispose();
     expect(log).toEqual(['pool']);
-    await ended;
+    await disposed;
   });
 });

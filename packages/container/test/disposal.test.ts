@@ -1,19 +1,19 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container, hasTag, onDispose, Registration, scope, singleton } from '../src/index.js';
-import { logged } from './support/ending.js';
+import { logged } from './support/disposers.js';
 
 const service = () => ({ dispose: vi.fn<() => void>() });
 const request = () => new Container({ tags: ['application'] }).createScope({ tags: ['request'] });
 
 class Connection {
-  static ended = 0;
+  static disposed = 0;
   dispose(): void {
-    Connection.ended++;
+    Connection.disposed++;
   }
 }
 
-describe('what a scope ends', () => {
-  it('a request ends its own instances and none of the application', async () => {
+describe('what a scope disposes', () => {
+  it('a request disposes its own instances and none of the application', async () => {
     const log: string[] = [];
     const app = new Container();
     app.addRegistration(
@@ -30,16 +30,16 @@ describe('what a scope ends', () => {
     expect(log).toEqual(['IUsers', 'IPool']);
   });
 
-  it('a singleton of a class is ended once, whichever of its scopes asked and however often', async () => {
+  it('a singleton of a class is disposed once, whichever of its scopes asked and however often', async () => {
     const app = new Container().addRegistration(Registration.fromClass(Connection).pipe(singleton()).to('IConnection'));
     app.createScope().resolve('IConnection');
     app.resolve('IConnection');
-    const before = Connection.ended;
+    const before = Connection.disposed;
     await app.dispose();
-    expect(Connection.ended).toBe(before + 1);
+    expect(Connection.disposed).toBe(before + 1);
   });
 
-  it('an instance nobody asked for is not made in order to be ended', async () => {
+  it('an instance nobody asked for is not made in order to be disposed', async () => {
     const make = vi.fn<typeof service>(service);
     const app = new Container().addRegistration(Registration.fromFactory(make).pipe(singleton()).to('IPool'));
     app.createScope();
@@ -47,7 +47,7 @@ describe('what a scope ends', () => {
     expect(make).not.toHaveBeenCalled();
   });
 
-  it('the singletons made for a constructor that then threw are ended with their owner', async () => {
+  it('the singletons made for a constructor that then threw are disposed with their owner', async () => {
     const log: string[] = [];
     const app = new Container();
     const broken = Registration.fromFactory(() => expect.fail('no users today'), ['IPool']);
@@ -65,7 +65,7 @@ describe('what a scope ends', () => {
       (owner, value) => owner.addRegistration(Registration.fromValue(value).pipe(singleton()).to('it')),
     ],
     ['what a hand-registered factory returns', (owner, value) => owner.register('it', () => value)],
-  ])('%s is never ended', async (_, add) => {
+  ])('%s is never disposed', async (_, add) => {
     const [owner, value] = [request(), service()];
     add(owner, value);
     expect(owner.resolve('it')).toBe(value);
@@ -73,16 +73,16 @@ describe('what a scope ends', () => {
     expect(value.dispose).not.toHaveBeenCalled();
   });
 
-  it('an instance of a class that was never registered is never ended', async () => {
+  it('an instance of a class that was never registered is never disposed', async () => {
     const owner = request();
-    const before = Connection.ended;
+    const before = Connection.disposed;
     expect(owner.resolve(Connection)).toBeInstanceOf(Connection);
     await owner.dispose();
-    expect(Connection.ended).toBe(before);
+    expect(Connection.disposed).toBe(before);
   });
 });
 
-describe('how an instance is ended', () => {
+describe('how an instance is disposed', () => {
   it.each([
     ['Symbol.asyncDispose before all else', [Symbol.asyncDispose, Symbol.dispose, 'dispose'], Symbol.asyncDispose],
     ['Symbol.dispose before a dispose method', [Symbol.dispose, 'dispose'], Symbol.dispose],
@@ -100,34 +100,31 @@ describe('how an instance is ended', () => {
     expect(called).toEqual([expected]);
   });
 
-  it('an inherited way of ending counts, and runs on the instance', async () => {
-    const ended: unknown[] = [];
+  it('an inherited disposer counts, and runs on the instance', async () => {
+    const disposed: unknown[] = [];
     class Base {
       dispose(): void {
-        ended.push(this);
+        disposed.push(this);
       }
     }
     class Derived extends Base {}
     const owner = request().addRegistration(Registration.fromClass(Derived).pipe(singleton()).to('it'));
     const instance = owner.resolve('it');
     await owner.dispose();
-    expect(ended).toEqual([instance]);
+    expect(disposed).toEqual([instance]);
   });
 
-  it.each(['dispose', Symbol.dispose, Symbol.asyncDispose])(
-    '%s that is no function is no way of ending',
-    async (name) => {
-      const owner = request().addRegistration(
-        Registration.fromFactory(() => ({ [name]: 'tomorrow' }))
-          .pipe(singleton())
-          .to('it'),
-      );
-      owner.resolve('it');
-      await expect(owner.dispose()).resolves.toBeUndefined();
-    },
-  );
+  it.each(['dispose', Symbol.dispose, Symbol.asyncDispose])('%s that is no function is no disposer', async (name) => {
+    const owner = request().addRegistration(
+      Registration.fromFactory(() => ({ [name]: 'tomorrow' }))
+        .pipe(singleton())
+        .to('it'),
+    );
+    owner.resolve('it');
+    await expect(owner.dispose()).resolves.toBeUndefined();
+  });
 
-  it('what is no function does not hide the way of ending behind it', async () => {
+  it('what is no function does not hide the next disposer', async () => {
     const instance = { ...service(), [Symbol.asyncDispose]: true };
     const owner = request().addRegistration(
       Registration.fromFactory(() => instance)
@@ -139,7 +136,7 @@ describe('how an instance is ended', () => {
     expect(instance.dispose).toHaveBeenCalledOnce();
   });
 
-  it('onDispose gets the instance once and replaces its own way of ending', async () => {
+  it('onDispose gets the instance once and replaces its own disposer', async () => {
     const [instance, end] = [service(), vi.fn<(instance: object) => void>()];
     const owner = request().addRegistration(
       Registration.fromFactory(() => instance)
@@ -170,7 +167,7 @@ describe('how an instance is ended', () => {
     expect(log).toEqual(['flush', 'flushed', 'close']);
   });
 
-  it.each([undefined, null, 0, '', false])('onDispose ends a singleton that is %j, too', async (value) => {
+  it.each([undefined, null, 0, '', false])('onDispose disposes a singleton that is %j, too', async (value) => {
     const end = vi.fn<(instance: unknown) => void>();
     const owner = request().addRegistration(
       Registration.fromFactory<unknown>(() => value)

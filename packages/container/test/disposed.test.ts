@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Container, ContainerError, Registration } from '../src/index.js';
-import { gate } from './support/ending.js';
+import { gate } from './support/disposers.js';
 
 const family = () => {
   const app = new Container({ tags: ['application'] });
@@ -44,15 +44,15 @@ describe('a scope that was disposed', () => {
     if (key) expect(error.message).toContain(`'${key}'`);
   });
 
-  it.each(uses)('refuses %s from the call on, while it waits for an end', async (_, use) => {
+  it.each(uses)('refuses %s from the call on, while it waits for a disposer', async (_, use) => {
     const { app, request } = family();
     app.register('IUsers', () => 1);
     const { opened, open } = gate();
     request.defer(() => opened);
-    const ended = request.dispose();
+    const disposal = request.dispose();
     const refusal = errorOf(() => use(request));
     open();
-    await ended;
+    await disposal;
     expect((await refusal).code).toBe('AMBIT_DISPOSED');
   });
 
@@ -60,13 +60,13 @@ describe('a scope that was disposed', () => {
     const { app, request } = family();
     const transaction = request.createScope({ tags: ['transaction'] });
     app.register('IUsers', () => 1);
-    const ended = app.dispose();
+    const disposal = app.dispose();
     const refusals = [request, transaction].map((scope) => errorOf(() => use(scope)));
-    await ended;
+    await disposal;
     for (const refusal of refusals) expect((await refusal).code).toBe('AMBIT_DISPOSED');
   });
 
-  it('refuses in the very tick of the call, with ends still to come below and above', () => {
+  it('refuses in the very tick of the call, with disposers still to run below and above', () => {
     const { app, request } = family();
     const transaction = request.createScope();
     for (const scope of [app, request, transaction]) scope.defer(() => Promise.resolve());
@@ -77,7 +77,7 @@ describe('a scope that was disposed', () => {
     }
   });
 
-  it('refuses in every scope below before the first end runs', async () => {
+  it('refuses in every scope below before the first disposer runs', async () => {
     const app = new Container();
     const older = app.createScope().createScope();
     const seen: boolean[] = [];
@@ -94,7 +94,7 @@ describe('a scope that was disposed', () => {
     expect(sibling.resolve('IUsers')).toBe(1);
   });
 
-  it('tells how long ago it was opened', async () => {
+  it('says how long ago it was opened', async () => {
     const { request } = family();
     await request.dispose();
     const now = performance.now();

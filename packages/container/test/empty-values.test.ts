@@ -29,7 +29,7 @@ describe.each([[undefined], [null], [0], [''], [false], [0n]])('the value %o', (
     await expect(app.dispose()).resolves.toBeUndefined();
   });
 
-  it('may be registered by hand, and hides what is above', () => {
+  it('may be registered directly, and hides what is above', () => {
     const request = openRequest(openApplication(Registration.fromValue('above').to('IValue'))).register(
       'IValue',
       () => value,

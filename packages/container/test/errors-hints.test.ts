@@ -47,7 +47,7 @@ describe('the hint', () => {
     ],
     ['the first of two', asking().pipe(perRequest, scope(hasTag('admin'))), ['request']],
     ['the second of two', asking().pipe(scope(hasTag('application')), scope(hasTag('admin'))), ['admin']],
-  ])('says which tag a predicate asked for in vain: %s', (_, registration, tags) => {
+  ])('says which tag a predicate asked for without result: %s', (_, registration, tags) => {
     const app = openApplication(registration.to('IUsers'));
     const error = refusal(() => app.resolve('IUsers'));
 

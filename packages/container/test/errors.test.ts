@@ -87,11 +87,11 @@ describe('the path', () => {
     expect(again.path).toEqual(path);
   });
 
-  it('leads through a factory that was registered by hand', () => {
-    const app = openApplication(asking('IMissing').to('IInner'), asking('IByHand').to('IOuter'));
-    const request = openRequest(app).register('IByHand', (scope) => scope.resolve('IInner'));
+  it('leads through a factory that was registered directly', () => {
+    const app = openApplication(asking('IMissing').to('IInner'), asking('IDirect').to('IOuter'));
+    const request = openRequest(app).register('IDirect', (scope) => scope.resolve('IInner'));
 
-    expect(refusal(() => request.resolve('IOuter')).path).toEqual(['IOuter', 'IByHand', 'IInner', 'IMissing']);
+    expect(refusal(() => request.resolve('IOuter')).path).toEqual(['IOuter', 'IDirect', 'IInner', 'IMissing']);
   });
 
   it('begins at the key that was asked for, whatever failed before', () => {
@@ -132,7 +132,7 @@ describe('errors of your own', () => {
     expect(caught).toBe(own);
   });
 
-  it('caught inside a factory leave no trace: the keys resolve next, and no circle is seen', () => {
+  it('caught inside a factory leave no trace: the keys resolve next, and no circular dependency is seen', () => {
     let broken = true;
     const app = openApplication(
       Registration.fromFactory(() => (broken ? fail() : 'primary'))
@@ -162,7 +162,7 @@ describe('errors of your own', () => {
     ['a symbol', Symbol('odd')],
     ['an object without a prototype', Object.create(null)],
     ['undefined', undefined],
-  ])('that are no errors are told as well: %s', async (_, thrown: unknown) => {
+  ])('that are no errors are reported as well: %s', async (_, thrown: unknown) => {
     const reject = () => Promise.reject(thrown);
     const pool = asking().pipe(singleton(), onStart(reject), onDispose(reject));
     const app = openApplication(pool.to('IPool'));

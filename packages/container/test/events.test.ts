@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { describe, expect, it, vi } from 'vitest';
 import { Container, hasTag, onDispose, Registration, scope, singleton } from '../src/index.js';
-import { failing, holding, logged } from './support/ending.js';
-import { CHANNELS, listen, uncaughtDuring, type Told } from './support/events.js';
+import { failing, holding, logged } from './support/disposers.js';
+import { CHANNELS, listen, uncaughtDuring, type Published } from './support/events.js';
 
 function application(log: string[] = []): Container {
   return new Container({ tags: ['application'] }).addRegistration(
@@ -14,16 +14,16 @@ function application(log: string[] = []): Container {
 }
 
 const open = (app: Container) => app.createScope({ tags: ['request'] });
-const line = ({ name, scope: { tags }, key }: Told) => [name, ...tags, ...(key ? [String(key)] : [])].join(' ');
+const line = ({ name, scope: { tags }, key }: Published) => [name, ...tags, ...(key ? [String(key)] : [])].join(' ');
 
-describe('what the diagnostics channels tell', () => {
-  it('a request, its instances and the application, from the opening to the end, in order', async () => {
-    const told: string[] = [];
-    listen((event) => told.push(line(event)));
+describe('what the diagnostics channels publish', () => {
+  it('a request, its instances and the application, from the opening to the disposal, in order', async () => {
+    const events: string[] = [];
+    listen((event) => events.push(line(event)));
     const app = application();
     open(app).resolve('IUsers');
     await app.dispose();
-    expect(told).toEqual([
+    expect(events).toEqual([
       'scope:opened request',
       'instance:created application IPool',
       'instance:created request IUsers',
@@ -35,38 +35,38 @@ describe('what the diagnostics channels tell', () => {
   });
 
   it('the scope itself, the one that owns the instance, and how long making it took', async () => {
-    const told: Told[] = [];
-    listen((event) => told.push(event));
+    const events: Published[] = [];
+    listen((event) => events.push(event));
     const app = application();
     const request = open(app);
     request.resolve('IPool');
     request.resolve('IPool');
-    expect(told).toEqual([
+    expect(events).toEqual([
       { name: 'scope:opened', scope: request },
       { name: 'instance:created', scope: app, key: 'IPool', milliseconds: expect.any(Number) },
     ]);
-    expect(told.map((event) => event.scope)).toEqual([request, app]);
-    expect(told[0]?.scope).toBe(request);
-    expect(told[1]?.scope).toBe(app);
-    expect(told[1]?.milliseconds).toBeGreaterThanOrEqual(0);
+    expect(events.map((event) => event.scope)).toEqual([request, app]);
+    expect(events[0]?.scope).toBe(request);
+    expect(events[1]?.scope).toBe(app);
+    expect(events[1]?.milliseconds).toBeGreaterThanOrEqual(0);
   });
 
-  it('what an end failed with, and no error where it did not fail', async () => {
-    const told: Told[] = [];
+  it('what a disposer threw, and no error where it did not throw', async () => {
+    const events: Published[] = [];
     const error = new Error('lost');
     const app = application().addRegistration(failing(error).to('IAudit'));
     app.resolve('IPool');
     app.resolve('IAudit');
-    listen((event) => told.push(event), 'ambit:instance:disposed');
+    listen((event) => events.push(event), 'ambit:instance:disposed');
     await app.dispose().catch(() => undefined);
-    expect(told).toStrictEqual([
+    expect(events).toStrictEqual([
       { name: 'instance:disposed', scope: app, key: 'IAudit', error },
       { name: 'instance:disposed', scope: app, key: 'IPool' },
     ]);
   });
 
-  it('one end of an instance, though two functions end it', async () => {
-    const told: string[] = [];
+  it('one disposal of an instance, though two functions dispose it', async () => {
+    const events: string[] = [];
     const twice = Registration.fromFactory(() => ({})).pipe(
       singleton(),
       onDispose(() => {}),
@@ -74,34 +74,34 @@ describe('what the diagnostics channels tell', () => {
     );
     const app = new Container().addRegistration(twice.to('IFile'));
     app.resolve('IFile');
-    listen((event) => told.push(line(event)), 'ambit:instance:disposed');
+    listen((event) => events.push(line(event)), 'ambit:instance:disposed');
     await app.dispose();
-    expect(told).toEqual(['instance:disposed IFile']);
+    expect(events).toEqual(['instance:disposed IFile']);
   });
 
   it('nothing of an instance whose constructor threw', () => {
-    const told: string[] = [];
-    listen((event) => told.push(line(event)), 'ambit:instance:created');
+    const events: string[] = [];
+    listen((event) => events.push(line(event)), 'ambit:instance:created');
     const broken = Registration.fromFactory(() => expect.fail('not today')).pipe(singleton());
     expect(() => new Container().addRegistration(broken.to('it')).resolve('it')).toThrow('not today');
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 
-  it('a scope that ended once, though it was disposed twice, also when it had nothing to end', async () => {
-    const told: string[] = [];
+  it('a scope that closed once, though it was disposed twice, also when it had nothing to dispose', async () => {
+    const events: string[] = [];
     const request = open(application());
-    listen((event) => told.push(line(event)));
+    listen((event) => events.push(line(event)));
     await Promise.all([request.dispose(), request.dispose()]);
-    expect(told).toEqual(['scope:closed request']);
+    expect(events).toEqual(['scope:closed request']);
   });
 
-  it('that a scope has closed only when all its ends are done', async () => {
+  it('that a scope has closed only when all its disposers are done', async () => {
     const log: string[] = [];
-    const request = holding(open(application()), logged(log, 'ended'));
+    const request = holding(open(application()), logged(log, 'disposed'));
     request.defer(() => Promise.resolve().then(() => log.push('deferred')));
     listen(() => log.push('closed'), 'ambit:scope:closed');
     await request.dispose();
-    expect(log).toEqual(['deferred', 'ended', 'closed']);
+    expect(log).toEqual(['deferred', 'disposed', 'closed']);
   });
 });
 
@@ -118,18 +118,18 @@ describe('subscribers', () => {
   });
 
   it('may come and go while scopes are open, and hear what happens in between', async () => {
-    const told: string[] = [];
+    const events: string[] = [];
     const app = application();
     const first = open(app);
     first.resolve('IUsers');
-    const stop = listen((event) => told.push(line(event)));
+    const stop = listen((event) => events.push(line(event)));
     const second = open(app);
     second.resolve('IUsers');
     await first.dispose();
     stop();
     await second.dispose();
     open(app);
-    expect(told).toEqual([
+    expect(events).toEqual([
       'scope:opened request',
       'instance:created request IUsers',
       'instance:disposed request IUsers',
@@ -137,7 +137,7 @@ describe('subscribers', () => {
     ]);
   });
 
-  it('that throw break neither opening, nor resolving, nor ending', async () => {
+  it('that throw break neither opening, nor resolving, nor disposing', async () => {
     const log: string[] = [];
     listen(({ name }) => {
       throw new Error(name);
@@ -152,7 +152,7 @@ describe('subscribers', () => {
     expect(errors).toHaveLength(7);
   });
 
-  it('may resolve the instance they are told of', async () => {
+  it('may resolve the instance they are notified of', async () => {
     const seen: unknown[] = [];
     listen(({ scope: owner, key }) => seen.push(owner.resolve(key as string)), 'ambit:instance:created');
     const app = application();
@@ -161,7 +161,7 @@ describe('subscribers', () => {
     expect(seen).toEqual([app.resolve('IPool')]);
   });
 
-  it('may use and end the scope they are told of', async () => {
+  it('may use and dispose the scope they are notified of', async () => {
     const log: string[] = [];
     listen(({ scope: opened }) => void opened.resolve('IUsers'), 'ambit:scope:opened');
     const request = open(application(log));

@@ -9,7 +9,7 @@ const REQUEST = [['application'], ['request']];
 const perJob = scope(hasTag('job'));
 
 describe('explain', () => {
-  it('tells the winner, its kind, its life and its owner', () => {
+  it('says the winner, its kind, its lifetime and its owner', () => {
     const app = openApplication(asking().pipe(singleton(), perRequest).to('IAuditLogger'));
     const explanation = explain(openTransaction(openRequest(app)), 'IAuditLogger');
 
@@ -21,7 +21,7 @@ describe('explain', () => {
     expect(explanation.winner?.why).toMatch(/^wins\b/);
   });
 
-  it('tells every registration that lost, and why', () => {
+  it('lists every registration that lost, and why', () => {
     const app = openApplication(
       asking().to('IUsers'),
       Registration.fromFactory(() => 1)
@@ -45,7 +45,7 @@ describe('explain', () => {
     );
   });
 
-  it('tells of nothing but rejected ones where every predicate says no', () => {
+  it('reports nothing but rejected ones where every predicate says no', () => {
     const { winner, rejected } = explain(openApplication(asking().pipe(perRequest).to('IUsers')), 'IUsers');
 
     expect(winner).toBeUndefined();
@@ -61,7 +61,7 @@ describe('explain', () => {
     expect(String(explanation)).toMatch(/nothing/);
   });
 
-  it('tells that a class without a registration is made all the same', () => {
+  it('says that a class without a registration is made all the same', () => {
     class Users {}
     const explanation = explain(openApplication(), Users);
 

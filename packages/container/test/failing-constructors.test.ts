@@ -5,7 +5,7 @@ import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 const broken = new Error('the database is not there yet');
 
-/** A factory that throws as often as it is told to. */
+/** A factory that throws a given number of times. */
 function flaky(failures: number) {
   let attempts = 0;
   const make = () => {
@@ -63,7 +63,7 @@ describe('a constructor that throws and succeeds later', () => {
     expect(attempts).toBe(2);
   });
 
-  it('deep in a graph fails whoever asks for it, and none of them once it succeeds', () => {
+  it('deep in a graph fails the one who asks for it, and none of them once it succeeds', () => {
     const over = (key: string) => Registration.fromFactory((below) => ({ below }), [key]).pipe(singleton());
     const app = openApplication(
       over('IRepo').to('IHandler'),
@@ -110,16 +110,16 @@ describe('a constructor that throws and succeeds later', () => {
     expect(app.resolveAll('IHook')[0]).toBe(first);
   });
 
-  it('is no reason to end anything but what was made', async () => {
-    const ended: string[] = [];
+  it('is no reason to dispose anything but what was made', async () => {
+    const disposed: string[] = [];
     const ending = (name: string) =>
-      Registration.fromFactory(() => ({ dispose: () => ended.push(name) })).pipe(singleton());
+      Registration.fromFactory(() => ({ dispose: () => disposed.push(name) })).pipe(singleton());
     class Users {
       constructor(@inject('IPool') readonly pool: unknown) {
         throw broken;
       }
       dispose() {
-        ended.push('users');
+        disposed.push('users');
       }
     }
     const app = openApplication(
@@ -130,7 +130,7 @@ describe('a constructor that throws and succeeds later', () => {
     expect(thrownBy(() => app.resolve('IUsers'))).toBe(broken);
     await app.dispose();
 
-    expect(ended).toEqual(['pool']);
+    expect(disposed).toEqual(['pool']);
   });
 
   it('in one request fails no other', () => {

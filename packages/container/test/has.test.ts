@@ -5,7 +5,7 @@ import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 describe('a scope has a key', () => {
-  it('when it is bound there or above: by registration, by predicate or by hand', () => {
+  it('when it is bound there or above: by registration, by predicate or directly', () => {
     const app = openApplication(
       Registration.fromValue(1).to('IApplicationThing'),
       asking().pipe(singleton(), perRequest).to('IRequestThing'),

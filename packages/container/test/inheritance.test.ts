@@ -42,7 +42,7 @@ describe('a subclass', () => {
     const error = refusal(() => app.resolve(Sub));
 
     expect(error.code).toBe('AMBIT_NO_KEY_FOR_PARAMETER');
-    expect(error.message).toContain('parameter 0 of class Sub');
+    expect(error.message).toContain('Parameter 0 of class Sub');
   });
 
   it('with a longer constructor that decorates some parameters does not inherit the rest', () => {
@@ -54,7 +54,7 @@ describe('a subclass', () => {
         super(one, own);
       }
     }
-    expect(refusal(() => app.resolve(Sub)).message).toContain('parameter 0 of class Sub');
+    expect(refusal(() => app.resolve(Sub)).message).toContain('Parameter 0 of class Sub');
   });
 
   it('with an empty list asks for nothing, so that a fake needs none of the real services', () => {

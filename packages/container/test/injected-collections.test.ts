@@ -38,7 +38,7 @@ describe('all(key)', () => {
   it.each([
     ['singletons', true, 20, 20],
     ['transients', false, 20, 20 * 20],
-  ])('builds %s of a wide tree as often as their life says', (_, kept, tops, leaves) => {
+  ])('builds %s of a wide tree as often as their lifetime says', (_, kept, tops, leaves) => {
     const made = { top: 0, leaf: 0 };
     const twenty = (key: 'top' | 'leaf', needs: readonly ReturnType<typeof all>[]) =>
       Array.from({ length: 20 }, () => {

@@ -72,7 +72,7 @@ describe('parameters', () => {
     const error = refusal(() => app.resolve('IUsers'));
 
     expect(error).toMatchObject({ code: 'AMBIT_NO_KEY_FOR_PARAMETER', key: 'IUsers', path: ['IUsers'] });
-    expect(error.message).toContain('parameter 1 of class Users');
+    expect(error.message).toContain('Parameter 1 of class Users');
     expect(refusal(() => app.resolve(Users)).code).toBe('AMBIT_NO_KEY_FOR_PARAMETER');
   });
 
@@ -104,15 +104,15 @@ describe('a class given as a value', () => {
 });
 
 describe('a class that was never registered', () => {
-  let ended = 0;
+  let disposed = 0;
   class Handler {
     constructor(@inject('a') readonly a: unknown) {}
     dispose() {
-      ended++;
+      disposed++;
     }
   }
 
-  it('is made anew at each resolve, with its dependencies, and never ended', async () => {
+  it('is made again at each resolve, with its dependencies, and never disposed', async () => {
     const app = openApplication(...alphabet);
     const request = openRequest(app);
     const made = [app, app, request, request].map((scope) => scope.resolve(Handler));
@@ -120,7 +120,7 @@ describe('a class that was never registered', () => {
 
     expect(new Set(made).size).toBe(4);
     expect(made.map(({ a }) => a)).toEqual(['a', 'a', 'a', 'a']);
-    expect(ended).toBe(0);
+    expect(disposed).toBe(0);
   });
 
   it('looks for its dependencies in the scope that asks', () => {

@@ -53,7 +53,7 @@ describe('a registration added after scopes were opened', () => {
     }
   });
 
-  it('on one of two requests that registered its key by hand does not reach the other', () => {
+  it('on one of two requests that registered its key directly does not reach the other', () => {
     const app = openApplication();
     const [one, other] = ['one', 'other'].map((name) => openRequest(app).register('IUser', () => name));
     one!.addRegistration(Registration.fromValue('added').to('IUser'));
@@ -68,7 +68,7 @@ describe('a registration added after scopes were opened', () => {
     ).toBe('third');
   });
 
-  it('on a request reaches the transactions open in it, with what they registered by hand', () => {
+  it('on a request reaches the transactions open in it, with what they registered directly', () => {
     const request = openRequest(openApplication());
     const [one, other] = [openTransaction(request), openTransaction(request)];
     one.register('IConnection', () => 'of one');
@@ -85,7 +85,7 @@ describe('a registration added after scopes were opened', () => {
   });
 });
 
-describe('instances of live scopes', () => {
+describe('instances of open scopes', () => {
   const levels: ((key: string) => ReturnType<typeof named>)[] = [
     named,
     (key) => named(key).pipe(perRequest),
@@ -123,7 +123,7 @@ describe('instances of live scopes', () => {
     );
   });
 
-  it('stay theirs when a key is registered by hand that another scope registered before they were made', () => {
+  it('stay theirs when a key is registered directly that another scope registered before they were made', () => {
     const app = openApplication(named('audit').pipe(perRequest).to('IAudit'));
     const [request, other] = [openRequest(app), openRequest(app)];
     other.register('IUser', () => 'other');
@@ -133,7 +133,7 @@ describe('instances of live scopes', () => {
     expect(request.resolve('IAudit')).toBe(audit);
   });
 
-  it('never answer for another key, whatever the scopes beside theirs made and registered by hand', () => {
+  it('are never returned for another key, whatever the scopes beside theirs made and registered directly', () => {
     const app = openApplication(...['A', 'B', 'C'].map((key) => named(key).pipe(perRequest).to(key)));
     const [request, other] = [openRequest(app), openRequest(app)];
     other.register('IUser', () => 'other');
@@ -144,19 +144,19 @@ describe('instances of live scopes', () => {
     expect(['C', 'B', 'A'].map((key) => request.resolve(key))).toEqual([{ key: 'C' }, { key: 'B' }, { key: 'A' }]);
   });
 
-  it('are ended once, although the scope took on registrations after they were made', async () => {
-    const ended: string[] = [];
+  it('are disposed once, although the scope took on registrations after they were made', async () => {
+    const disposed: string[] = [];
     const ending = (key: string) =>
-      Registration.fromFactory(() => ({ dispose: () => ended.push(key) })).pipe(singleton(), perRequest);
+      Registration.fromFactory(() => ({ dispose: () => disposed.push(key) })).pipe(singleton(), perRequest);
     const app = openApplication(ending('first').to('first'));
     const request = openRequest(app);
     request.resolve('first');
     app.addRegistration(ending('second').to('second'), ending('first, replaced').to('first'));
-    request.register('by hand', () => 0);
+    request.register('directly', () => 0);
     request.resolve('second');
     request.resolve('first');
     await app.dispose();
 
-    expect(ended).toEqual(['first, replaced', 'second', 'first']);
+    expect(disposed).toEqual(['first, replaced', 'second', 'first']);
   });
 });

@@ -9,12 +9,12 @@ class Reports {
 }
 const reports = Registration.fromClass(Reports);
 
-/** Counts the printers it makes and the ends of each. */
+/** Counts the printers it makes and the disposals of each. */
 function printers() {
-  const counts = { made: 0, ended: 0 };
+  const counts = { made: 0, disposed: 0 };
   const make = () => {
     counts.made++;
-    return { dispose: () => counts.ended++ };
+    return { dispose: () => counts.disposed++ };
   };
   return { counts, printer: Registration.fromFactory(make) };
 }
@@ -59,7 +59,7 @@ describe('lazy', () => {
     expect(app.resolve('ICalled')).toBe('printed');
   });
 
-  it('breaks a cycle: both ends reach each other, and verify agrees', () => {
+  it('breaks a cycle: both services reach each other, and verify agrees', () => {
     class Parent {
       constructor(@inject(lazy('IChild')) readonly child: () => Child) {}
     }
@@ -109,7 +109,7 @@ describe('lazy', () => {
     expect(problems.map(({ code }) => code)).toEqual(['AMBIT_CYCLE']);
   });
 
-  it('does not break a cycle when it is used before both ends are made', () => {
+  it('does not break a cycle when it is used before both services are made', () => {
     class Hasty {
       readonly child: unknown;
       constructor(@inject(lazy('IChild')) child: () => unknown) {
@@ -126,7 +126,7 @@ describe('lazy', () => {
     expect(refusal(() => app.resolve('IChild')).code).toBe('AMBIT_CYCLE');
   });
 
-  it('looks where its holder lives: a singleton’s in the owner, a transient’s in the scope that asked', () => {
+  it('looks where its holder is: a singleton’s in the owner, a transient’s in the scope that asked', () => {
     const app = openApplication(
       Registration.fromValue({ of: 'application' }).to('IPrinter'),
       reports.pipe(singleton()).to('IKept'),
@@ -138,7 +138,7 @@ describe('lazy', () => {
     expect(openTransaction(request).resolve<Reports>('INew').printer()).toEqual({ of: 'request' });
   });
 
-  it('finds what was registered by hand after its holder was made', () => {
+  it('finds what was registered directly after its holder was made', () => {
     const transaction = openTransaction(openRequest(openApplication(reports.to('IReports'))));
     const { printer } = transaction.resolve<Reports>('IReports');
     expect(refusal(printer).code).toBe('AMBIT_NOT_REGISTERED');
@@ -147,7 +147,7 @@ describe('lazy', () => {
     expect(printer()).toBe('printed');
   });
 
-  it('does not let a longer life reach a shorter one', () => {
+  it('does not let a service reach one with a shorter lifetime', () => {
     const app = openApplication(
       printers().printer.pipe(singleton(), perRequest).to('IPrinter'),
       reports.pipe(singleton()).to('IReports'),
@@ -162,25 +162,25 @@ describe('lazy', () => {
   });
 });
 
-describe('the end of a scope', () => {
+describe('the disposal of a scope', () => {
   it('does not make what a lazy never asked for', async () => {
     const { counts, printer } = printers();
     const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.pipe(singleton()).to('IReports'));
     app.resolve('IReports');
     await app.dispose();
 
-    expect(counts).toEqual({ made: 0, ended: 0 });
+    expect(counts).toEqual({ made: 0, disposed: 0 });
   });
 
-  it('ends what a lazy made, once, and before its holder when it was made after it', async () => {
-    const ended: string[] = [];
+  it('disposes what a lazy made, once, and before its holder when it was made after it', async () => {
+    const disposed: string[] = [];
     class Holder {
       constructor(@inject(lazy('IPrinter')) readonly printer: () => unknown) {}
       dispose() {
-        ended.push('holder');
+        disposed.push('holder');
       }
     }
-    const printer = Registration.fromFactory(() => ({ dispose: () => ended.push('printer') })).pipe(singleton());
+    const printer = Registration.fromFactory(() => ({ dispose: () => disposed.push('printer') })).pipe(singleton());
     const app = new Container().addRegistration(
       printer.to('IPrinter'),
       Registration.fromClass(Holder).pipe(singleton()).to('IHolder'),
@@ -190,7 +190,7 @@ describe('the end of a scope', () => {
     holder.printer();
     await app.dispose();
 
-    expect(ended).toEqual(['printer', 'holder']);
+    expect(disposed).toEqual(['printer', 'holder']);
   });
 
   it('makes the first use of a lazy the "disposed" error', async () => {

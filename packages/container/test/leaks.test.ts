@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Container, ContainerError } from '../src/index.js';
 import { expectNoOpenScopes, openScopes, trackScopes } from '../src/tools.js';
-import { gate } from './support/ending.js';
+import { gate } from './support/disposers.js';
 
 const application = () => new Container({ tags: ['application'] });
 
@@ -34,7 +34,7 @@ describe('openScopes', () => {
     expect(openScopes(first)).toEqual([inFirst]);
   });
 
-  it('leaves out what has ended, whichever it was', async () => {
+  it('leaves out what was disposed, whichever it was', async () => {
     const app = application();
     const [first, second, third, fourth] = [1, 2, 3, 4].map(() => handleRequest(app)) as [Container, ...Container[]];
     await second?.dispose();
@@ -47,21 +47,21 @@ describe('openScopes', () => {
     expect(openScopes(app)).toEqual([]);
   });
 
-  it('counts a scope as open until its last end is done', async () => {
+  it('counts a scope as open until its last disposer is done', async () => {
     const app = application();
     const { opened, open } = gate();
     const request = handleRequest(app);
     request.defer(() => opened);
-    const ended = request.dispose();
+    const disposal = request.dispose();
     expect(openScopes(app)).toEqual([request]);
     open();
-    await ended;
+    await disposal;
     expect(openScopes(app)).toEqual([]);
   });
 });
 
 describe('expectNoOpenScopes', () => {
-  it('is content when no scope was opened, and when all have ended, failed ends included', async () => {
+  it('is content when no scope was opened, and when all are disposed, failed disposers included', async () => {
     const app = application();
     expectNoOpenScopes(app);
     const request = handleRequest(app);
@@ -108,7 +108,7 @@ describe('expectNoOpenScopes', () => {
     expect(earlier).not.toContain('leaks.test.ts');
   });
 
-  it('forgets the places when told to stop', () => {
+  it('forgets the places when switched off', () => {
     const app = application();
     trackScopes();
     handleRequest(app);
@@ -117,7 +117,7 @@ describe('expectNoOpenScopes', () => {
     expect(complaint(app).message).not.toContain('leaks.test.ts');
   });
 
-  it('keeps the places when told to track twice', () => {
+  it('keeps the places when switched on twice', () => {
     const app = application();
     trackScopes();
     handleRequest(app);

@@ -86,7 +86,7 @@ describe('a singleton', () => {
     expect(one).toBe(other);
   });
 
-  it('takes its dependencies from its owner, whoever asks first', () => {
+  it('takes its dependencies from its owner, the one who asks first', () => {
     class Users {
       constructor(@inject('IPool') readonly pool: unknown) {}
     }
@@ -152,8 +152,8 @@ describe('a registration without singleton', () => {
   });
 });
 
-describe('a longer life', () => {
-  it('never captures a shorter one, and the error names both keys and both lives', () => {
+describe('a longer lifetime', () => {
+  it('never captures a shorter one, and the error names both keys and both lifetimes', () => {
     const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']);
     const app = openApplication(orders.pipe(singleton(), perRequest).to('IOrders'));
     const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { Container, hasTag, Registration, scope, singleton } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
-import { failing, holding, logged, turn } from './support/ending.js';
+import { failing, holding, logged, turn } from './support/disposers.js';
 
 const MANY = 100_000;
 const SEED = 20_240_817;
@@ -26,9 +26,9 @@ function shuffled<T>(items: readonly T[], seed: number): T[] {
 const backwards = <T>(items: readonly T[]): T[] => items.map((_, i) => items[items.length - 1 - i] as T);
 
 class Users {
-  static ended = 0;
+  static disposed = 0;
   dispose(): void {
-    Users.ended++;
+    Users.disposed++;
   }
 }
 
@@ -37,7 +37,7 @@ function crowd() {
   const app = new Container().addRegistration(users.to('IUsers'));
   const requests = Array.from({ length: MANY }, () => app.createScope({ tags: ['request'] }));
   for (const request of requests) request.resolve('IUsers');
-  return { app, requests, before: Users.ended };
+  return { app, requests, before: Users.disposed };
 }
 
 const collectGarbage = ((): (() => void) => {
@@ -54,28 +54,28 @@ async function collected(reference: WeakRef<object>): Promise<boolean> {
   return reference.deref() === undefined;
 }
 
-describe('100,000 live children', () => {
+describe('100,000 open children', () => {
   it.each<[string, (requests: Container[]) => Container[]]>([
     ['the oldest first', (requests) => requests],
     ['the newest first', (requests) => backwards(requests)],
     [`in any order (seed ${SEED})`, (requests) => shuffled(requests, SEED)],
   ])(
-    'end %s and leave nothing in their parent',
+    'are disposed %s and leave nothing in their parent',
     async (_, order) => {
       const { app, requests, before } = crowd();
       await Promise.all(order(requests).map((request) => request.dispose()));
-      expect(Users.ended - before).toBe(MANY);
+      expect(Users.disposed - before).toBe(MANY);
       expect(openScopes(app)).toHaveLength(0);
     },
     GENEROUS,
   );
 
   it(
-    'end with their parent, which is left with none',
+    'are disposed with their parent, which is left with none',
     async () => {
       const { app, requests, before } = crowd();
       await app.dispose();
-      expect(Users.ended - before).toBe(MANY);
+      expect(Users.disposed - before).toBe(MANY);
       expect(requests.every(({ disposed }) => disposed)).toBe(true);
       expect(openScopes(app)).toHaveLength(0);
     },
@@ -83,7 +83,7 @@ describe('100,000 live children', () => {
   );
 
   it(
-    'are known to their parent, the newest first, when every other has ended in any order',
+    'are known to their parent, the newest first, when every other was disposed in any order',
     async () => {
       const { app, requests } = crowd();
       const leaving = requests.filter((_, i) => i % 2 === 0);
@@ -97,12 +97,12 @@ describe('100,000 live children', () => {
   );
 });
 
-describe('an ended child can be collected while its parent and siblings live', () => {
+describe('a disposed child can be collected while its parent and siblings are open', () => {
   const open = (app: Container) => holding(app.createScope({ tags: ['request'] }), logged([], 'IUsers'));
 
   it.each<[string, (app: Container) => Promise<WeakRef<Container>>]>([
     [
-      'that had an instance to end',
+      'that had an instance to dispose',
       async (app) => {
         const child = open(app);
         await child.dispose();
@@ -110,7 +110,7 @@ describe('an ended child can be collected while its parent and siblings live', (
       },
     ],
     [
-      'that had nothing to end',
+      'that had nothing to dispose',
       async (app) => {
         const child = app.createScope({ tags: ['request'] });
         await child.dispose();
@@ -118,7 +118,7 @@ describe('an ended child can be collected while its parent and siblings live', (
       },
     ],
     [
-      'whose end failed',
+      'whose disposer failed',
       async (app) => {
         const child = holding(app.createScope(), failing(new Error('lost')));
         await child.dispose().catch(() => undefined);
@@ -126,7 +126,7 @@ describe('an ended child can be collected while its parent and siblings live', (
       },
     ],
     [
-      'that had keys registered by hand and children of its own',
+      'that had keys registered directly and children of its own',
       async (app) => {
         const child = open(app).register('IConnection', (given) => ({ given }));
         child.createScope({ tags: ['transaction'] }).resolve('IConnection');
@@ -154,24 +154,24 @@ describe('an ended child can be collected while its parent and siblings live', (
     ],
   ])('%s', async (_, openAndEnd) => {
     const app = new Container().addRegistration(logged([], 'IPool').to('IPool'));
-    const [older, ended, newer] = [open(app), await openAndEnd(app), open(app)];
-    expect(await collected(ended)).toBe(true);
+    const [older, disposed, newer] = [open(app), await openAndEnd(app), open(app)];
+    expect(await collected(disposed)).toBe(true);
     expect(openScopes(app)).toEqual([newer, older]);
   });
 
-  it('though its ended siblings are still held', async () => {
+  it('though its disposed siblings are still held', async () => {
     const app = new Container();
     const older = open(app);
-    const ended = new WeakRef(open(app));
+    const reference = new WeakRef(open(app));
     const newer = open(app);
     await older.dispose();
     await newer.dispose();
-    await ended.deref()?.dispose();
-    expect(await collected(ended)).toBe(true);
+    await reference.deref()?.dispose();
+    expect(await collected(reference)).toBe(true);
     expect([older, newer].every(({ disposed }) => disposed)).toBe(true);
   });
 
-  it('while one that is still open is kept by its parent, so that it can be ended', async () => {
+  it('while one that is still open is kept by its parent, so that it can be disposed', async () => {
     const app = new Container();
     const forget = () => new WeakRef(open(app));
     const reference = forget();

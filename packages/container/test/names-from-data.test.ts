@@ -41,11 +41,11 @@ describe('tags made from data', () => {
 
 describe('keys made from data', () => {
   it.each<[string, (request: Container, key: string) => unknown]>([
-    ['registered by hand', (request, key) => request.register(key, () => 1).resolve(key)],
+    ['registered directly', (request, key) => request.register(key, () => 1).resolve(key)],
     ['added', (request, key) => request.addRegistration(audit.to(key)).resolve(key)],
-    ['asked for in vain', (request, key) => refusal(() => request.resolve(key))],
+    ['asked for without result', (request, key) => refusal(() => request.resolve(key))],
     ['asked for with resolveAll', (request, key) => request.resolveAll(key)],
-  ])('leave nothing behind once their requests have ended: 2,000 of them, %s', async (_, use) => {
+  ])('leave nothing behind once their requests are disposed: 2,000 of them, %s', async (_, use) => {
     const app = openApplication();
     const before = await heapAfterCollection();
     for (let i = 0; i < 2000; i++) {

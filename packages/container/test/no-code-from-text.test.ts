@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
 // What is built is tested here, because vitest itself needs code from text.
-const door = new URL('../dist/index.js', import.meta.url).href;
+const entry = new URL('../dist/index.js', import.meta.url).href;
 
 const program = `
-  import { Container, Registration, singleton, scope, hasTag } from '${door}';
+  import { Container, Registration, singleton, scope, hasTag } from '${entry}';
   let asked = 'code from text is allowed';
   try { new Function('') } catch { asked = 'no code from text' }
-  class Pool { dispose() { asked += ', pool ended' } }
+  class Pool { dispose() { asked += ', pool disposed' } }
   class Users { constructor(...pools) { this.pools = pools } }
   const pools = (count) => Array(count).fill('IPool');
   const app = new Container({ tags: ['application'] })
@@ -33,5 +33,5 @@ it.each([
   ['as fast as it can where code may be made from text', [], 'code from text is allowed'],
   ['as well where it may not', ['--disallow-code-generation-from-strings'], 'no code from text'],
 ])('the container does its work %s', (_, flags, said) => {
-  expect(run(...flags)).toBe(`${said} 0 1 2 3 4 5 6 7, pool ended`);
+  expect(run(...flags)).toBe(`${said} 0 1 2 3 4 5 6 7, pool disposed`);
 });

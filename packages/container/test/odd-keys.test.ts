@@ -48,7 +48,7 @@ describe.each(keys)('the key %s', (_, key) => {
     expect(app.resolve(at)).not.toBe(app.resolve(at));
   });
 
-  it('may be registered by hand, on one scope alone', () => {
+  it('may be registered directly, on one scope alone', () => {
     const request = openRequest(openApplication());
     openTransaction(request).register(at, () => 'first');
     const transaction = openTransaction(request).register(at, () => 'second');
@@ -137,7 +137,7 @@ describe('a key', () => {
     expect(refusal(work).code).toMatch(/^AMBIT_(BAD_REGISTRATION|NO_KEY_FOR_PARAMETER)$/);
   });
 
-  it('is missing when the registration was never ended with to()', () => {
+  it('is missing when the registration was never completed with to()', () => {
     const app = openApplication();
     const endless = Registration.fromValue(1) as unknown as Parameters<typeof app.addRegistration>[0];
     expect(refusal(() => app.addRegistration(endless)).code).toBe('AMBIT_BAD_REGISTRATION');

@@ -6,9 +6,9 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 
 class Mailer {}
 class FakeMailer {
-  ended = 0;
+  disposed = 0;
   dispose() {
-    this.ended++;
+    this.disposed++;
   }
 }
 class Signup {
@@ -35,7 +35,7 @@ describe('an override', () => {
     expect(request.resolve('IRequestThing')).toBe(thing);
   });
 
-  it('ends with `using`, and the instance from before is there again', () => {
+  it('is taken back by `using`, and the instance from before is there again', () => {
     const app = openApplication(real.to('IMailer'));
     const request = openRequest(app);
     const before = request.resolve('IMailer');
@@ -61,23 +61,23 @@ describe('an override', () => {
     expect(openRequest(app).resolve('IMailer')).toBe(app.resolve('IMailer'));
   });
 
-  it('wins over nearer registrations, by predicate, on a request and by hand, before and after', () => {
+  it('wins over nearer registrations, by predicate, on a request and directly, before and after', () => {
     const app = openApplication(real.pipe(perRequest).to('IMailer'));
     const before = openRequest(app).addRegistration(Registration.fromValue('own').to('IMailer'));
-    const byHand = openTransaction(before).register('IMailer', () => 'by hand');
+    const directly = openTransaction(before).register('IMailer', () => 'directly');
     const restore = override(app, Registration.fromValue('fake').to('IMailer'));
     const after = openRequest(app).addRegistration(Registration.fromValue('own, later').to('IMailer'));
-    after.register('IMailer', () => 'by hand, later');
+    after.register('IMailer', () => 'directly, later');
     app.addRegistration(real.pipe(perRequest).to('IMailer'));
 
-    expect([before, byHand, after, openRequest(app)].map((each) => each.resolve('IMailer'))).toEqual(
+    expect([before, directly, after, openRequest(app)].map((each) => each.resolve('IMailer'))).toEqual(
       Array(4).fill('fake'),
     );
     restore[Symbol.dispose]();
-    expect([before, byHand, after].map((each) => each.resolve('IMailer'))).toEqual([
+    expect([before, directly, after].map((each) => each.resolve('IMailer'))).toEqual([
       'own',
-      'by hand',
-      'by hand, later',
+      'directly',
+      'directly, later',
     ]);
   });
 
@@ -108,18 +108,18 @@ describe('an override', () => {
     expect(refusal(() => request.resolve('INew')).code).toBe('AMBIT_NOT_REGISTERED');
   });
 
-  it('may be overridden: the last one wins, and any may end first', () => {
+  it('may be overridden: the last one wins, and any may be taken back first', () => {
     const app = openApplication(Registration.fromValue('real').to('IMailer'));
     const first = override(app, Registration.fromValue('first').to('IMailer'));
     const second = override(app, Registration.fromValue('second').to('IMailer'));
     const third = override(app, Registration.fromValue('third').to('IMailer'));
 
-    const answers = [app.resolve('IMailer')];
+    const results = [app.resolve('IMailer')];
     for (const restore of [third, first, second]) {
       restore[Symbol.dispose]();
-      answers.push(app.resolve('IMailer'));
+      results.push(app.resolve('IMailer'));
     }
-    expect(answers).toEqual(['third', 'second', 'second', 'real']);
+    expect(results).toEqual(['third', 'second', 'second', 'real']);
   });
 
   it('is all there is of its key, for resolveAll, aliases and lazy too', () => {
@@ -142,18 +142,18 @@ describe('an override', () => {
     expect(signup.mailer).toBeInstanceOf(Mailer);
   });
 
-  it('has its instances ended with the scope, once, also after it was taken back', async () => {
+  it('has its instances disposed with the scope, once, also after it was taken back', async () => {
     const app = openApplication(real.to('IMailer'));
     const restore = override(app, fake.to('IMailer'));
     const made = app.resolve<FakeMailer>('IMailer');
     restore[Symbol.dispose]();
-    expect(made.ended).toBe(0);
+    expect(made.disposed).toBe(0);
     await app.dispose();
 
-    expect(made.ended).toBe(1);
+    expect(made.disposed).toBe(1);
   });
 
-  it('may be taken back twice, and after the application ended', async () => {
+  it('may be taken back twice, and after the application disposed', async () => {
     const app = openApplication(Registration.fromValue('real').to('IMailer'));
     const [one, other] = [1, 2].map((n) => override(app, Registration.fromValue(`fake ${n}`).to('IMailer')));
     other![Symbol.dispose]();

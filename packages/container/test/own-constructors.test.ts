@@ -80,7 +80,7 @@ describe('a subclass', () => {
     expect(before).toEqual([]);
   });
 
-  it('answers for those below it', () => {
+  it('counts for the classes below it', () => {
     const Sub = subclass('class Sub extends Base { constructor(ttl = 60) { super("own", ttl); } }');
     expect(open().resolve(subclass('class extends Base {}', Sub)).got).toEqual(['own', 60]);
   });

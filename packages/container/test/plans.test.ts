@@ -93,7 +93,7 @@ describe('a warm plan', () => {
     expect(deep.resolve('IPool')).toBe(app.resolve('IPool'));
   });
 
-  it('is planned anew after a failure, once what was missing is there', () => {
+  it('is planned again after a failure, once what was missing is there', () => {
     const app = openApplication(Registration.fromFactory((pool) => ({ pool }), ['IPool']).to('IUsers'));
     const request = openRequest(app);
     for (const asking of [app, request, request]) {

@@ -103,7 +103,7 @@ describe('a constructor that changes its scope', () => {
       readonly pool: unknown;
       constructor(@inject('IScope') scope: Container) {
         scope.addRegistration(made('late').pipe(singleton()).to('ILate'));
-        scope.register('IByHand', () => 'by hand');
+        scope.register('IDirect', () => 'directly');
         this.pool = scope.resolve('ILate');
       }
     }
@@ -118,11 +118,11 @@ describe('a constructor that changes its scope', () => {
     expect(users.pool).toEqual({ key: 'late' });
     expect(request.resolve('IUsers')).toBe(users);
     expect(request.resolve('ILate')).toBe(users.pool);
-    expect(app.resolve('IByHand')).toBe('by hand');
+    expect(app.resolve('IDirect')).toBe('directly');
     expect(app.resolve('IEarly')).toEqual({ key: 'early' });
   });
 
-  it('by registering its own key anew is made once, and the new registration answers next', () => {
+  it('by registering its own key again is made once, and the new registration results next', () => {
     const first = Registration.fromFactory((scope) => {
       (scope as Container).addRegistration(made('second').pipe(singleton()).to('IUsers'));
       return { key: 'first', next: scope.resolve('IUsers') };

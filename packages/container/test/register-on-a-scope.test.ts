@@ -5,14 +5,14 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 
 const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IOrders');
 
-/** Something that counts how often it was ended, in each way there is. */
+/** Something that counts how often it was disposed, in each way there is. */
 function openConnection() {
-  const ended: string[] = [];
+  const disposed: string[] = [];
   return {
-    ended,
-    dispose: () => ended.push('dispose'),
-    [Symbol.dispose]: () => ended.push('Symbol.dispose'),
-    [Symbol.asyncDispose]: () => ended.push('Symbol.asyncDispose'),
+    disposed,
+    dispose: () => disposed.push('dispose'),
+    [Symbol.dispose]: () => disposed.push('Symbol.dispose'),
+    [Symbol.asyncDispose]: () => disposed.push('Symbol.asyncDispose'),
   };
 }
 
@@ -45,8 +45,8 @@ describe('a connection registered on one transaction', () => {
     one.register('IConnection', () => 'one');
     other.register('IConnection', () => 'other');
 
-    const answers = [one, other, one, other].map((transaction) => transaction.resolve('IOrders'));
-    expect(answers.map((answer) => (answer as { connection: string }).connection)).toEqual([
+    const results = [one, other, one, other].map((transaction) => transaction.resolve('IOrders'));
+    expect(results.map((answer) => (answer as { connection: string }).connection)).toEqual([
       'one',
       'other',
       'one',
@@ -68,7 +68,7 @@ describe('a connection registered on one transaction', () => {
     }
   });
 
-  it('is never ended by the scope, nor by one below that asked for it', async () => {
+  it('is never disposed by the scope, nor by one below that asked for it', async () => {
     const request = openRequest(openApplication());
     const open = openConnection();
     const transaction = openTransaction(request).register('IConnection', () => open);
@@ -76,7 +76,7 @@ describe('a connection registered on one transaction', () => {
     transaction.resolve('IConnection');
     await request.dispose();
 
-    expect(open.ended).toEqual([]);
+    expect(open.disposed).toEqual([]);
   });
 });
 
@@ -118,23 +118,23 @@ describe('register', () => {
 
   it('beats what was added to the scope before, and loses to what is added after', () => {
     const request = openRequest(openApplication()).addRegistration(Registration.fromValue('added').to('IThing'));
-    request.register('IThing', () => 'by hand');
-    expect(request.resolve('IThing')).toBe('by hand');
+    request.register('IThing', () => 'directly');
+    expect(request.resolve('IThing')).toBe('directly');
 
     request.addRegistration(Registration.fromValue('added later').to('IThing'));
     expect(request.resolve('IThing')).toBe('added later');
 
-    request.register('IThing', () => 'by hand again');
-    expect(request.resolve('IThing')).toBe('by hand again');
+    request.register('IThing', () => 'directly again');
+    expect(request.resolve('IThing')).toBe('directly again');
   });
 
   it('beats a registration from above that the scope would own, also one added later', () => {
     const inherited = Registration.fromValue('from above').pipe(perRequest).to('IThing');
     const app = openApplication(inherited);
-    const request = openRequest(app).register('IThing', () => 'by hand');
+    const request = openRequest(app).register('IThing', () => 'directly');
     app.addRegistration(inherited);
 
-    expect(request.resolve('IThing')).toBe('by hand');
+    expect(request.resolve('IThing')).toBe('directly');
     expect(openRequest(app).resolve('IThing')).toBe('from above');
   });
 

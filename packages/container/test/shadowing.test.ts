@@ -22,7 +22,7 @@ describe('two registrations of one key', () => {
     expect(app.addRegistration(first.to('IThing')).resolve('IThing')).toBeInstanceOf(First);
   });
 
-  it('of different lives: the last one decides', () => {
+  it('of different lifetimes: the last one decides', () => {
     const app = openApplication(first.to('IThing'), second.pipe(singleton()).to('IThing'));
     expect(app.resolve('IThing')).toBeInstanceOf(Second);
     expect(app.resolve('IThing')).toBe(app.resolve('IThing'));
@@ -51,7 +51,7 @@ describe('two registrations of one key', () => {
     expect(request.resolve('IOther')).toBe(other);
   });
 
-  it('with different predicates answer each in its own scope', () => {
+  it('with different predicates apply each in its own scope', () => {
     const perApplication = first.pipe(singleton()).to('IThing');
     for (const registrations of [
       [perApplication, second.pipe(perRequest).to('IThing')],

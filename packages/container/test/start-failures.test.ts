@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Container, onStart, Registration, singleton } from '../src/index.js';
-import { gate, started, turn } from './support/ending.js';
+import { gate, started, turn } from './support/disposers.js';
 
 const broken = (error: unknown) =>
   Registration.fromFactory(() => ({})).pipe(
@@ -11,7 +11,7 @@ const broken = (error: unknown) =>
   );
 
 describe('a start that fails', () => {
-  it('names the key and keeps the cause, starts nothing further, and dispose ends what was made', async () => {
+  it('names the key and keeps the cause, starts nothing further, and dispose disposes what was made', async () => {
     const log: string[] = [];
     const cause = new Error('the port is taken');
     const app = new Container({ tags: ['application'] }).addRegistration(
@@ -24,7 +24,7 @@ describe('a start that fails', () => {
     expect((error as Error).message).toContain('the port is taken');
     expect(log).toEqual(['IPool']);
     await app.dispose();
-    expect(log).toEqual(['IPool', 'ITimer ended', 'IPool ended']);
+    expect(log).toEqual(['IPool', 'ITimer disposed', 'IPool disposed']);
   });
 
   it('is what the next start begins with', async () => {
@@ -64,23 +64,23 @@ describe('a start that fails', () => {
 });
 
 describe('dispose during start', () => {
-  it('waits for the onStart that is running, starts nothing further, and ends all that was made', async () => {
+  it('waits for the onStart that is running, starts nothing further, and disposes all that was made', async () => {
     const log: string[] = [];
     const { opened, open } = gate();
     const connecting = started(log, 'connecting').pipe(onStart(() => opened.then(() => log.push('connected'))));
     const app = new Container().addRegistration(connecting.to('IPool'), started(log, 'IServer').to('IServer'));
     const start = app.start().catch((error: unknown) => error);
     await turn();
-    const ended = app.dispose();
+    const disposed = app.dispose();
     await turn();
     expect(log).toEqual(['connecting']);
     open();
-    await ended;
-    expect(log).toEqual(['connecting', 'connected', 'IServer ended', 'connecting ended']);
+    await disposed;
+    expect(log).toEqual(['connecting', 'connected', 'IServer disposed', 'connecting disposed']);
     expect(await start).toMatchObject({ code: 'AMBIT_DISPOSED' });
   });
 
-  it('ends everything, too, when the onStart that is running fails', async () => {
+  it('disposes everything, too, when the onStart that is running fails', async () => {
     const log: string[] = [];
     const { opened, open } = gate();
     const connect = async () => {
@@ -90,10 +90,10 @@ describe('dispose during start', () => {
     const app = new Container().addRegistration(started(log, 'IPool').pipe(onStart(connect)).to('IPool'));
     const start = app.start().catch((error: unknown) => error);
     await turn();
-    const ended = app.dispose();
+    const disposed = app.dispose();
     open();
-    await ended;
+    await disposed;
     expect(await start).toMatchObject({ code: 'AMBIT_START_FAILED', key: 'IPool' });
-    expect(log).toEqual(['IPool', 'IPool ended']);
+    expect(log).toEqual(['IPool', 'IPool disposed']);
   });
 });

@@ -11,7 +11,7 @@ import {
   type IContainer,
 } from '../src/index.js';
 import { override } from '../src/tools.js';
-import { started, turn } from './support/ending.js';
+import { started, turn } from './support/disposers.js';
 
 describe('start', () => {
   it('starts dependencies first, whatever the order of registration', async () => {
@@ -155,17 +155,17 @@ describe('start', () => {
     expect(log).toEqual(['IPool', 'ILate']);
   });
 
-  it('lets an onStart open a scope, use it and end it', async () => {
+  it('lets an onStart open a scope, use it and dispose it', async () => {
     const log: string[] = [];
     const app = new Container({ tags: ['application'] });
     const migrate = async () => {
       await using job = app.createScope({ tags: ['job'] });
-      job.defer(() => log.push('job ended'));
+      job.defer(() => log.push('job disposed'));
       log.push(job.resolve<string>('IDialect'));
     };
     const migrations = Registration.fromFactory(() => ({})).pipe(singleton(), onStart(migrate));
     app.addRegistration(migrations.to('IMigrations'), Registration.fromValue('sqlite').to('IDialect'));
     await app.start();
-    expect(log).toEqual(['sqlite', 'job ended']);
+    expect(log).toEqual(['sqlite', 'job disposed']);
   });
 });

@@ -50,10 +50,10 @@ describe('the owner of an instance', () => {
   });
 
   it('is every scope, with tags or without, for a predicate that accepts all', async () => {
-    const [app, ended] = [openApplication(), [] as number[]];
+    const [app, disposed] = [openApplication(), [] as number[]];
     const request = openRequest(app);
     const owners: IContainer[] = [app, request, request.createScope(), openRequest(app)];
-    const noted = Registration.fromFactory((owner) => ({ dispose: () => void ended.push(owners.indexOf(owner)) }));
+    const noted = Registration.fromFactory((owner) => ({ dispose: () => void disposed.push(owners.indexOf(owner)) }));
     const everywhere = noted.pipe(
       singleton(),
       scope(() => true),
@@ -62,9 +62,9 @@ describe('the owner of an instance', () => {
 
     expect(new Set([...owners, ...owners].map((owner) => owner.resolve('IAudit'))).size).toBe(4);
     await request.dispose();
-    expect(ended).toEqual([2, 1]);
+    expect(disposed).toEqual([2, 1]);
     await app.dispose();
-    expect(ended).toEqual([2, 1, 3, 0]);
+    expect(disposed).toEqual([2, 1, 3, 0]);
   });
 
   it('is every scope with any of the tags a predicate accepts', () => {
@@ -108,7 +108,7 @@ describe('a key for requests', () => {
     const error = refusal(() => openApplication(perRequestAudit).resolve('IAudit'));
 
     expect(error).toMatchObject({ code: 'AMBIT_OUT_OF_SCOPE', key: 'IAudit', tags: [['application']] });
-    expect(error.hint).toContain("predicate asked for 'request'");
+    expect(error.hint).toContain("predicate asks for 'request'");
     expect(error.message).toContain('[application]');
   });
 

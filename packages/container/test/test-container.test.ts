@@ -49,7 +49,7 @@ describe('a test container made of values alone', () => {
     expect(await listUsers({ container: app })).toEqual([ada]);
   });
 
-  it('takes one more value without being built anew', async () => {
+  it('takes one more value without being built again', async () => {
     const { app } = values();
     await using container = openRequest(app);
     container.addRegistration(Registration.fromValue({ findAll: async () => [] }).to('IUserRepository'));
@@ -58,14 +58,14 @@ describe('a test container made of values alone', () => {
     expect(await listUsers({ container: openRequest(app) })).toEqual([ada]);
   });
 
-  it('passes verify, and leaves its values alone when it ends', async () => {
-    let ended = 0;
+  it('passes verify, and leaves its values alone when it is disposed', async () => {
+    let disposed = 0;
     const { app } = values();
-    app.addRegistration(Registration.fromValue({ dispose: () => ended++ }).to('IDatabasePool'));
+    app.addRegistration(Registration.fromValue({ dispose: () => disposed++ }).to('IDatabasePool'));
     verify(app, { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] });
     openRequest(app).resolve('IDatabasePool');
     await app.dispose();
 
-    expect(ended).toBe(0);
+    expect(disposed).toBe(0);
   });
 });

@@ -8,7 +8,7 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 const problemsIn = (app: Container, ...scopes: ScopeDeclaration[]) => refusal(() => verify(app, ...scopes)).problems;
 const perTransaction = scope(hasTag('transaction'));
 
-describe('a key that is promised by hand', () => {
+describe('a key that is declared as registered directly', () => {
   it('is there for the scopes that promise it and for those below', () => {
     const app = openApplication(
       asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
@@ -55,7 +55,7 @@ describe('a key that is promised by hand', () => {
   });
 });
 
-describe('what is made anew for whoever asks', () => {
+describe('what is made again at each resolve', () => {
   it('is no fault where one declared scope can make it', () => {
     const app = openApplication(asking('IConnection').to('IOrders'));
 
@@ -86,7 +86,7 @@ describe('a registration that no declared scope accepts', () => {
     for (const tag of ['requst', 'application', 'request', 'transaction']) expect(problem?.hint).toContain(tag);
   });
 
-  it('is told apart from another of its key', () => {
+  it('is distinguished from another of its key', () => {
     const two = openApplication(
       asking().pipe(perRequest).to('IUsers'),
       asking()
@@ -99,7 +99,7 @@ describe('a registration that no declared scope accepts', () => {
     expect(problem?.hint).toContain("asks for 'requst';");
   });
 
-  it('tells where it was added', () => {
+  it('says where it was added', () => {
     expect(problemsIn(app, request)).toMatchObject([{ tags: [['application']] }]);
   });
 

@@ -13,7 +13,7 @@ class Unregistered {
 }
 
 describe('verify', () => {
-  it('tells of missing keys, cycles and captured shorter lives in every kind of scope at once', () => {
+  it('reports missing keys, cycles and captive dependencies in every kind of scope at once', () => {
     const app = openApplication(
       asking('IContext').pipe(singleton()).to('ICache'),
       asking().pipe(singleton(), perRequest).to('IContext'),
@@ -39,7 +39,7 @@ describe('verify', () => {
     }
   });
 
-  it('tells of everything that one class lacks, now and later', () => {
+  it('reports everything that one class lacks, now and later', () => {
     const app = openApplication(asking('IOne', 'ITwo', lazy('IThree')).to('IAll'));
 
     expect(new Set(problemsIn(app).map(({ key }) => key))).toEqual(new Set(['IOne', 'ITwo', 'IThree']));
@@ -55,14 +55,14 @@ describe('verify', () => {
       Registration.fromClass(Counted).pipe(singleton()).to('IClass'),
       Registration.fromFactory(count).to('IFactory'),
       Registration.fromValue(0).pipe(decorate(count)).to('IDecorated'),
-      asking('IClass', 'IFactory', 'IDecorated', 'IByHand').to('IAll'),
-    ).register('IByHand', count);
+      asking('IClass', 'IFactory', 'IDecorated', 'IDirect').to('IAll'),
+    ).register('IDirect', count);
     verify(app, request);
 
     expect(calls).toBe(0);
   });
 
-  it('lets a diamond pass, a circle closed by lazy, and parameters with defaults', () => {
+  it('lets a diamond pass, a circular dependency closed by lazy, and parameters with defaults', () => {
     class WithDefault {
       constructor(
         readonly size = 10,
@@ -80,7 +80,7 @@ describe('verify', () => {
     expect(() => verify(app, request)).not.toThrow();
   });
 
-  it('tells of a fault once, however many scopes and services meet it', () => {
+  it('reports a fault once, however many scopes and services meet it', () => {
     class Keyless {
       constructor(readonly size: number) {}
     }
@@ -96,13 +96,13 @@ describe('verify', () => {
     expect(codes.toSorted()).toEqual(['AMBIT_NOT_REGISTERED', 'AMBIT_NO_KEY_FOR_PARAMETER']);
   });
 
-  it('tells two missing symbols apart, though they read the same', () => {
+  it('distinguishes two missing symbols with the same text', () => {
     const app = openApplication(asking(Symbol('clock'), Symbol('clock')).to('ITimer'));
 
     expect(problemsIn(app)).toHaveLength(2);
   });
 
-  it('tells of a registration that is shadowed, too', () => {
+  it('reports a registration that is shadowed, too', () => {
     const app = openApplication(asking('IMissing').to('IUsers'), asking().to('IUsers'));
 
     expect(problemsIn(app)).toMatchObject([{ code: 'AMBIT_NOT_REGISTERED', path: ['IUsers', 'IMissing'] }]);
@@ -133,7 +133,7 @@ describe('verify', () => {
     const [problem] = problemsIn(app);
 
     expect(problem).toMatchObject({ code: 'AMBIT_NO_KEY_FOR_PARAMETER', key: 'IUsers' });
-    expect(problem?.message).toMatch(/parameter 1 of class Users/);
+    expect(problem?.message).toMatch(/Parameter 1 of class Users/);
   });
 
   it('cannot see into a factory: what that resolves is refused when it does', () => {

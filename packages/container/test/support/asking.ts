@@ -16,7 +16,7 @@ export const asking = (...needs: readonly Dependency[]): Registration<unknown> =
 export const resolving = (key: Key): Registration<unknown> =>
   Registration.fromFactory((scope) => scope.resolve(key as string));
 
-/** What the service opens: requests, and in them transactions that get their connection by hand. */
+/** What the service opens: requests, and in them transactions that get their connection directly. */
 export const request: ScopeDeclaration = {
   tags: ['request'],
   scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],

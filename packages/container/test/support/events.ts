@@ -9,7 +9,7 @@ export const CHANNELS = [
   'ambit:instance:disposed',
 ] as const;
 
-export interface Told {
+export interface Published {
   readonly name: string;
   readonly scope: Container;
   readonly key?: Key;
@@ -18,9 +18,9 @@ export interface Told {
 }
 
 /** Calls the listener with what is published, until stopped or the test is over. */
-export function listen(listener: (told: Told) => void, ...names: string[]): () => void {
+export function listen(listener: (event: Published) => void, ...names: string[]): () => void {
   const onMessage = (message: unknown, name: string | symbol) =>
-    listener({ ...(message as Omit<Told, 'name'>), name: String(name).replace('ambit:', '') });
+    listener({ ...(message as Omit<Published, 'name'>), name: String(name).replace('ambit:', '') });
   const channels = names.length > 0 ? names : CHANNELS;
   for (const name of channels) subscribe(name, onMessage);
   const stop = () => channels.forEach((name) => unsubscribe(name, onMessage));

@@ -23,7 +23,7 @@ export type Command =
   | { readonly do: 'dispose' | 'undo' | 'call'; readonly at: number };
 
 const KEYS = ['A', 'B', 'C', 'D', 'E', 'F'];
-/** Factories that resolve as they run use the last keys only, which are made without such factories: so every circle is declared. */
+/** Factories that resolve as they run use the last keys only, which are made without such factories: so every circular dependency is declared. */
 export const LAST = ['E', 'F'];
 
 const one = fc.constantFrom;
@@ -59,7 +59,7 @@ type Subject = typeof subject extends fc.Arbitrary<infer T> ? T : never;
 
 const need = fc.record({
   nth: fc.nat(4),
-  // Against the order of keys, and so perhaps in a circle.
+  // Against the order of keys, and so perhaps in a circular dependency.
   back: seldom,
   how: one<Need['how'][]>('one', 'one', 'one', 'one', 'all', 'later'),
 });

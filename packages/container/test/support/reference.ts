@@ -9,7 +9,7 @@ export interface Entry {
   readonly key: string;
   readonly needs: readonly Need[];
   readonly single?: boolean;
-  readonly rank?: 'by hand' | 'override';
+  readonly rank?: 'directly' | 'override';
   accepts(scope: Reference, addedTo: Reference): boolean;
   make(needs: readonly unknown[], scope: Reference): unknown;
   /** How the container ends what it keeps of this, if at all. */
@@ -50,8 +50,8 @@ export class Reference {
   }
   register(key: string, factory: (scope: Reference) => unknown): void {
     const [last] = this.#alive().#entries.filter((entry) => entry.key === key).slice(-1);
-    if (last?.rank === 'by hand') this.remove(last);
-    this.#entries.push({ key, rank: 'by hand', needs: [], accepts: Object.is, make: () => factory(this) });
+    if (last?.rank === 'directly') this.remove(last);
+    this.#entries.push({ key, rank: 'directly', needs: [], accepts: Object.is, make: () => factory(this) });
   }
   createScope({ tags }: { tags: readonly string[] }): Reference {
     this.#children.unshift(new Reference(tags, this.#alive().#line));

@@ -14,7 +14,7 @@ interface Scope<B> extends Asked {
   dispose(): Promise<void> | unknown[];
 }
 
-/** Where one side makes its instances, numbered as they are made: equal logs mean equal graphs, made and ended in the same order. */
+/** Where one side makes its instances, numbered as they are made: equal logs mean equal graphs, made and disposed in the same order. */
 export class Workshop {
   readonly log: string[] = [];
   readonly laters: (() => unknown)[] = [];
@@ -70,7 +70,7 @@ export class Thing {
   }
 
   end(how: string): void {
-    this.workshop.log.push(`ended ${this.name} by ${how}`);
+    this.workshop.log.push(`disposed ${this.name} by ${how}`);
     if (this.definition.end === 'fails') throw new Error(`${this.name} failed`);
   }
 }
@@ -96,7 +96,7 @@ export class Side<B, S extends Scope<B>> {
     this.scopes = [app];
   }
 
-  /** Does it, and tells all there is to see: what was made and ended, what came of it, and which scopes are disposed. */
+  /** Does it, and returns all there is to see: what was made and disposed, what came of it, and which scopes are disposed. */
   perform(command: Command): string {
     const { log } = this.workshop;
     log.length = 0;

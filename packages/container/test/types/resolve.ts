@@ -3,7 +3,7 @@ import { CLOCK, exactly, Pool, Store, type Clock, type Logger, type Repository, 
 
 const scope = new Container().createScope({ tags: ['request'] });
 
-// A key of the map has its type, without being told.
+// A key of the map has its type, without an annotation.
 exactly<Logger>()(scope.resolve('ILogger'))(true);
 exactly<Repository<User>>()(scope.resolve('IUsers'))(true);
 exactly<string | number>()(scope.resolve('IPort'))(true);

@@ -28,7 +28,7 @@ export const resolving = {
         factoryFor('ILogger').pipe(single).to('IAuditLogger'),
         asking('IClock').to('ILogger'),
       ).resolve('IOrderService'),
-    'a key registered by hand in another scope only': () => {
+    'a key registered directly in another scope only': () => {
       const request = openRequest(openApplication(asking('IConnection').to('IOrderRepository')));
       openTransaction(request).register('IConnection', () => 'open');
       return request.resolve('IOrderRepository');
@@ -63,7 +63,7 @@ export const resolving = {
       ).resolve('ICache'),
     'through a factory': () =>
       openRequest(openApplication(factoryFor('IRequestContext').pipe(single).to('ICache'), context)).resolve('ICache'),
-    'a singleton of requests needs what transactions get by hand': () =>
+    'a singleton of requests needs what transactions get directly': () =>
       openTransaction(openRequest(openApplication(asking('IConnection').pipe(single, perRequest).to('IRepo'))))
         .register('IConnection', () => 'open')
         .resolve('IRepo'),

@@ -7,15 +7,15 @@ const fail = (what: string) => () => {
   throw new Error(what);
 };
 
-/** A request that has ended. */
-const ended = (): Container => {
+/** A request that was disposed. */
+const disposed = (): Container => {
   const request = openRequest(openApplication(asking().to('IUsers')));
   void request.dispose();
   return request;
 };
 
-/** What goes wrong at the beginning, at the end, and after it. */
-export const ending = {
+/** What goes wrong at start, during disposal, and after it. */
+export const disposing = {
   AMBIT_START_FAILED: {
     'an onStart that rejects': () =>
       openApplication(
@@ -28,14 +28,14 @@ export const ending = {
       ).start(),
   },
   AMBIT_DISPOSED: {
-    'resolve after the end': () => ended().resolve('IUsers'),
-    'resolveAll after the end': () => ended().resolveAll('IUsers'),
-    'addRegistration after the end': () => ended().addRegistration(asking().to('IUsers')),
-    'register after the end': () => ended().register('IUser', () => 'Ada'),
-    'createScope after the end': () => ended().createScope(),
-    'defer after the end': () => ended().defer(() => undefined),
-    'start after the end': () => ended().start(),
-    'resolve after the end of a scope around it': () => {
+    'resolve after disposal': () => disposed().resolve('IUsers'),
+    'resolveAll after disposal': () => disposed().resolveAll('IUsers'),
+    'addRegistration after disposal': () => disposed().addRegistration(asking().to('IUsers')),
+    'register after disposal': () => disposed().register('IUser', () => 'Ada'),
+    'createScope after disposal': () => disposed().createScope(),
+    'defer after disposal': () => disposed().defer(() => undefined),
+    'start after disposal': () => disposed().start(),
+    'resolve after disposal of a scope around it': () => {
       const request = openRequest(openApplication());
       const transaction = openTransaction(request);
       void request.dispose();
@@ -43,7 +43,7 @@ export const ending = {
     },
   },
   AMBIT_DISPOSE_FAILED: {
-    'one instance that does not end': () => {
+    'one instance that fails to dispose': () => {
       const app = openApplication(
         asking()
           .pipe(singleton(), onDispose(fail('socket is closed')))

@@ -10,21 +10,21 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open };
 }
 
-/** A singleton that ends at once and writes its key into the log. */
+/** A singleton that is disposed at once and writes its key into the log. */
 export const logged = (log: string[], key: string, ...needs: string[]) =>
   Registration.fromFactory(() => ({ dispose: () => void log.push(key) }), needs).pipe(singleton());
 
-/** A singleton that takes a while to end and writes both ends of that while into the log. */
+/** A singleton whose disposal takes a while; it writes the start and the end of that into the log. */
 export const slow = (log: string[], key: string, while_: () => Promise<void> = turn) =>
   Registration.fromFactory(() => ({
     async [Symbol.asyncDispose]() {
-      log.push(`${key} is ending`);
+      log.push(`${key} is disposing`);
       await while_();
-      log.push(`${key} ended`);
+      log.push(`${key} disposed`);
     },
   })).pipe(singleton());
 
-/** A singleton whose end fails with the error. */
+/** A singleton whose disposer fails with the error. */
 export const failing = (error: unknown) =>
   Registration.fromFactory(() => ({
     dispose() {
@@ -39,11 +39,11 @@ export function holding(scope: Container, registration: Registration<unknown>): 
   return scope;
 }
 
-/** A singleton that writes into the log when it is started and when it has ended. */
+/** A singleton that writes into the log when it is started and when it was disposed. */
 export const started = (log: string[], key: string, ask: (scope: IContainer) => unknown = () => undefined) =>
   Registration.fromFactory((from) => {
     ask(from);
-    return { dispose: () => void log.push(`${key} ended`) };
+    return { dispose: () => void log.push(`${key} disposed`) };
   }).pipe(
     singleton(),
     onStart(() => log.push(key)),

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Container, DisposeError, onStart, Registration, singleton } from '../src/index.js';
-import { logged, started, turn } from './support/ending.js';
+import { logged, started, turn } from './support/disposers.js';
 
 // The fake clock of the test replaces the global timers only.
 vi.mock('node:timers', () => ({

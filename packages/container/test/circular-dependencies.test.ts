@@ -14,14 +14,13 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 
 const once = singleton();
 
-/** The keys that go in a circle, and a check that the message draws just them. */
+/** The keys of a circular dependency, and a check that the message names just them. */
 function ringIn({ code, key = '', path, message, hint }: ContainerError): string {
   const ring = path.slice(path.indexOf(key), -1);
 
   expect(code).toBe('AMBIT_CYCLE');
   expect(path.at(-1)).toBe(key);
-  expect(message).toContain(`${ring.join(' -> ')} -+`);
-  expect(message).toMatch(/\^ +\|\n +\+-+\+\n/);
+  expect(message.split('\n')[0]).toBe(`Circular dependency: ${[...ring, key].join(' -> ')}`);
   expect(message).toContain(path.join(' -> '));
   expect(hint).toContain('lazy(');
   return ring.map(String).toSorted().join('');
@@ -33,7 +32,7 @@ const three = (one: (key: string) => Registration<unknown>, two = one, last = on
   last('A').to('C'),
 ];
 
-describe('a circle of three', () => {
+describe('a circular dependency of three', () => {
   const single = (key: string) => asking(key).pipe(once);
   const singleFactory = (key: string) => resolving(key).pipe(once);
   it.each([
@@ -58,24 +57,24 @@ describe('a circle of three', () => {
         ),
       ),
     ],
-  ])('is drawn when it runs through %s', (_, registrations) => {
+  ])('is named when it runs through %s', (_, registrations) => {
     const request = openRequest(openApplication(...registrations, asking('A').to('IOutside')));
 
     for (const start of ['A', 'B', 'C', 'IOutside']) expect(ringIn(refusal(() => request.resolve(start)))).toBe('ABC');
   });
 
-  it('is drawn when it runs through keys registered by hand', () => {
+  it('is named when it runs through keys registered directly', () => {
     const request = openRequest(openApplication());
-    const byHand = (from: string, to: string) => request.register(from, (scope) => scope.resolve(to));
-    byHand('A', 'B');
-    byHand('B', 'C');
-    byHand('C', 'A');
+    const directly = (from: string, to: string) => request.register(from, (scope) => scope.resolve(to));
+    directly('A', 'B');
+    directly('B', 'C');
+    directly('C', 'A');
 
     expect(ringIn(refusal(() => openTransaction(request).resolve('A')))).toBe('ABC');
   });
 });
 
-describe('a circle', () => {
+describe('a circular dependency', () => {
   it.each([
     ['a class', asking('A')],
     ['a class that asks for all of its own key', asking(all('A'))],
@@ -126,7 +125,7 @@ describe('a circle', () => {
   });
 });
 
-describe('no circle', () => {
+describe('no circular dependency', () => {
   it('is seen in a long chain of factories', () => {
     const chain = Array.from({ length: 600 }, (_, i) => resolving(`K${i + 1}`).to(`K${i}`));
 

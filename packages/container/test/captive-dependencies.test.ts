@@ -9,18 +9,18 @@ const problemsIn = (app: Container, ...scopes: ScopeDeclaration[]) => refusal(()
 const perTransaction = scope(hasTag('transaction'));
 const context = asking().pipe(singleton(), perRequest).to('IContext');
 
-/** Both keys and both lives stand in the message, each once at least. */
-function expectCapture(message: string, holder: string, held: string, ...lives: string[]): void {
-  for (const words of [`'${holder}'`, `'${held}'`, ...lives]) expect(message).toContain(words);
+/** Both keys and both lifetimes stand in the message, each once at least. */
+function expectCapture(message: string, holder: string, held: string, ...lifetimes: string[]): void {
+  for (const words of [`'${holder}'`, `'${held}'`, ...lifetimes]) expect(message).toContain(words);
 }
 
-describe('a captured shorter life', () => {
+describe('a captive dependency', () => {
   it.each([
     ['directly', asking('IContext').pipe(singleton()).to('ICache'), ['ICache', 'IContext']],
     ['through a transient', asking('IUser').pipe(singleton()).to('ICache'), ['ICache', 'IUser', 'IContext']],
     ['through an alias', asking('ISame').pipe(singleton()).to('ICache'), ['ICache', 'ISame', 'IContext']],
     ['through all of a key', asking(all('IUser')).pipe(singleton()).to('ICache'), ['ICache', 'IUser', 'IContext']],
-  ])('names both keys, both lives and the path when it is captured %s', (_, cache, path) => {
+  ])('names both keys, both lifetimes and the path when it is captured %s', (_, cache, path) => {
     const alias = Registration.alias('IContext').to('ISame');
     const app = openApplication(cache, asking('IContext').to('IUser'), alias, context);
     const [problem, ...rest] = problemsIn(app, request);
@@ -54,13 +54,13 @@ describe('a captured shorter life', () => {
     ]);
   });
 
-  it('is none where whoever asks for it later is not kept', () => {
+  it('is none where the dependent that asks for it later is not kept', () => {
     const app = openApplication(asking(lazy('IOrders')).to('ISchedule'), asking('IConnection').to('IOrders'));
 
     expect(() => verify(app, request)).not.toThrow();
   });
 
-  it('is none where the other life is beside it, not within', () => {
+  it('is none where the other lifetime is beside it, not within', () => {
     const app = openApplication(
       asking('IAudit').pipe(singleton(), perRequest).to('IUsers'),
       asking()
@@ -73,7 +73,7 @@ describe('a captured shorter life', () => {
     ]);
   });
 
-  it('may be a key that transactions get by hand', () => {
+  it('may be a key that transactions get directly', () => {
     const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
     const [problem] = problemsIn(app, request);
 
@@ -103,7 +103,7 @@ describe('a captured shorter life', () => {
     expectCapture(error.message, 'ICache', 'IContext', 'application', 'request');
   });
 
-  it('is refused by resolve where the key was registered by hand below', () => {
+  it('is refused by resolve where the key was registered directly below', () => {
     const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
     const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
     const error = refusal(() => transaction.resolve('IRepo'));
@@ -119,7 +119,7 @@ describe('a service that needs itself', () => {
     ['at once', [asking('A').to('A')], 'A'],
     ['through another', [asking('B').to('A'), asking('A').to('B')], 'AB'],
     ['through two others', [asking('B').to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
-    ['through mixed lives', [asking('B').pipe(single).to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
+    ['through mixed lifetimes', [asking('B').pipe(single).to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
     ['through aliases', [Registration.alias('B').to('A'), Registration.alias('A').to('B')], 'AB'],
     ['through an alias', [asking('B').to('A'), Registration.alias('A').to('B')], 'AB'],
     ['through all of a key', [asking(all('B')).to('A'), asking('A').pipe(single).to('B')], 'AB'],

@@ -29,7 +29,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   it.each([
     ['the pool was asked for before', true],
     ['it was not', false],
-  ])('does not end a value, whether %s', async (_when, asked) => {
+  ])('does not dispose a value, whether %s', async (_when, asked) => {
     const pool = endable();
     const [app, request] = openWith(Registration.fromValue(pool));
     if (asked) app.resolve('IPool');
@@ -39,7 +39,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).not.toHaveBeenCalled();
   });
 
-  it('leaves the end of a singleton to its owner', async () => {
+  it('leaves the disposal of a singleton to its owner', async () => {
     const pool = endable();
     const [app, request] = openWith(Registration.fromFactory(() => pool).pipe(singleton()));
     request.resolve('ISame');
@@ -49,7 +49,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
-  it('leaves the end to its owner after any number of factories', async () => {
+  it('leaves the disposal to its owner after any number of factories', async () => {
     const pool = endable();
     const app = openApplication(
       Registration.fromFactory(() => pool)
@@ -67,7 +67,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
-  it('ends what it makes of that itself', async () => {
+  it('disposes what it makes of that itself', async () => {
     const made = endable();
     const app = openApplication(
       Registration.fromValue(endable()).to('IFirst'),
@@ -85,7 +85,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(made.dispose).toHaveBeenCalledOnce();
   });
 
-  it('does not end what a longer alias keeps', async () => {
+  it('does not dispose what an alias with a longer lifetime keeps', async () => {
     const pool = endable();
     const [app, request] = openWith(Registration.alias('IAny').pipe(singleton()));
     app.addRegistration(Registration.fromFactory(() => pool).to('IAny'));
@@ -94,7 +94,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).not.toHaveBeenCalled();
   });
 
-  it('ends with its owner what nobody else keeps', async () => {
+  it('disposes with its owner what nobody else keeps', async () => {
     const pool = endable();
     const [app, request] = openWith(Registration.fromFactory(() => pool));
     request.resolve('ISame');
@@ -104,7 +104,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
-  it('does not end what was registered by hand', async () => {
+  it('does not dispose what was registered directly', async () => {
     const pool = endable();
     const [, request] = openWith(Registration.fromValue(undefined));
     request.register('IPool', () => pool);
@@ -114,7 +114,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 });
 
-describe('what a factory hands on is ended by its owner alone', () => {
+describe('what a factory hands on is disposed by its owner alone', () => {
   const end = async (...scopes: Container[]) => {
     for (const one of scopes) await one.dispose();
   };
@@ -153,7 +153,7 @@ describe('what a factory hands on is ended by its owner alone', () => {
     expect(pool.dispose).toHaveBeenCalledTimes(times);
   });
 
-  it('where a decorator fails before the layer that was to be ended', async () => {
+  it('where a decorator fails before the layer that was to be disposed', async () => {
     const pool = endable();
     const failing = decorate((): { release(): void } => {
       throw new Error('cannot wrap');
@@ -179,7 +179,7 @@ describe('what a factory hands on is ended by its owner alone', () => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
-  it('where what is registered by hand gives another one each time', async () => {
+  it('where what is registered directly gives another one each time', async () => {
     const connections = [endable(), endable()];
     const left = [...connections];
     const app = openApplication(
@@ -225,12 +225,12 @@ describe('what a factory hands on is ended by its owner alone', () => {
   });
 });
 
-it('what a factory makes is ended though its parent is a scope', async () => {
-  const ended = vi.fn<() => void>();
+it('what a factory makes is disposed though its parent is a scope', async () => {
+  const disposed = vi.fn<() => void>();
   class Jobs {
     constructor(readonly parent: IContainer) {}
     dispose() {
-      ended();
+      disposed();
     }
   }
   const app = openApplication(
@@ -240,10 +240,10 @@ it('what a factory makes is ended though its parent is a scope', async () => {
   );
   app.resolve('IJobs');
   await app.dispose();
-  expect(ended).toHaveBeenCalledOnce();
+  expect(disposed).toHaveBeenCalledOnce();
 });
 
-it('what was registered by hand is not held by the scope once it is over', async () => {
+it('what was registered directly is not held by the scope once it is over', async () => {
   const app = openApplication();
   app.register('IJob', (from) => from.createScope({ tags: ['job'] }));
   const job = new WeakRef(app.resolve<Container>('IJob'));
@@ -252,24 +252,24 @@ it('what was registered by hand is not held by the scope once it is over', async
   expect(job.deref()).toBeUndefined();
 });
 
-it('what was registered by hand on one scope is ended where another scope makes it by a factory', async () => {
+it('what was registered directly on one scope is disposed where another scope makes it by a factory', async () => {
   const pool = endable();
   const app = openApplication(
     Registration.fromFactory(() => pool)
       .pipe(singleton(), perRequest)
       .to('IPool'),
   );
-  const [byHand, made] = [openRequest(app).register('IOther', () => pool), openRequest(app)];
-  byHand.resolve('IOther');
+  const [directly, made] = [openRequest(app).register('IOther', () => pool), openRequest(app)];
+  directly.resolve('IOther');
   made.resolve('IPool');
-  await byHand.dispose();
+  await directly.dispose();
   expect(pool.dispose).not.toHaveBeenCalled();
   await made.dispose();
   expect(pool.dispose).toHaveBeenCalledOnce();
 });
 
 describe('a scope that a factory gives', () => {
-  it('ends with its owner where the factory made it', async () => {
+  it('disposes with its owner where the factory made it', async () => {
     const pool = endable();
     const tenant = new Container({ tags: ['tenant'] }).addRegistration(
       Registration.fromFactory(() => pool)
