@@ -23,19 +23,39 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
   return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
 }
 
+/** What was thrown, in an object because `undefined` can be thrown too. */
+export interface Failure {
+  readonly error: unknown;
+}
+
+/**
+ * Calls `onSettled` once, when `promise` settles or after `ms`, with the failure if there is one. A callback instead of a
+ * promise, because on the path of every transaction a promise that is awaited costs more than the timer.
+ */
+export function settleWithin(
+  clock: Clock,
+  ms: number,
+  promise: PromiseLike<unknown>,
+  late: () => Error,
+  onSettled: (failure?: Failure) => void,
+): void {
+  let isSettled = false;
+  const settle = (failure?: Failure): void => {
+    if (isSettled) return;
+    isSettled = true;
+    stopTimer();
+    onSettled(failure);
+  };
+  const stopTimer = startTimer(clock, () => settle({ error: late() }), ms);
+  promise.then(
+    () => settle(),
+    (error: unknown) => settle({ error }),
+  );
+}
+
 /** Settles as `promise` does, or rejects with `late()` after `ms`. The work behind the promise continues. */
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const stopTimer = startTimer(clock, () => reject(late()), ms);
-    Promise.resolve(promise).then(
-      (value) => {
-        stopTimer();
-        resolve(value);
-      },
-      (error: unknown) => {
-        stopTimer();
-        reject(error);
-      },
-    );
+    settleWithin(clock, ms, promise, late, (failure) => (failure ? reject(failure.error) : resolve(promise)));
   });
 }

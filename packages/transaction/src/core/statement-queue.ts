@@ -35,12 +35,10 @@ export class StatementQueue {
     if (this.#whenIdle) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  /** The result of the statement in progress, until the statement is abandoned. */
-  unlessAbandoned<T>(result: Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.#abandon = reject;
-      Promise.resolve(result).then(resolve, reject);
-    });
+  /** Passes on the result of the statement in progress, or the error of `abandon()` if that comes first. */
+  unlessAbandoned<T>(result: PromiseLike<T>, resolve: (value: T) => void, reject: (error: unknown) => void): void {
+    this.#abandon = reject;
+    result.then(resolve, reject);
   }
 
   /** Refuses new statements; those that wait still run. */

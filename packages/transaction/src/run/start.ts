@@ -1,9 +1,13 @@
 import type { IContainer } from '@ambit/container';
-import { aborted } from '../core/errors.js';
+import type { IDatabasePool, IPooledConnection } from '../core/contract.js';
+import { aborted, asCoded, TransactionError } from '../core/errors.js';
+import { since, transactionAcquired, transactionRefused } from '../core/events.js';
 import { Settings, type TransactionOptions } from '../core/options.js';
 import { AcquireRequest } from '../pool/acquire-request.js';
-import type { Transaction } from '../transaction/transaction.js';
-import { acquire } from './acquire.js';
+import { release } from '../transaction/release.js';
+import { Transaction } from '../transaction/transaction.js';
+import { transactionOf } from '../transaction/transaction-of.js';
+import { acquireConnection } from './acquire-connection.js';
 
 /**
  * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.
@@ -23,14 +27,19 @@ import { acquire } from './acquire.js';
 export class TransactionStart {
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
   readonly begun: Promise<Transaction>;
+  readonly #parent: IContainer;
+  readonly #settings: Settings;
   readonly #request: AcquireRequest;
+  /** `performance.now()` when the pool was asked, if anybody listens. */
+  #askedAt = 0;
   #acquired: Transaction | undefined = undefined;
   #transaction: Transaction | undefined = undefined;
 
   constructor(parent: IContainer, options: TransactionOptions | Settings = {}) {
-    const settings = options instanceof Settings ? options : new Settings(options);
-    this.#request = new AcquireRequest(settings);
-    this.begun = this.#begin(parent, settings);
+    this.#parent = parent;
+    this.#settings = options instanceof Settings ? options : new Settings(options);
+    this.#request = new AcquireRequest(this.#settings);
+    this.begun = new Promise((resolve, reject) => this.#acquire(resolve, reject));
   }
 
   /** Undefined until BEGIN has succeeded. */
@@ -48,15 +57,65 @@ export class TransactionStart {
     await transaction?.rollback(reason);
   }
 
-  async #begin(parent: IContainer, settings: Settings): Promise<Transaction> {
-    const transaction = await acquire(parent, settings, this.#request);
-    this.#acquired = transaction;
+  #acquire(resolve: (transaction: Transaction) => void, reject: (error: unknown) => void): void {
+    const settings = this.#settings;
+    if (settings.signal?.aborted) throw aborted(settings.signal);
+    refuseSecond(this.#parent);
+    if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
+    acquireConnection(this.#parent.resolve<IDatabasePool>('IDatabasePool'), {
+      settings,
+      request: this.#request,
+      onConnection: (connection) => this.#begin(connection, resolve, reject),
+      onFailure: (failure) => reject(this.#refused(failure)),
+    });
+  }
+
+  #begin(
+    connection: IPooledConnection,
+    resolve: (transaction: Transaction) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const scope = this.#openScope(connection, reject);
+    if (!scope) return;
+    const transaction = new Transaction(this.#parent, scope, connection, this.#settings);
     const { cancelled } = this.#request;
     if (cancelled) void transaction.rollback(aborted(cancelled));
-    await transaction.begin();
-    this.#transaction = transaction;
-    return transaction;
+    this.#acquired = transaction;
+    transaction.begin(() => {
+      this.#transaction = transaction;
+      resolve(transaction);
+    }, reject);
   }
+
+  #openScope(connection: IPooledConnection, reject: (error: unknown) => void): IContainer | undefined {
+    try {
+      const scope = this.#parent.createScope({ tags: ['transaction'] });
+      if (transactionAcquired.hasSubscribers) {
+        transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
+      }
+      return scope;
+    } catch (error) {
+      // The parent was disposed while we waited for the connection, which nobody has used.
+      release(connection, undefined, this.#settings);
+      reject(error);
+      return undefined;
+    }
+  }
+
+  #refused(failure: unknown): TransactionError {
+    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
+    if (transactionRefused.hasSubscribers) {
+      transactionRefused.publish({ parent: this.#parent, milliseconds: since(this.#askedAt), error });
+    }
+    return error;
+  }
+}
+
+/** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
+function refuseSecond(parent: IContainer): void {
+  const state = transactionOf(parent)?.state;
+  if (state !== 'acquired' && state !== 'open') return;
+  throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
 }
 
 /**

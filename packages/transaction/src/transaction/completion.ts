@@ -1,4 +1,4 @@
-import { within } from '../core/clock.js';
+import { type Failure, settleWithin } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { because, isTransactionError, TransactionError } from '../core/errors.js';
 import { transactionEnded } from '../core/events.js';
@@ -7,15 +7,17 @@ import { report } from '../core/report.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { cancelSoon } from './cancellation.js';
-import { type Failure, failedBefore } from './scoped-connection.js';
+import { failedBefore } from './scoped-connection.js';
 
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
 
+const oneTurn = Promise.resolve();
+
 /**
  * The state machine: acquired -> open -> committed | rolled back | unknown. It knows no scope.
  *
- * Invariants: the first call of `commit()` or `rollback()` starts `#decide()`, which runs once and is the only code that
+ * Invariants: the first call of `commit()` or `rollback()` causes `#decide()`, which runs once and is the only code that
  * sends COMMIT or ROLLBACK. It sends COMMIT only while no statement has failed and nobody has asked for a rollback. Once
  * COMMIT is sent, only the response of the database counts.
  */
@@ -26,13 +28,14 @@ export class Completion {
   readonly #queue: StatementQueue;
   readonly #settings: Settings;
   readonly #statements: { readonly failure: Failure | undefined };
+  readonly #onDecided: () => void;
   #state: TransactionState = 'acquired';
   #isBeginSent = false;
   #isCommitSent = false;
   /** A statement still runs that we no longer wait for, so ROLLBACK would only queue up behind it. */
   #isAbandoned = false;
   #rollback: { readonly reason: unknown } | undefined = undefined;
-  #decision: Promise<void> | undefined = undefined;
+  #isRequested = false;
   #error: TransactionError | undefined = undefined;
   #broken: Error | undefined = undefined;
 
@@ -41,11 +44,13 @@ export class Completion {
     queue: StatementQueue,
     settings: Settings,
     statements: { readonly failure: Failure | undefined },
+    onDecided: () => void,
   ) {
     this.#connection = connection;
     this.#queue = queue;
     this.#settings = settings;
     this.#statements = statements;
+    this.#onDecided = onDecided;
   }
 
   get state(): TransactionState {
@@ -64,41 +69,48 @@ export class Completion {
 
   /** Whether a commit or a rollback was asked for. */
   get isRequested(): boolean {
-    return this.#decision !== undefined;
+    return this.#isRequested;
   }
 
-  async begin(terms: BeginOptions): Promise<void> {
-    const turn = this.#queue.enter();
-    if (turn) await turn;
-    try {
-      this.#isBeginSent = true;
-      await this.#queue.unlessAbandoned(this.#connection.beginTransaction(terms));
-      if (!this.isRequested) this.#state = 'open';
-    } finally {
+  /** Sends BEGIN, as the first statement. `onSettled` is called once, also when the statement is abandoned. */
+  begin(terms: BeginOptions, onSettled: (failure?: Failure) => void): void {
+    let isSettled = false;
+    const settle = (failure?: Failure): void => {
+      if (isSettled) return;
+      isSettled = true;
+      if (!failure && !this.isRequested) this.#state = 'open';
       this.#queue.leave();
+      onSettled(failure);
+    };
+    void this.#queue.enter();
+    this.#isBeginSent = true;
+    try {
+      const response = this.#connection.beginTransaction(terms);
+      this.#queue.unlessAbandoned(
+        response,
+        () => settle(),
+        (error) => settle({ error }),
+      );
+    } catch (error) {
+      settle({ error });
     }
   }
 
-  /** Resolves when the outcome is decided; `state` and `error` tell which. A second call changes nothing. */
-  commit(): Promise<void> {
+  /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
+  commit(): void {
     this.#queue.close(this.refusal);
-    return this.decided();
+    this.#request();
   }
 
-  /** Resolves when the outcome is decided: before COMMIT was sent that is a rollback, after it the response to COMMIT. */
-  rollback(reason: unknown): Promise<void> {
+  /** The same: before COMMIT was sent the outcome is a rollback, after it the response to COMMIT. */
+  rollback(reason: unknown): void {
     if (!this.#rollback && !this.#isCommitSent) {
       this.#rollback = { reason };
       this.#error ??= isTransactionError(reason) ? reason : this.refusal();
       this.#queue.clear(this.refusal);
       if (this.#queue.busy) this.#cancelSoon();
     }
-    return this.decided();
-  }
-
-  decided(): Promise<void> {
-    this.#decision ??= this.#decide();
-    return this.#decision;
+    this.#request();
   }
 
   /** The error of every use after the transaction has completed. */
@@ -116,20 +128,23 @@ export class Completion {
     );
   };
 
-  async #decide(): Promise<void> {
+  #request(): void {
+    if (this.#isRequested) return;
+    this.#isRequested = true;
     // Always a turn later, so that a commit and a rollback of the same moment are a rollback.
-    await (this.#queue.busy ? this.#queue.idle() : undefined);
+    void (this.#queue.busy ? this.#queue.idle() : oneTurn).then(() => this.#decide());
+  }
+
+  #decide(): void {
     const { failure } = this.#statements;
     if (failure && !this.#rollback) this.#error = failedBefore(failure.error, 'The transaction was rolled back');
     if (failure || this.#rollback) return this.#sendRollback();
     this.#isCommitSent = true;
-    try {
-      if (transactionEnded.hasSubscribers) this.sentAt = performance.now();
-      await this.#inTime('COMMIT', this.#connection.commit());
-      this.#state = 'committed';
-    } catch (error) {
-      this.#commitFailed(error);
-    }
+    this.#send('COMMIT', (failed) => {
+      if (failed) this.#commitFailed(failed.error);
+      else this.#state = 'committed';
+      this.#onDecided();
+    });
   }
 
   #commitFailed(cause: unknown): void {
@@ -143,18 +158,20 @@ export class Completion {
     }
   }
 
-  async #sendRollback(): Promise<void> {
-    if (this.#isBeginSent && !this.#isAbandoned) {
-      try {
-        if (transactionEnded.hasSubscribers) this.sentAt = performance.now();
-        await this.#inTime('ROLLBACK', this.#connection.rollback());
-      } catch (error) {
-        const failure = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: error });
-        this.#broken = failure;
-        if (!this.#isConnectionLost) report(this.#settings, failure);
+  #sendRollback(): void {
+    const decide = (): void => {
+      this.#state = 'rolled back';
+      this.#onDecided();
+    };
+    if (!this.#isBeginSent || this.#isAbandoned) return decide();
+    this.#send('ROLLBACK', (failed) => {
+      if (failed) {
+        const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
+        this.#broken = error;
+        if (!this.#isConnectionLost) report(this.#settings, error);
       }
-    }
-    this.#state = 'rolled back';
+      decide();
+    });
   }
 
   /** The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure. */
@@ -175,12 +192,20 @@ export class Completion {
     });
   }
 
-  #inTime(what: string, response: Promise<void>): Promise<void> {
-    if (this.#connection.synchronous) return response;
+  /** Calls `onSettled` once: with the response of the database, or when the time limit has passed. */
+  #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
+    const connection = this.#connection;
     const { clock, endTimeoutMs } = this.#settings;
-    return within(clock, endTimeoutMs, response, () => {
-      const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
-      return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
-    });
+    if (transactionEnded.hasSubscribers) this.sentAt = performance.now();
+    try {
+      const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
+      const late = (): TransactionError => {
+        const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
+        return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
+      };
+      settleWithin(clock, connection.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
+    } catch (error) {
+      onSettled({ error });
+    }
   }
 }

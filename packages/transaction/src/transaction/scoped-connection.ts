@@ -1,3 +1,4 @@
+import type { Failure } from '../core/clock.js';
 import type { IConnection, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { since, transactionStatement } from '../core/events.js';
@@ -14,11 +15,6 @@ export interface ConnectionOwner {
   readonly nestedRuns: readonly NestedRun[];
   commitFromConnection(): Promise<void>;
   rollbackFromConnection(): Promise<void>;
-}
-
-/** The first failure, in an object because `undefined` can be thrown too. */
-export interface Failure {
-  readonly error: unknown;
 }
 
 /**
@@ -81,7 +77,7 @@ export class ScopedConnection implements IConnection {
       const start = transactionStatement.hasSubscribers ? performance.now() : 0;
       try {
         const result = this.#connection.query<R>(sql, params);
-        const rows = await (this.#connection.synchronous ? result : this.#queue.unlessAbandoned(result));
+        const rows = await (this.#connection.synchronous ? result : this.#unlessAbandoned(result));
         if (undoesFailure) this.#failedStatement = undefined;
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
         return rows;
@@ -93,6 +89,10 @@ export class ScopedConnection implements IConnection {
     } finally {
       this.#queue.leave();
     }
+  }
+
+  #unlessAbandoned<T>(result: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => this.#queue.unlessAbandoned(result, resolve, reject));
   }
 
   #publish(statement: object): void {

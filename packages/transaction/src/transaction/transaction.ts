@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
-import { startTimer, within } from '../core/clock.js';
+import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, TransactionError } from '../core/errors.js';
 import { since, transactionBegun, transactionEnded } from '../core/events.js';
@@ -57,7 +57,10 @@ export class Transaction {
   #isScopeDisposed = false;
   #abort: AbortController | undefined = undefined;
   #onLost: ((error: TransactionError) => void) | undefined = undefined;
+  #phase: 'in progress' | 'decided' | 'completed' = 'in progress';
+  #whenDecided: (() => void)[] | undefined = undefined;
   #completed: Promise<void> | undefined = undefined;
+  #resolveCompleted: (() => void) | undefined = undefined;
 
   /** Takes over an acquired connection; call `beginTransaction()` instead. */
   constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
@@ -67,7 +70,7 @@ export class Transaction {
     this.#parent = parent;
     this.#pooled = connection;
     this.#connection = new ScopedConnection(this, connection, queue);
-    this.#completion = new Completion(connection, queue, settings, this.#connection);
+    this.#completion = new Completion(connection, queue, settings, this.#connection, () => this.#decided());
   }
 
   get state(): TransactionState {
@@ -105,36 +108,40 @@ export class Transaction {
     if (this.error) listener(this.error);
   }
 
-  /** @internal Registers the connection, sends BEGIN. When it rejects, all of that is undone. */
-  async begin(): Promise<void> {
+  /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
+  begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
     const completion = this.#completion;
-    try {
-      this.#open();
-      const start = transactionBegun.hasSubscribers ? performance.now() : 0;
-      if (!completion.isRequested) await completion.begin(this.settings.terms);
-      if (!completion.isRequested) {
+    const start = transactionBegun.hasSubscribers ? performance.now() : 0;
+    const settle = (failure?: Failure): void => {
+      if (!failure && !completion.isRequested) {
         if (transactionBegun.hasSubscribers)
           transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
-        return;
+        return onBegun();
       }
+      if (!completion.isRequested)
+        completion.rollback(asCoded(failure?.error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
+      void this.#whenCompleted().then(() => onFailed(completion.error ?? completion.refusal()));
+    };
+    try {
+      this.#open();
     } catch (error) {
-      if (!completion.isRequested) void completion.rollback(asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
+      return settle({ error });
     }
-    await this.#complete();
-    throw completion.error ?? completion.refusal();
+    if (completion.isRequested) settle();
+    else completion.begin(this.settings.terms, settle);
   }
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
   async commit(): Promise<void> {
-    void this.#completion.commit();
-    await this.#complete();
+    this.#completion.commit();
+    await this.#whenCompleted();
     this.#throwUnlessCommitted();
   }
 
   /** Resolves when the transaction has wholly completed. Never rejects, and undoes no commit that was already sent. */
   async rollback(reason?: unknown): Promise<void> {
     this.#startRollback(reason);
-    await this.#complete();
+    await this.#whenCompleted();
   }
 
   /** @internal A nested run in a savepoint. Other copies of this package call it, so that one copy knows all nested runs. */
@@ -144,17 +151,15 @@ export class Transaction {
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
-    const decided = this.#completion.commit();
-    void this.#complete();
-    await decided;
+    this.#completion.commit();
+    await this.#outcome();
     this.#throwUnlessCommitted();
   }
 
   /** @internal The same. */
   async rollbackFromConnection(): Promise<void> {
     this.#startRollback(undefined);
-    void this.#complete();
-    await this.#completion.decided();
+    await this.#outcome();
   }
 
   /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
@@ -188,7 +193,7 @@ export class Transaction {
   }
 
   #startRollback(reason: unknown): void {
-    void this.#completion.rollback(reason);
+    this.#completion.rollback(reason);
     this.#notifyIfLost();
   }
 
@@ -202,31 +207,55 @@ export class Transaction {
     if (this.state !== 'committed') throw this.error ?? this.#completion.refusal();
   }
 
-  #complete(): Promise<void> {
-    this.#completed ??= this.#completeOnce();
+  #outcome(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#phase === 'in progress') (this.#whenDecided ??= []).push(resolve);
+      else resolve();
+    });
+  }
+
+  #whenCompleted(): Promise<void> {
+    this.#completed ??= new Promise((resolve) => {
+      if (this.#phase === 'completed') resolve();
+      else this.#resolveCompleted = resolve;
+    });
     return this.#completed;
   }
 
-  async #completeOnce(): Promise<void> {
-    await this.#completion.decided();
+  #decided(): void {
+    this.#phase = 'decided';
     if (transactionEnded.hasSubscribers) this.#publishEnded();
     this.#stopTimer?.();
     this.#stopListening?.();
+    if (this.#whenDecided) for (const resolve of this.#whenDecided) resolve();
     this.#notifyIfLost();
-    const { scope, settings } = this;
+    this.#disposeScope();
+  }
+
+  #disposeScope(): void {
+    if (this.#isScopeDisposed) return this.#finish();
+    const { clock, endTimeoutMs } = this.settings;
+    this.#isScopeDisposed = true;
     try {
-      if (!this.#isScopeDisposed) {
-        this.#isScopeDisposed = true;
-        const disposing = scope.dispose();
-        if (disposing)
-          await within(settings.clock, settings.endTimeoutMs, disposing, () => new Error('it took too long'));
-      }
-    } catch (cause) {
+      const disposing = this.scope.dispose();
+      const late = (): Error => new Error('it took too long');
+      if (disposing) settleWithin(clock, endTimeoutMs, disposing, late, (failure) => this.#finish(failure));
+      else this.#finish();
+    } catch (error) {
+      this.#finish({ error });
+    }
+  }
+
+  #finish(disposal?: Failure): void {
+    const { settings } = this;
+    if (disposal) {
       const detail = 'dispose() of the transaction scope failed';
-      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', detail, { cause }));
+      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', detail, { cause: disposal.error }));
     }
     release(this.#pooled, this.#completion.broken, settings);
     this.#forgetParent?.();
+    this.#phase = 'completed';
+    this.#resolveCompleted?.();
   }
 
   #publishEnded(): void {
