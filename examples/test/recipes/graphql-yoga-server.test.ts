@@ -24,12 +24,12 @@ describe('graphql-yoga-server', () => {
     server.closeAllConnections();
   });
 
-  const post = (query: string, init: RequestInit = {}): Promise<Response> =>
+  const post = (query: string, signal?: AbortSignal, accept = 'application/json'): Promise<Response> =>
     fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`, {
       method: 'POST',
       body: JSON.stringify({ query }),
-      ...init,
-      headers: { 'content-type': 'application/json', ...init.headers },
+      headers: { 'content-type': 'application/json', accept },
+      signal: signal ?? null,
     });
   const execute = async (query: string): Promise<unknown> => (await post(query)).json();
 
@@ -54,7 +54,7 @@ describe('graphql-yoga-server', () => {
   it('cancels the operation of a client that is gone', async () => {
     const { reached } = payments.bank.holdOnce();
     const client = new AbortController();
-    const response = post(pay, { signal: client.signal });
+    const response = post(pay, client.signal);
     await reached;
     const ended = scopeEnd(payments.app);
     client.abort();
@@ -64,8 +64,8 @@ describe('graphql-yoga-server', () => {
     payments.expectNoOpenScopes();
   });
 
-  const subscribe = (from: number, init: RequestInit = {}): Promise<Response> =>
-    post(`subscription { countdown(from: ${from}) }`, { headers: { accept: 'text/event-stream' }, ...init });
+  const subscribe = (from: number, signal?: AbortSignal): Promise<Response> =>
+    post(`subscription { countdown(from: ${from}) }`, signal, 'text/event-stream');
 
   it('keeps the scope of a subscription open until its stream ends', async () => {
     const ended = scopeEnd(payments.app);
@@ -78,7 +78,7 @@ describe('graphql-yoga-server', () => {
 
   it('disposes the scope of a subscription whose client leaves', async () => {
     const client = new AbortController();
-    const response = await subscribe(1e9, { signal: client.signal });
+    const response = await subscribe(1e9, client.signal);
     const ended = scopeEnd(payments.app);
     client.abort();
     await ended;

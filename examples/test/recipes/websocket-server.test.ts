@@ -46,7 +46,7 @@ describe('websocket-server', () => {
     const ended = scopeEnd(payments.app);
     client.close();
     await ended;
-    payments.expectNoOpenScopes();
+    expect(payments.openScopes()).toBe(0);
   });
 
   it('tells the client of a message that failed, stores nothing of it, and takes the next one', async () => {
@@ -104,6 +104,6 @@ describe('websocket-server', () => {
   it('is not kept from stopping by a client that does not close its side', async () => {
     client.pause();
     await sockets.stop();
-    payments.expectNoOpenScopes();
+    expect(payments.openScopes()).toBe(0);
   });
 });
