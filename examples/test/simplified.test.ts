@@ -2,14 +2,14 @@ import { Container, Registration } from '@ambit/container';
 import { openScopes, override, verify } from '@ambit/container/tools';
 import { describe, expect, it } from 'vitest';
 import { buildServer, createAppContainer } from '../simplified-fastify.js';
-import { application, scopeEnd } from './support/application.js';
+import { application, scopeClosed } from './support/application.js';
 import { hosts } from './support/hosts.js';
 
 const ada = { name: 'Ada', email: 'ada@example.com' };
 const grace = { name: 'Grace', email: 'grace@example.com' };
 
 describe.each(hosts)('$name', (host) => {
-  it('has all that its services ask for', () => {
+  it('has a registration for every dependency', () => {
     expect(() => verify(host.createAppContainer(), { tags: ['request'] })).not.toThrow();
   });
 
@@ -18,13 +18,13 @@ describe.each(hosts)('$name', (host) => {
     expect(await get('/users')).toEqual({ status: 200, body: [] });
   });
 
-  it('answers 201 with the created user and its id, and keeps nothing else of the body', async () => {
+  it('responds 201 with the created user and its id, and ignores other fields of the body', async () => {
     const { post } = await application(host);
-    const answer = await post('/users', JSON.stringify({ ...ada, id: '7', admin: true }));
-    expect(answer).toEqual({ status: 201, body: { id: '1', ...ada } });
+    const response = await post('/users', JSON.stringify({ ...ada, id: '7', admin: true }));
+    expect(response).toEqual({ status: 201, body: { id: '1', ...ada } });
   });
 
-  it('remembers from one request to the next, and counts ids from the list', async () => {
+  it('keeps users between requests, and numbers them', async () => {
     const { get, post } = await application(host);
     await post('/users', JSON.stringify(ada));
     await post('/users', JSON.stringify(grace));
@@ -70,16 +70,16 @@ describe.each(hosts)('$name', (host) => {
     expect((await post('/users', JSON.stringify(ada))).body).toEqual({ id: '10', ...ada });
   });
 
-  it('ends the scope of each request', async () => {
+  it('disposes the scope of each request', async () => {
     const { container, get, post } = await application(host);
     for (const request of [
       () => get('/users'),
       () => post('/users', JSON.stringify(ada)),
       () => post('/users', '{}'),
     ]) {
-      const ended = scopeEnd(container);
+      const closed = scopeClosed(container);
       await request();
-      await ended;
+      await closed;
       expect(openScopes(container)).toEqual([]);
     }
   });
@@ -93,18 +93,21 @@ describe.each(hosts)('$name', (host) => {
       return application(host, container);
     };
 
-    it.each(['GET', 'POST'])('answers %s with 500 and says no more, and logs the error', async (method) => {
-      const { get, lines, post } = await broken();
-      const answer = method === 'GET' ? await get('/users') : await post('/users', JSON.stringify(ada));
-      expect(answer).toEqual({ status: 500, body: { error: 'Internal Server Error' } });
-      expect(lines).toMatchObject([{ level: 'error', message: 'A request failed', data: error }]);
-    });
+    it.each(['GET', 'POST'])(
+      'responds to %s with 500 without the message of the error, and logs the error',
+      async (method) => {
+        const { get, lines, post } = await broken();
+        const response = method === 'GET' ? await get('/users') : await post('/users', JSON.stringify(ada));
+        expect(response).toEqual({ status: 500, body: { error: 'Internal Server Error' } });
+        expect(lines).toMatchObject([{ level: 'error', message: 'A request failed', data: error }]);
+      },
+    );
 
-    it('ends the scope with the answer, not with the error', async () => {
+    it('disposes the scope after the response, not at the error', async () => {
       const { container, get, lines } = await broken();
-      const ended = scopeEnd(container);
+      const closed = scopeClosed(container);
       await get('/users');
-      await ended;
+      await closed;
       expect([lines[0]?.openScopes, openScopes(container).length]).toEqual([1, 0]);
     });
   });
@@ -132,7 +135,7 @@ describe.each(hosts)('$name', (host) => {
     });
   });
 
-  it('answers what it does not have with 404', async () => {
+  it('responds to other paths with 404', async () => {
     const { get } = await application(host);
     expect(await get('/nothing')).toEqual({ status: 404, body: { error: 'Not found' } });
   });

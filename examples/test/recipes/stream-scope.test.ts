@@ -3,7 +3,7 @@ import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it } from 'vitest';
 import { inStreamScope } from '../../recipes/stream-scope.js';
-import { scopeEnd } from '../support/application.js';
+import { scopeClosed } from '../support/application.js';
 
 async function* numbers(): AsyncGenerator<number> {
   yield 1;
@@ -21,39 +21,39 @@ describe('inStreamScope', () => {
   it('disposes the scope of a stream that was read to its end', async () => {
     const app = new Container();
     const read: number[] = [];
-    const ended = scopeEnd(app);
+    const closed = scopeClosed(app);
     for await (const number of await inStreamScope(app, {}, numbers)) read.push(number, openScopes(app).length);
-    await ended;
+    await closed;
     expect(read).toEqual([1, 1, 2, 1]);
   });
 
   it('disposes the scope of a stream whose reader stops', async () => {
     const app = new Container();
-    const ended = scopeEnd(app);
+    const closed = scopeClosed(app);
     for await (const number of await inStreamScope(app, {}, numbers)) if (number === 1) break;
-    await ended;
+    await closed;
     expect(openScopes(app)).toEqual([]);
   });
 
   it('disposes the scope of a stream that is closed before it was read', async () => {
     const app = new Container();
-    const ended = scopeEnd(app);
+    const closed = scopeClosed(app);
     const stream = await inStreamScope(app, {}, numbers);
     await stream.return(undefined);
-    await ended;
+    await closed;
     expect(openScopes(app)).toEqual([]);
   });
 
   it('disposes the scope of a stream that fails, and hands its error on', async () => {
     const app = new Container();
-    const ended = scopeEnd(app);
+    const closed = scopeClosed(app);
     const stream = await inStreamScope(app, {}, async function* () {
       yield 1;
       throw new Error('the source failed');
     });
     await stream.next();
     await expect(stream.next()).rejects.toThrow('the source failed');
-    await ended;
+    await closed;
     expect(openScopes(app)).toEqual([]);
   });
 
@@ -71,11 +71,11 @@ describe('inStreamScope', () => {
       }
     });
     await stream.next();
-    const ended = scopeEnd(app);
+    const closed = scopeClosed(app);
     const waiting = stream.next();
     controller.abort();
     await expect(waiting).rejects.toThrow('aborted');
-    await ended;
+    await closed;
     expect(log).toEqual(['closed', 'disposed']);
   });
 });

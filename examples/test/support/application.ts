@@ -18,7 +18,7 @@ export interface Line {
   readonly openScopes: number;
 }
 
-/** The variant with a logger that remembers, and a client. */
+/** The application with a logger that records its calls, and a client. */
 export async function application(host: Host, container = host.createAppContainer()) {
   const lines: Line[] = [];
   const log =
@@ -43,8 +43,8 @@ export async function application(host: Host, container = host.createAppContaine
   };
 }
 
-/** Resolves when a scope of this application has ended. */
-export function scopeEnd(app: Container): Promise<void> {
+/** Resolves when a scope of this application is closed. */
+export function scopeClosed(app: Container): Promise<void> {
   return new Promise((resolve) => {
     const listen = (message: unknown): void => {
       if ((message as { scope: Container }).scope.parent !== app) return;
