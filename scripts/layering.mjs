@@ -61,7 +61,10 @@ export function brokenRules(root) {
       if (!isTest && rule.knowsNo.some((banned) => isWithin(banned, specifier))) return 'must know nothing of';
       if (isBuiltin(specifier) || name === room.name) return '';
       const declared = isTest ? [...room.all, ...workspace.all] : room.runtime;
-      return declared.includes(name) ? '' : 'is not allowed by its package.json to use';
+      // Some packages are types alone, imported without their prefix.
+      return declared.includes(name) || declared.includes(`@types/${name}`)
+        ? ''
+        : 'is not allowed by its package.json to use';
     };
 
     const inManifest = room.all

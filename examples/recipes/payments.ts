@@ -52,7 +52,7 @@ export function createApp(openPool = (): IDatabasePool => createSqlitePool({ pat
   );
 }
 
-/** The job of all recipes. A conflict with another transaction is retried at once, everything else by whoever sent the job. */
+/** The job of all recipes. A conflict with another transaction is retried at once, everything else by the sender of the job. */
 export async function pay(job: IContainer, payment: Payment, signal: AbortSignal): Promise<void> {
   await job.resolve('IBank').charge(payment, signal);
   await runInTransaction(job, (transaction) => transaction.resolve('IPayments').store(payment), { retries: 5, signal });

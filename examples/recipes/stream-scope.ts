@@ -27,30 +27,26 @@ function watched(
   onEnd: () => void,
 ): AsyncIterableIterator<unknown> {
   const iterator = source[Symbol.asyncIterator]();
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  aborted.catch(() => close());
-  const close = async (): Promise<void> => {
-    // A source that waits for its next value cannot be closed before it has one; it need not keep the scope open.
-    iterator.return?.().catch(() => undefined);
-    onEnd();
+  const endAfter = async (step: Promise<IteratorResult<unknown>> | undefined): Promise<IteratorResult<unknown>> => {
+    try {
+      return (await step) ?? { done: true, value: undefined };
+    } finally {
+      onEnd();
+    }
   };
+  const close = () => endAfter(iterator.return?.());
+  // A source that waits for its next value closes once it has it, or at once if it heeds the signal itself.
+  signal.addEventListener('abort', () => void close().catch(() => undefined));
   return {
     next: async () => {
-      try {
-        const result = await Promise.race([iterator.next(), aborted]);
-        if (result.done) onEnd();
-        return result;
-      } catch (error) {
-        onEnd();
-        throw error;
-      }
+      const step = iterator.next();
+      const isLast = await step.then(
+        ({ done }) => done === true,
+        () => true,
+      );
+      return isLast ? endAfter(step) : step;
     },
-    return: async (value) => {
-      await close();
-      return { done: true, value };
-    },
+    return: close,
     [Symbol.asyncIterator]() {
       return this;
     },

@@ -31,7 +31,7 @@ export class PaymentSockets {
     socket.on('error', console.error);
     const closed = new AbortController();
     // Work that only this client waits for is cancelled. Leave that out, and it is done all the same.
-    socket.once('close', () => closed.abort(new Error('The client is gone')));
+    socket.once('close', () => closed.abort(new Error('The client disconnected')));
     await inScope(this.#app, { tags: ['connection'] }, async (connection) => {
       // Here and not as an option of inScope: that would be awaited, and the first message might arrive meanwhile.
       connection.register('IOperationId', () => `connection to ${url}`);

@@ -120,6 +120,14 @@ describe('layering', () => {
     expect(brokenRules(root)).toEqual([]);
   });
 
+  it('lets a package of types alone be imported without its prefix', () => {
+    house({
+      'examples/package.json': { name: '@ambit/examples', devDependencies: { '@types/aws-lambda': '8' } },
+      'examples/lambda.ts': `import type { Context } from 'aws-lambda';`,
+    });
+    expect(brokenRules(root)).toEqual([]);
+  });
+
   it('does not read comments or strings', () => {
     house({
       'packages/container/src/index.ts': `/** import x from '@ambit/express' */ export const s = "import 'pg'";`,

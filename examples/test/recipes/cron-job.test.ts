@@ -1,7 +1,7 @@
 import type { Cron } from 'croner';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { schedule, stop } from '../../recipes/cron-job.js';
-import { scopeEnd } from '../support/application.js';
+import { scopeClosed } from '../support/application.js';
 import { type PaymentsApp, paymentsApp } from '../support/payments.js';
 
 describe('cron-job', () => {
@@ -26,9 +26,9 @@ describe('cron-job', () => {
   });
 
   it('does each run in a scope and a transaction of its own, when its time has come', async () => {
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     const eachSecond = schedule(payments.app, (error) => errors.push(error), '* * * * * *');
-    await ended;
+    await closed;
     eachSecond.stop();
     expect(await payments.stored()).toEqual([subscription]);
     payments.expectNoOpenScopes();

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { serve, stop } from '../../recipes/graphql-yoga-server.js';
-import { scopeEnd } from '../support/application.js';
+import { scopeClosed } from '../support/application.js';
 import { type PaymentsApp, paymentsApp } from '../support/payments.js';
 
 const pay = 'mutation { pay(id: "coffee", amount: 4) }';
@@ -24,12 +24,12 @@ describe('graphql-yoga-server', () => {
     server.closeAllConnections();
   });
 
-  const post = (query: string, init: RequestInit = {}): Promise<Response> =>
+  const post = (query: string, signal?: AbortSignal, accept = 'application/json'): Promise<Response> =>
     fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`, {
       method: 'POST',
       body: JSON.stringify({ query }),
-      ...init,
-      headers: { 'content-type': 'application/json', ...init.headers },
+      headers: { 'content-type': 'application/json', accept },
+      signal: signal ?? null,
     });
   const execute = async (query: string): Promise<unknown> => (await post(query)).json();
 
@@ -51,37 +51,37 @@ describe('graphql-yoga-server', () => {
     payments.expectNoOpenScopes();
   });
 
-  it('cancels the operation of a client that is gone', async () => {
+  it('cancels the operation of a client that disconnects', async () => {
     const { reached } = payments.bank.holdOnce();
     const client = new AbortController();
-    const response = post(pay, { signal: client.signal });
+    const response = post(pay, client.signal);
     await reached;
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     client.abort();
     await expect(response).rejects.toThrow('aborted');
-    await ended;
+    await closed;
     expect(await payments.stored()).toEqual([]);
     payments.expectNoOpenScopes();
   });
 
-  const subscribe = (from: number, init: RequestInit = {}): Promise<Response> =>
-    post(`subscription { countdown(from: ${from}) }`, { headers: { accept: 'text/event-stream' }, ...init });
+  const subscribe = (from: number, signal?: AbortSignal): Promise<Response> =>
+    post(`subscription { countdown(from: ${from}) }`, signal, 'text/event-stream');
 
   it('keeps the scope of a subscription open until its stream ends', async () => {
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     const response = await subscribe(2);
     expect(payments.openScopes()).toBe(1);
     expect(await response.text()).toMatch(/countdown":2[^]*countdown":1[^]*event: complete/);
-    await ended;
+    await closed;
     payments.expectNoOpenScopes();
   });
 
   it('disposes the scope of a subscription whose client leaves', async () => {
     const client = new AbortController();
-    const response = await subscribe(1e9, { signal: client.signal });
-    const ended = scopeEnd(payments.app);
+    const response = await subscribe(1e9, client.signal);
+    const closed = scopeClosed(payments.app);
     client.abort();
-    await ended;
+    await closed;
     expect(response.ok).toBe(true);
     payments.expectNoOpenScopes();
   });

@@ -9,7 +9,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PaymentsClient, serve, stop } from '../../recipes/grpc-server.js';
 import type { Payment } from '../../recipes/payments.js';
-import { scopeEnd } from '../support/application.js';
+import { scopeClosed } from '../support/application.js';
 import { type PaymentsApp, paymentsApp } from '../support/payments.js';
 
 type Respond = (error: ServiceError | null, receipt?: { id: string }) => void;
@@ -60,13 +60,13 @@ describe('grpc-server', () => {
 
   it.each(['its client', 'its deadline'])('cancels the work of a call that is cancelled by %s', async (by) => {
     const { reached } = payments.bank.holdOnce();
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     const call = pay(coffee, by === 'its deadline' ? { deadline: Date.now() + 200 } : {});
     await reached;
     if (by === 'its client') call.cancel();
     const code = by === 'its client' ? status.CANCELLED : status.DEADLINE_EXCEEDED;
     expect(await call.outcome).toMatchObject({ code });
-    await ended;
+    await closed;
     expect(await payments.stored()).toEqual([]);
     payments.expectNoOpenScopes();
   });
@@ -74,10 +74,10 @@ describe('grpc-server', () => {
   it('keeps the scope of a streaming call open until the stream ends', async () => {
     await pay(coffee).outcome;
     await pay({ id: 'cake', amount: 5 }).outcome;
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     const listed: Payment[] = [];
     for await (const payment of client.List({})) listed.push(payment as Payment);
-    await ended;
+    await closed;
     expect(listed).toEqual([{ id: 'cake', amount: 5 }, coffee]);
     payments.expectNoOpenScopes();
   });
@@ -92,9 +92,9 @@ describe('grpc-server', () => {
     await new Promise((resolve) => stream.once('data', resolve));
     stream.pause();
     expect(payments.openScopes()).toBe(1);
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     stream.cancel();
-    await ended;
+    await closed;
     payments.expectNoOpenScopes();
   });
 

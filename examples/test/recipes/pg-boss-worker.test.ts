@@ -4,33 +4,32 @@ import { Client } from 'pg';
 import PgBoss from 'pg-boss';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { QUEUE, RETRIES, sendWithin, startWorker, stopWorker } from '../../recipes/pg-boss-worker.js';
-import { hasPostgres, postgresUrl } from '../support/databases.js';
+import { createDatabase, hasPostgres } from '../support/databases.js';
 import { type PaymentsApp, paymentsApp } from '../support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
 
 describe.skipIf(!hasPostgres)('pg-boss-worker', () => {
-  const schema = `ambit_recipes_${process.pid}`;
-  const admin = new Client({ connectionString: postgresUrl, options: `-c search_path=${schema}` });
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let admin: Client;
   let payments: PaymentsApp;
   let boss: PgBoss;
 
   beforeAll(async () => {
+    database = await createDatabase();
+    admin = new Client({ connectionString: database.url });
     await admin.connect();
-    await admin.query(`CREATE SCHEMA ${schema}`);
   });
 
   afterAll(async () => {
-    await admin.query(`DROP SCHEMA ${schema} CASCADE`);
     await admin.end();
+    await database.drop();
   });
 
   beforeEach(async () => {
-    const url = new URL(postgresUrl);
-    url.searchParams.set('options', `-c search_path=${schema}`);
-    payments = await paymentsApp(createPostgresPool({ connectionString: url.href }));
+    payments = await paymentsApp(createPostgresPool({ connectionString: database.url }));
     await admin.query('DELETE FROM payments');
-    boss = new PgBoss({ connectionString: postgresUrl, schema });
+    boss = new PgBoss({ connectionString: database.url });
     await startWorker(payments.app, boss);
     await boss.purgeQueue(QUEUE);
   });
@@ -38,21 +37,23 @@ describe.skipIf(!hasPostgres)('pg-boss-worker', () => {
   afterEach(() => boss.stop({ graceful: false }));
 
   const jobState = async (id: string | null): Promise<string | undefined> => {
-    const { rows } = await admin.query<{ state: string }>('SELECT state FROM job WHERE id = $1', [id]);
+    const { rows } = await admin.query<{ state: string }>('SELECT state FROM pgboss.job WHERE id = $1', [id]);
     return rows[0]?.state;
   };
   /** Resolves when the worker has done, or failed, a job: there is no event of that. */
-  const settled = (id: string | null): Promise<void> =>
-    expect.poll(() => jobState(id), { timeout: 10_000, interval: 20 }).toMatch(/completed|failed|retry/);
+  const settled = async (id: string | null): Promise<void> => {
+    await expect.poll(() => jobState(id), { timeout: 10_000, interval: 20 }).toMatch(/completed|failed|retry/);
+  };
 
   it('stores the payment and the completion of its job in one transaction', async () => {
     const id = await boss.send(QUEUE, coffee);
     await settled(id);
     expect(await jobState(id)).toBe('completed');
     expect(await payments.stored()).toEqual([coffee]);
-    const { rows } = await admin.query('SELECT 1 FROM payments, job WHERE job.id = $1 AND payments.xmin = job.xmin', [
-      id,
-    ]);
+    const { rows } = await admin.query(
+      'SELECT 1 FROM payments, pgboss.job WHERE job.id = $1 AND payments.xmin = job.xmin',
+      [id],
+    );
     expect(rows).toHaveLength(1);
     payments.expectNoOpenScopes();
   });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createTRPCClient, httpBatchLink, type TRPCClient } from '@trpc/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Router, serve, stop } from '../../recipes/trpc-server.js';
-import { scopeEnd } from '../support/application.js';
+import { scopeClosed } from '../support/application.js';
 import { type PaymentsApp, paymentsApp } from '../support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
@@ -56,25 +56,25 @@ describe('trpc-server', () => {
     payments.expectNoOpenScopes();
   });
 
-  it('cancels the call of a client that is gone', async () => {
+  it('cancels the call of a client that disconnects', async () => {
     const { reached } = payments.bank.holdOnce();
     const leaving = new AbortController();
     const call = client.pay.mutate(coffee, { signal: leaving.signal });
     await reached;
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     leaving.abort();
     await expect(call).rejects.toThrow('aborted');
-    await ended;
+    await closed;
     expect(await payments.stored()).toEqual([]);
     payments.expectNoOpenScopes();
   });
 
   it('keeps the scope of a subscription open until its stream ends', async () => {
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     const response = await subscribe(2);
     expect(payments.openScopes()).toBe(1);
     expect(await response.text()).toMatch(/data: 2[^]*data: 1[^]*event: return/);
-    await ended;
+    await closed;
     payments.expectNoOpenScopes();
   });
 
@@ -82,9 +82,9 @@ describe('trpc-server', () => {
     const leaving = new AbortController();
     const response = await subscribe(1e9, leaving.signal);
     expect(payments.openScopes()).toBe(1);
-    const ended = scopeEnd(payments.app);
+    const closed = scopeClosed(payments.app);
     leaving.abort();
-    await ended;
+    await closed;
     expect(response.ok).toBe(true);
     payments.expectNoOpenScopes();
   });

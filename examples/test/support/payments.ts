@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 /** A bank that charges at once, unless a test makes its next charge fail or wait. */
-export class TestBank implements Bank {
+class TestBank implements Bank {
   readonly charged: string[] = [];
   readonly #next: ((signal: AbortSignal) => Promise<void>)[] = [];
 
@@ -25,7 +25,9 @@ export class TestBank implements Bank {
   }
 
   failOnce(error = new Error('The bank is closed')): void {
-    this.#next.push(() => Promise.reject(error));
+    this.#next.push(async () => {
+      throw error;
+    });
   }
 
   /** The next charge waits until it is released, or fails when its signal aborts. */

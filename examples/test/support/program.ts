@@ -17,6 +17,7 @@ export function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   children.push(child);
   let [output, errors] = ['', ''];
   child.stderr.on('data', (chunk: Buffer) => (errors += String(chunk)));
+  const firstLine = new Promise<void>((resolve) => child.stdout.once('data', () => resolve()));
   const listening = new Promise<number>((resolve) => {
     child.stdout.on('data', (chunk: Buffer) => {
       output += String(chunk);
@@ -28,7 +29,9 @@ export function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return {
     /** The port that it says it listens on. */
     listening,
-    stop: () => child.kill('SIGTERM'),
+    /** Resolves when the program prints something. */
+    firstLine,
+    stop: (signal: NodeJS.Signals = 'SIGTERM') => child.kill(signal),
     ended: async () => {
       const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
       return { code, signal, output, errors };

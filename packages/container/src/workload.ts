@@ -93,7 +93,7 @@ class RunningWork {
     this.#resolveFinished();
   }
 
-  /** Not with AbortSignal.any(): on Node 20 a signal that lives as long as the process keeps every signal made of it. */
+  /** Not with AbortSignal.any(): on Node 20 a long-lived signal keeps every signal made of it in memory. */
   #follow(source: AbortSignal): void {
     const onAbort = (): void => this.abort(source.reason);
     // One signal may cancel any number of jobs at once; Node would warn from the eleventh on. Polyfills are no event targets.

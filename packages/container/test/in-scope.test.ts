@@ -25,7 +25,7 @@ describe('inScope', () => {
     expect(result).toBe(42);
   });
 
-  it('tags the scope with job unless told otherwise', async () => {
+  it('tags the scope with job where no tags are given', async () => {
     expect(await inScope(application(), {}, (scope) => scope.tags)).toEqual(['job']);
   });
 
@@ -166,7 +166,7 @@ describe('the signal of inScope', () => {
       await opened;
       signal.throwIfAborted();
     });
-    const reason = new Error('the client is gone');
+    const reason = new Error('the client disconnected');
     controller.abort(reason);
     await turn();
     expect(openScopes(app)).toHaveLength(1);
@@ -202,7 +202,7 @@ describe('the signal of inScope', () => {
     expect(await work).toBe('done');
   });
 
-  it('never aborts after the work, and leaves no listener on a signal that lives longer', async () => {
+  it('never aborts after the work, and leaves no listener on a long-lived signal', async () => {
     const controller = new AbortController();
     const [add, remove] = [
       vi.spyOn(controller.signal, 'addEventListener'),
@@ -257,7 +257,7 @@ describe('work within work', () => {
       inner.push(inScope(scope, {}, untilAborted).catch((error: unknown) => error));
     });
     await turn();
-    const reason = new Error('the connection is gone');
+    const reason = new Error('the connection closed');
     controller.abort(reason);
     expect(await Promise.all(inner)).toEqual([reason]);
     await outer;

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase, hasPostgres, hasRedis } from '../support/databases.js';
+import { fileOf, run } from '../support/program.js';
+
+const programs = [
+  { name: 'bullmq-worker', missing: !hasRedis },
+  { name: 'pg-boss-worker', missing: !hasPostgres },
+  { name: 'websocket-server', missing: false },
+  { name: 'cron-job', missing: false },
+  { name: 'graphql-yoga-server', missing: false },
+  { name: 'trpc-server', missing: false },
+  { name: 'grpc-server', missing: false },
+];
+
+describe('the recipes, run', () => {
+  let database: { readonly url: string; drop(): Promise<void> } | undefined;
+  beforeAll(async () => {
+    if (hasPostgres) database = await createDatabase();
+  });
+  afterAll(() => database?.drop());
+
+  for (const { name, missing } of programs)
+    it.skipIf(missing).each(['SIGTERM', 'SIGINT'] as const)(`${name} exits with 0 at %s, by itself`, async (signal) => {
+      const program = run([fileOf(`recipes/${name}`)], { PORT: '0', DATABASE_URL: database?.url });
+      await program.firstLine;
+      program.stop(signal);
+      const { code, signal: killedBy, errors } = await program.ended();
+      expect({ code, killedBy, errors }).toEqual({ code: 0, killedBy: null, errors: '' });
+    });
+});
