@@ -1,4 +1,5 @@
 import { ServerResponse } from 'node:http';
+import { restoreFraming } from './node-internals.js';
 
 /** The part of a response that precedes its body. */
 export interface Head {
@@ -69,6 +70,7 @@ export function clearRepresentation(res: { removeHeader(name: string): unknown }
  */
 export function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   clearRepresentation(res);
+  restoreFraming(res);
   res.statusCode = isRestToCome ? 200 : 500;
   res.statusMessage = '';
 }

@@ -13,6 +13,8 @@ import type { Socket } from 'node:net';
  * - the event `socket` of a response: the response before it on its connection has finished.
  * - `response.finished`: what `closeIdleConnections()` looks at, though a slow client may not have all of it yet.
  * - `response._header`: the head once it is sent. `headersSent` looks there, and so does whatever changes the head.
+ * - `response._removedContLen` and `_removedTE`: once these headers were removed, Node frames the body by neither, and the
+ *   client waits for its end until the connection closes.
  */
 interface ServedSocket extends Socket {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
@@ -62,4 +64,9 @@ export function whileUnfinished(responses: readonly { finished: boolean }[], act
 /** To handlers and error handlers the head is sent from now on, or no longer. */
 export function pretendSent(res: ServerResponse, pretend: boolean): void {
   (res as ServerResponse & { _header: string | null })._header = pretend ? 'held back' : null;
+}
+
+/** Lets Node say again where the body ends, after its headers were removed. */
+export function restoreFraming(res: ServerResponse): void {
+  Object.assign(res, { _removedContLen: false, _removedTE: false });
 }
