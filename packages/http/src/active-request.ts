@@ -159,13 +159,12 @@ export class ActiveRequest {
   }
 
   protected disposeScope(): Promise<void> | undefined {
-    const onError = (error: unknown): void => this.#host.onDisposeError(error, this);
     try {
       const disposing = this.#scope?.dispose() ?? undefined;
-      disposing?.then(undefined, onError);
+      disposing?.then(undefined, (error: unknown) => this.#host.onDisposeError(error, this));
       return disposing;
     } catch (error) {
-      onError(error);
+      this.#host.onDisposeError(error, this);
       return undefined;
     }
   }
@@ -175,10 +174,9 @@ export class ActiveRequest {
     const enter = (): void => this.#enter(container, done);
     if (mayNotWait(this)) return enter();
     if (!load.wait(this.req)) return this.#refuse(done);
-    this.#turn = new PendingTurn(this, this.#connection, load, (hasTurn) => {
-      this.#turn = undefined;
-      this.#hasTurn = hasTurn;
-      enter();
+    this.#turn = new PendingTurn(this, this.#connection, load, {
+      take: () => void (this.#hasTurn = true),
+      begin: enter,
     });
   }
 
@@ -194,15 +192,15 @@ export class ActiveRequest {
   }
 
   #openScope(container: IContainer, done: (error?: unknown) => void): void {
+    let failure: unknown;
     try {
       this.#scope = container.createScope(TAGS);
       this.#scope.register('IRequestSignal', () => this.signal);
     } catch (error) {
-      return done(error);
-    } finally {
-      if (this.#isDisposed) void this.disposeScope();
+      failure = error;
     }
-    done();
+    if (this.#isDisposed) void this.disposeScope();
+    done(failure);
   }
 
   #notifyGone(reason: HttpError): void {

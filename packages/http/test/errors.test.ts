@@ -12,7 +12,9 @@ test.each(HTTP_ERROR_CODES)('%s has a message of its own, a link to its document
   const error = new HttpError(code, 'POST /');
   const status = code === 'AMBIT_HTTP_OVERLOADED' ? 503 : 500;
   expect(error).toMatchObject({ name: 'HttpError', code, status, statusCode: status });
-  expect(error.message).toMatch(new RegExp(`.{20,}: POST / \\[${code}, see docs/errors\\.md#${code.toLowerCase()}\\]$`));
+  expect(error.message).toMatch(
+    new RegExp(`.{20,}: POST / \\[${code}, see docs/errors\\.md#${code.toLowerCase()}\\]$`),
+  );
 });
 
 test('the message that the specification fixes stands alone', () => {
