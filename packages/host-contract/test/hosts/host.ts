@@ -63,7 +63,7 @@ export interface RunningHost {
 
 /** One of the hosts under contract, with an ordinary application on it. */
 export interface Host {
-  readonly name: 'Express' | 'Fastify';
+  readonly name: string;
   start(app: AppDescription): Promise<RunningHost>;
 }
 
