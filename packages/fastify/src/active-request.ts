@@ -46,7 +46,8 @@ export class FastifyActiveRequest extends ActiveRequest {
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
-          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate) void this.#respondInPlace(transaction, error);
+          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate)
+            void this.#respondInPlace(transaction, error);
         });
         return begun.scope;
       },

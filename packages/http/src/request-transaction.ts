@@ -39,7 +39,7 @@ export abstract class RequestTransaction implements GateKeeper {
   /** COMMIT is in progress. */
   #isDeciding = false;
   /** How the handlers went on meanwhile. */
-  #held: HeldCall[] | undefined = undefined;
+  readonly #held: HeldCall[] = [];
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
@@ -69,10 +69,8 @@ export abstract class RequestTransaction implements GateKeeper {
 
   /** Called with the error of a handler that failed. */
   fail(error: unknown): void {
-    // The handler goes on, and a success of it must still be refused.
-    if (this.isTooLate) return;
-    // The first response decides: what fails after it changes nothing.
-    if (!this.#gate.forget() || this.#failure) return;
+    // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
+    if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
     this.#failure = { error, isOfHandler: true };
     void this.#transaction.rollback(error);
   }
@@ -81,7 +79,7 @@ export abstract class RequestTransaction implements GateKeeper {
    * Whether `next(error)` must wait, and will be called: while COMMIT is in progress it is open which error the handlers get.
    */
   hold(next: (error?: unknown) => void, error: unknown): boolean {
-    if (this.#isDeciding) (this.#held ??= []).push({ next, error });
+    if (this.#isDeciding) this.#held.push({ next, error });
     return this.#isDeciding;
   }
 
@@ -164,9 +162,7 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   #takeHeld(): readonly HeldCall[] {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    return held;
+    return this.#held.splice(0);
   }
 
   #respond(): void {
