@@ -51,6 +51,8 @@ export interface AppDescription {
   readonly ownErrorHandler?: boolean;
   /** How much the application takes on at a time. */
   readonly limits?: RequestLimits;
+  /** Runs before the host's own part, for every request; `next` may be called at any time, in any asynchronous context. */
+  readonly before?: ((request: IncomingMessage, next: () => void) => void | Promise<void>) | undefined;
   /** Told of every error that reached the application's error handler. */
   readonly onError: (error: unknown) => void;
 }
@@ -61,9 +63,17 @@ export interface RunningHost {
   close(): Promise<void>;
 }
 
-/** One of the hosts under contract, with an ordinary application on it. */
+/**
+ * One of the hosts under contract, with an ordinary application on it. To put another host under contract, write one file
+ * beside this one that exports a `Host`, and a test file that calls `describeHostContract(host)`.
+ */
 export interface Host {
-  readonly name: 'Express' | 'Fastify';
+  readonly name: string;
+  /**
+   * Whether the host serves sockets of Node. Without, what only a client with a socket of its own can do is left out:
+   * pipelining, garbage behind a request, floods, `Connection: close`. Default: true.
+   */
+  readonly servesSockets?: false;
   start(app: AppDescription): Promise<RunningHost>;
 }
 

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { FakeSocket } from './fake-socket.js';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import { Visit } from './visit.js';
 
 /** Node publishes every connection that a server accepts. */
@@ -72,8 +72,8 @@ export class Client {
     const { socket } = this;
     socket.isConnected = true;
     if (this.#life.closing) count(socket, this.#server as CountingServer);
-    accepted.publish({ socket });
     this.#server.emit('connection', socket);
+    accepted.publish({ socket });
   }
 
   /** Now or after a while, but never before what was sent earlier. */

@@ -1,0 +1,34 @@
+import type { IConnection } from '@ambit/transaction';
+import { describe, expect } from 'vitest';
+import type { StageTest } from '../support/stage-test.js';
+
+/** Of each both databases say something that names a constraint, a table or a part of the statement. */
+const STATEMENTS_THAT_FAIL = [
+  'INSERT INTO orders (id) VALUES ($1)',
+  'SELECT * FROM no_such_table WHERE id = $1',
+  'SELECT * FROM FROM orders WHERE id = $1',
+];
+const FROM_THE_DATABASE = /\borders|_pkey|unique|constraint|no_such|relation|syntax|insert into|select|\$1/i;
+
+/** What a client learns from the framework's own error handler, where the application has none. */
+export function bareErrorResponseContract(test: StageTest): void {
+  describe('without an error handler of the application', () => {
+    test.for(STATEMENTS_THAT_FAIL)(
+      'a handler whose %j fails is answered with 500 and none of it',
+      async (sql, { stage }) => {
+        await stage.serveOrder(
+          async (call) => {
+            await stage.insertOrder(call);
+            await call.transactionScope.resolve<IConnection>('IConnection').query(sql, [stage.orderId]);
+          },
+          { ownErrorHandler: false },
+        );
+        const answer = await stage.order();
+        expect(answer.status).toBe(500);
+        expect(answer.text).toContain('AMBIT_TX_STATEMENT_FAILED');
+        expect(answer.text).not.toMatch(FROM_THE_DATABASE);
+        expect(await stage.stored()).toBe(false);
+      },
+    );
+  });
+}

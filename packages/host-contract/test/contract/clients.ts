@@ -1,0 +1,125 @@
+import { describe, expect } from 'vitest';
+import { Pause, requestText } from '../../src/index.js';
+import { BODY_LIMIT, type Route } from '../hosts/host.js';
+import { CREATED, ORDER } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+/** Clients that send nonsense, or go away; on routes without a transaction. */
+export function clientContract(test: StageTest): void {
+  describe('a body that is', () => {
+    const json = { 'content-type': 'application/json' };
+    test.for([
+      { name: 'no JSON', body: '{"a":', headers: json, status: 400 },
+      { name: 'too large', body: JSON.stringify({ a: 'x'.repeat(BODY_LIMIT) }), headers: json, status: 413 },
+    ])('$name never costs a scope or a connection', async ({ body, headers, status }, { stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      const answer = await stage.request({ ...ORDER, body, headers });
+      expect(answer.status).toBe(status);
+      expect(stage.pool.steps).toEqual([]);
+      await stage.quiet();
+    });
+  });
+
+  describe('a client that goes away', () => {
+    const ways = [
+      { how: 'politely', go: 'leave' },
+      { how: 'with a reset', go: 'reset' },
+    ] as const;
+    const never = new Promise<void>(() => undefined);
+    const post: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/' };
+
+    test.for(ways)('$how in the middle of its body leaves nothing open', async ({ go }, { stage }) => {
+      await stage.serve([{ ...post, handle: () => CREATED }]);
+      const client = await stage.client();
+      client.write(
+        'POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"a":',
+      );
+      await stage.scopes.opens('request');
+      client[go]();
+      await stage.quiet();
+    });
+
+    test.for(ways)('$how while the handler of a GET works leaves nothing open', async ({ go }, { stage }) => {
+      await stage.serveRequest(() => never);
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await stage.scopes.opens('request');
+      client[go]();
+      await stage.quiet();
+    });
+
+    test.for(ways)('$how while the handler of a POST works leaves nothing open', async ({ go }, { stage }) => {
+      const work = new Pause();
+      await stage.serve([{ ...post, handle: work.here }]);
+      const client = await stage.client();
+      client.send({ ...post, body: { a: 1 } });
+      await work.reached;
+      client[go]();
+      await stage.quiet();
+    });
+
+    test.for(ways)('$how while a large answer is on its way leaves nothing open', async ({ go }, { stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'x'.repeat(50_000_000) }));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.hears('xxx');
+      client[go]();
+      await stage.quiet();
+    });
+
+    test.for(ways)('$how leaves no scope of the requests it has pipelined', async ({ go }, { stage }) => {
+      await stage.serve([
+        { ...post, handle: () => never },
+        { method: 'GET', path: '/', handle: () => ({ kind: 'text', text: 'hello' }) },
+      ]);
+      const client = await stage.client();
+      client.send({ ...post, body: {} }, { path: '/' }, { ...post, body: {} }, { path: '/' }, { path: '/nowhere' });
+      await stage.scopes.opens('request', 5);
+      client[go]();
+      await stage.quiet();
+    });
+
+    test('after its answer came leaves nothing open', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      const client = await stage.client();
+      await client.request({ path: '/' });
+      client.reset();
+      await stage.quiet();
+    });
+
+    test('while the answer is being made is told so to nobody, and the late answer hurts nobody', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveRequest(async () => {
+        await work.here();
+        return { kind: 'json', body: { a: 1 } };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await work.reached;
+      client.leave();
+      await stage.quiet();
+      work.letGo();
+      expect((await stage.request({ path: '/nowhere' })).status).toBe(404);
+    });
+  });
+
+  test('pipelined requests are answered in order, each from a scope of its own', async ({ stage }) => {
+    await stage.serve([
+      { method: 'POST', path: '/', handle: ({ body }) => ({ kind: 'json', body }) },
+      { method: 'GET', path: '/', handle: () => ({ kind: 'text', text: 'hello' }) },
+    ]);
+    const client = await stage.client();
+    client.write(
+      [1, 2, 3].map((a) => requestText({ method: 'POST', path: '/', body: { a } })).join('') +
+        requestText({ path: '/' }),
+    );
+    for (const expected of ['{"a":1}', '{"a":2}', '{"a":3}', 'hello']) {
+      expect((await client.answer()).text).toBe(expected);
+    }
+    await stage.quiet();
+    expect(stage.scopes.count('request')).toBe(4);
+  });
+}

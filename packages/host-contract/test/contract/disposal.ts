@@ -1,0 +1,146 @@
+import { hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
+import { describe, expect, vi } from 'vitest';
+import { Pause } from '../../src/index.js';
+import { CREATED, ORDER, type Stage } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+/** Registers `IResource` in scopes with the tag, ended by `end`. */
+function addResource(stage: Stage, tag: string, end: () => unknown): void {
+  stage.app.addRegistration(
+    Registration.fromFactory(() => ({ name: 'resource' }))
+      .pipe(singleton(), scope(hasTag(tag)), onDispose(end))
+      .to('IResource'),
+  );
+}
+
+export function disposalContract(test: StageTest): void {
+  describe('the end of a scope', () => {
+    test('ends what the scope made, once', async ({ stage }) => {
+      let ends = 0;
+      addResource(stage, 'request', () => (ends += 1));
+      await stage.serveRequest((call) => {
+        call.scope.resolve('IResource');
+        return { kind: 'text', text: 'hello' };
+      });
+      await stage.get();
+      await stage.quiet();
+      await stage.close();
+      expect(ends).toBe(1);
+    });
+
+    const failures = [
+      {
+        name: 'throws',
+        end: () => {
+          throw new Error('it would not end');
+        },
+      },
+      { name: 'rejects', end: () => Promise.reject(new Error('it would not end')) },
+    ];
+
+    test.for(failures)(
+      'that $name is told to onDisposeError, and the client still has its answer',
+      async ({ end }, { stage }) => {
+        addResource(stage, 'request', end);
+        await stage.serveRequest((call) => {
+          call.scope.resolve('IResource');
+          return { kind: 'text', text: 'hello' };
+        });
+        expect(await stage.get()).toMatchObject({ status: 200, text: 'hello' });
+        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is told');
+        await stage.close();
+        expect(stage.disposeErrors).toMatchObject([{ errors: [{ message: 'it would not end' }] }]);
+      },
+    );
+
+    test.for(failures)(
+      'that $name after the handler failed does not hide why it failed',
+      async ({ end }, { stage }) => {
+        addResource(stage, 'request', end);
+        await stage.serveRequest((call) => {
+          call.scope.resolve('IResource');
+          throw new Error('the reason');
+        });
+        expect((await stage.get()).status).toBe(500);
+        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is told');
+        expect(stage.errors).toMatchObject([{ message: 'the reason' }]);
+        await stage.close();
+        expect(stage.disposeErrors).toHaveLength(1);
+      },
+    );
+
+    test.for(failures)('of a transaction that $name changes no outcome', async ({ end }, { stage }) => {
+      addResource(stage, 'transaction', end);
+      await stage.serveOrder(async (call) => {
+        call.transactionScope.resolve('IResource');
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      await stage.quiet();
+      expect(await stage.stored()).toBe(true);
+      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
+    });
+
+    test('of a transaction is told to an onError that may itself fail, and changes no outcome then', async ({
+      stage,
+    }) => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      addResource(stage, 'transaction', () => Promise.reject(new Error('it would not end')));
+      const onError = (): unknown => Promise.reject(new Error('the reporter is broken'));
+      await stage.serveOrder(
+        async (call) => {
+          call.transactionScope.resolve('IResource');
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { onError } },
+      );
+      expect((await stage.order()).status).toBe(201);
+      await stage.quiet();
+      expect(await stage.stored()).toBe(true);
+      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_SCOPE_FAILED' }]]);
+      warn.mockRestore();
+    });
+
+    test('does not delay the answer', async ({ stage }) => {
+      const end = new Pause();
+      addResource(stage, 'request', end.here);
+      await stage.serveRequest((call) => {
+        call.scope.resolve('IResource');
+        return { kind: 'text', text: 'hello' };
+      });
+      const client = await stage.client();
+      expect((await client.request({ path: '/' })).text).toBe('hello');
+      expect(stage.scopes.open).toEqual(['request']);
+      end.letGo();
+      await stage.quiet();
+    });
+  });
+
+  describe('an application container that has ended', () => {
+    test('took the open transactions with it', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await work.here();
+        return CREATED;
+      });
+      const client = await stage.client();
+      client.send(ORDER);
+      await work.reached;
+      await stage.app.dispose();
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
+      work.letGo();
+      expect((await client.answer()).status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('makes every request an error, and none hang', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      await stage.app.dispose();
+      expect((await stage.get()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_DISPOSED' }]);
+    });
+  });
+}

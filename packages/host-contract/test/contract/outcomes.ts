@@ -1,0 +1,187 @@
+import type { IConnection } from '@ambit/transaction';
+import { describe, expect } from 'vitest';
+import type { Call } from '../hosts/host.js';
+import { CREATED, ORDER } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
+
+/** What becomes of a transaction whose handler does not simply answer. */
+export function outcomeContract(test: StageTest): void {
+  describe('a transaction is rolled back before the error is answered', () => {
+    const failures: readonly { name: string; fail: (call: Call) => Promise<void> | void }[] = [
+      {
+        name: 'throws',
+        fail: () => {
+          throw new Error('secret');
+        },
+      },
+      { name: 'rejects', fail: () => Promise.reject(new Error('secret')) },
+      { name: 'hands over an error', fail: (call) => call.fail(new Error('secret')) },
+    ];
+
+    test.for(failures)('when its handler $name', async ({ fail }, { stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await fail(call);
+      });
+      const answer = await stage.order();
+      expect(stage.pool.steps).toEqual(ROLLED_BACK);
+      expect(answer.status).toBe(500);
+      expect(JSON.parse(answer.text)).toEqual({ error: 'Internal error' });
+      expect(stage.errors).toMatchObject([{ message: 'secret' }]);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.scopes.count('transaction')).toBe(1);
+    });
+
+    test('when its handler throws at once, before any statement', async ({ stage }) => {
+      await stage.serveOrder(() => {
+        throw new Error('secret');
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'rollback', 'release']);
+    });
+
+    test('when a statement fails', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      const answer = await stage.order();
+      expect(answer.status).toBe(500);
+      expect(answer.text).not.toMatch(/orders|unique/i);
+      expect(stage.errors).toMatchObject([{ sqlState: '23505' }]);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when a statement failed and the handler answers as if it had not', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await stage.insertOrder(call).catch(() => undefined);
+        return CREATED;
+      });
+      const answer = await stage.order();
+      expect(answer.status).toBe(500);
+      expect(answer.text).not.toContain('created');
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_FAILED' }]);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'query', 'rollback', 'release']);
+    });
+
+    test('when its handler throws something that is no error', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        throw 'a string';
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when it was open for too long, and the handler learns it at its next statement', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          await stage.pool.reaches('rollback');
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { timeoutMs: 20 } },
+      );
+      const answer = await stage.order();
+      expect(answer.status).toBeGreaterThanOrEqual(500);
+      expect(stage.errors).toHaveLength(1);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when it was open for too long, though the handler never answers and the client stays', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          await new Promise<void>(() => undefined);
+        },
+        { transaction: { timeoutMs: 20 } },
+      );
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('rollback');
+      await stage.happenings.until(() => stage.pool.out.size === 0, 'the connection is home');
+      expect(stage.scopes.open).toEqual(['request']);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when the transaction was ended by the handler itself', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await call.transactionScope.resolve<IConnection>('IConnection').rollback();
+        return CREATED;
+      });
+      const answer = await stage.order();
+      expect(answer.status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(ROLLED_BACK);
+    });
+  });
+
+  describe('a transaction', () => {
+    test('has a scope tagged transaction, below the scope of its request', async ({ stage }) => {
+      await stage.serveOrder(({ scope, transactionScope }) => {
+        const same = scope.resolve('IRequestContext') === transactionScope.resolve('IRequestContext');
+        return { kind: 'json', body: { same, open: stage.scopes.open } };
+      });
+      expect(JSON.parse((await stage.order()).text)).toEqual({ same: true, open: ['request', 'transaction'] });
+    });
+
+    test('has its IConnection in its own scope only', async ({ stage }) => {
+      await stage.serveOrder(({ scope, transactionScope }) => {
+        expect(() => scope.resolve('IConnection')).toThrow(/IConnection/);
+        transactionScope.resolve('IConnection');
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+    });
+
+    test('begins as it was told', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { isolation: 'serializable', readOnly: true } },
+      );
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ sqlState: '25006' }]);
+    });
+
+    test('sees nothing of another one under way', async ({ stage }) => {
+      const readOnly = { readOnly: true };
+      await stage.serve([
+        {
+          method: 'GET',
+          path: '/count',
+          transaction: readOnly,
+          handle: async ({ transactionScope }) => {
+            const sql = 'SELECT id FROM orders WHERE id = $1';
+            const rows = await transactionScope.resolve<IConnection>('IConnection').query(sql, [stage.orderId]);
+            return { kind: 'json', body: rows.length };
+          },
+        },
+        {
+          method: 'POST',
+          path: '/orders',
+          transaction: {},
+          handle: async (call) => {
+            await stage.insertOrder(call);
+            const seen = await stage.get('/count');
+            return { kind: 'json', status: 201, body: { seen: JSON.parse(seen.text) as unknown } };
+          },
+        },
+      ]);
+      expect(await stage.order()).toMatchObject({ status: 201, text: '{"seen":0}' });
+      expect(await stage.get('/count')).toMatchObject({ status: 200, text: '1' });
+    });
+  });
+}

@@ -1,0 +1,161 @@
+import { Readable } from 'node:stream';
+import { describe, expect } from 'vitest';
+import { Pause } from '../../src/index.js';
+import type { Reply } from '../hosts/host.js';
+import { collectGarbage } from '../support/garbage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+const requestId = (scope: { resolve<T>(key: string): T }): string =>
+  scope.resolve<{ requestId: string }>('IRequestContext').requestId;
+
+export function requestScopeContract(test: StageTest): void {
+  describe('a request', () => {
+    test('has a scope tagged request of its own, and it ends with the answer', async ({ stage }) => {
+      const seen: string[] = [];
+      await stage.serveRequest(({ scope }) => {
+        seen.push(requestId(scope), requestId(scope));
+        return { kind: 'json', body: { open: stage.scopes.open } };
+      });
+      const client = await stage.client();
+      const answer = await client.request({ path: '/' });
+      expect(JSON.parse(answer.text)).toEqual({ open: ['request'] });
+      await client.request({ path: '/' });
+      const [first, again, second] = seen;
+      expect(again).toBe(first);
+      expect(second).not.toBe(first);
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(2);
+    });
+
+    const replies: readonly { name: string; reply: () => Reply; status: number; text: string }[] = [
+      { name: 'JSON', reply: () => ({ kind: 'json', body: { a: 1 } }), status: 200, text: '{"a":1}' },
+      { name: 'text', reply: () => ({ kind: 'text', text: 'hello' }), status: 200, text: 'hello' },
+      { name: 'a raw end', reply: () => ({ kind: 'end', text: 'hello' }), status: 200, text: 'hello' },
+      { name: 'a status alone', reply: () => ({ kind: 'status', status: 204 }), status: 204, text: '' },
+      { name: 'a redirect', reply: () => ({ kind: 'redirect', to: '/elsewhere' }), status: 302, text: '' },
+      {
+        name: 'a stream',
+        reply: () => ({ kind: 'stream', stream: Readable.from(['a', 'b']) }),
+        status: 200,
+        text: 'ab',
+      },
+    ];
+    test.for(replies)('answered with $name ends its scope', async ({ reply, status, text }, { stage }) => {
+      await stage.serveRequest(reply);
+      const answer = await stage.get();
+      expect(answer.status).toBe(status);
+      expect(answer.text).toContain(text);
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('keeps its scope open until the last byte of a stream', async ({ stage }) => {
+      const heard = new Pause();
+      await stage.serveRequest(({ scope }) => {
+        const words = async function* words(): AsyncGenerator<string> {
+          yield 'first ';
+          await heard.here();
+          yield requestId(scope);
+        };
+        return { kind: 'stream', stream: Readable.from(words()) };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.hears('first ');
+      heard.letGo();
+      expect((await client.answer()).text).toMatch(/^first [0-9a-f-]{36}$/);
+    });
+
+    test('with HEAD ends its scope', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'json', body: { a: 1 } }));
+      const answer = await stage.request({ method: 'HEAD', path: '/' });
+      expect(answer).toMatchObject({ status: 200, text: '' });
+      expect(answer.headers['content-length']).toBe('7');
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(1);
+    });
+
+    test('for an unknown route ends its scope', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: '' }));
+      expect((await stage.get('/nowhere')).status).toBe(404);
+      await stage.quiet();
+    });
+
+    test('is served on one connection a hundred times, without a listener left behind', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      const client = await stage.client();
+      for (let i = 0; i < 100; i += 1) await client.request({ path: '/' });
+      await stage.quiet();
+      expect(stage.scopes.count('request')).toBe(100);
+    });
+  });
+
+  test('a request that is over is forgotten, though its connection lives on', async ({ stage }) => {
+    let served: WeakRef<object> | undefined;
+    await stage.serveRequest(({ scope }) => {
+      served ??= new WeakRef(scope);
+      return { kind: 'text', text: 'hello' };
+    });
+    const client = await stage.client();
+    for (let i = 0; i < 3; i += 1) await client.request({ path: '/' });
+    await stage.quiet();
+    await collectGarbage();
+    expect(served?.deref()).toBe(undefined);
+    expect((await client.request({ path: '/' })).status).toBe(200);
+  });
+
+  describe('a request that fails', () => {
+    test.for([
+      {
+        name: 'throws',
+        work: () => {
+          throw new Error('secret');
+        },
+      },
+      { name: 'rejects', work: () => Promise.reject(new Error('secret')) },
+    ])('because its handler $name is answered by the error handler', async ({ work }, { stage }) => {
+      await stage.serveRequest(work);
+      const answer = await stage.get();
+      expect(answer.status).toBe(500);
+      expect(JSON.parse(answer.text)).toEqual({ error: 'Internal error' });
+      expect(stage.errors).toMatchObject([{ message: 'secret' }]);
+      await stage.quiet();
+    });
+
+    test('because its handler hands over an error is answered by the error handler', async ({ stage }) => {
+      await stage.serveRequest(({ fail }) => fail(new Error('secret')));
+      expect((await stage.get()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ message: 'secret' }]);
+      await stage.quiet();
+    });
+
+    test('after its answer has been sent keeps the answer', async ({ stage }) => {
+      await stage.serveRequest(async ({ answer }) => {
+        await answer({ kind: 'json', body: { a: 1 } });
+        throw new Error('too late');
+      });
+      expect(await stage.get()).toMatchObject({ status: 200, text: '{"a":1}' });
+      await stage.quiet();
+    });
+
+    test('because its answer cannot be serialised is answered with an error', async ({ stage }) => {
+      const circle: Record<string, unknown> = {};
+      circle['self'] = circle;
+      await stage.serveRequest(() => ({ kind: 'json', body: circle }));
+      expect((await stage.get()).status).toBe(500);
+      await stage.quiet();
+    });
+
+    test('in the middle of a stream loses its connection and its scope', async ({ stage }) => {
+      const broken = async function* broken(): AsyncGenerator<string> {
+        yield 'first';
+        throw new Error('the source broke');
+      };
+      await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(broken()) }));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.closed();
+      await stage.quiet();
+    });
+  });
+}

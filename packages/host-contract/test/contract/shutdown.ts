@@ -1,0 +1,131 @@
+import { describe, expect } from 'vitest';
+import { Pause, RawClient } from '../../src/index.js';
+import { refused } from '../support/refused.js';
+import { type Stage, CREATED, ORDER } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+/** Well above what closing takes, well below the time-outs of keep-alive. */
+const AT_ONCE_MS = 1500;
+
+async function closesAtOnce(stage: Stage): Promise<void> {
+  const start = performance.now();
+  await stage.close();
+  expect(performance.now() - start).toBeLessThan(AT_ONCE_MS);
+}
+
+export function shutdownContract(test: StageTest): void {
+  describe('closing', () => {
+    test('does not wait for idle clients that keep their connection', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      const clients = await Promise.all([stage.client(), stage.client(), stage.client()]);
+      await clients[0].request({ path: '/' });
+      await clients[1].request({ path: '/' });
+      await closesAtOnce(stage);
+      for (const client of clients) await client.closed();
+    });
+
+    test('answers what has begun, tells that client to go, and does not wait until it goes', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await work.here();
+        return CREATED;
+      });
+      const client = await stage.client();
+      client.send(ORDER);
+      await work.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      work.letGo();
+      const [answer] = await Promise.all([client.answer(), closed]);
+      expect(answer.status).toBe(201);
+      expect(answer.headers['connection']).toBe('close');
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('tells a client to go whose answer already waits for COMMIT', async ({ stage }) => {
+      const commit = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      stage.pool.before('commit', commit.here);
+      const client = await stage.client();
+      client.send(ORDER);
+      await commit.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      commit.letGo();
+      const [answer] = await Promise.all([client.answer(), closed]);
+      expect(answer).toMatchObject({ status: 201, headers: { connection: 'close' } });
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('answers all of the pipelined requests that have begun, and the last tells the client to go', async ({
+      stage,
+    }) => {
+      const work = new Pause();
+      await stage.serveRequest(async () => {
+        await work.here();
+        return { kind: 'text', text: 'hello' };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' }, { path: '/' }, { path: '/' });
+      await work.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      work.letGo();
+      const connections: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { status, headers } = await client.answer();
+        expect(status).toBe(200);
+        connections.push(headers['connection']);
+      }
+      expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
+      await closed;
+    });
+
+    test('waits until a slow client has all of its answer', async ({ stage }) => {
+      const text = '.'.repeat(8_000_000);
+      await stage.serveRequest(() => ({ kind: 'text', text }));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.hears('200 OK');
+      client.stopReading();
+      const closed = stage.close();
+      await refused(stage.port);
+      client.readOn();
+      expect((await client.answer(10_000)).text).toHaveLength(text.length);
+      await closed;
+    });
+
+    test('ends the application container when the last request is over', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveRequest(async ({ scope }) => {
+        await work.here();
+        return { kind: 'json', body: scope.resolve('IRequestContext') };
+      });
+      let ends = 0;
+      stage.app.defer(() => (ends += 1));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await work.reached;
+      const closed = stage.close();
+      await refused(stage.port);
+      expect(ends).toBe(0);
+      work.letGo();
+      expect((await client.answer()).status).toBe(200);
+      await closed;
+      expect(ends).toBe(1);
+      expect(stage.app.disposed).toBe(true);
+    });
+
+    test('refuses those who come too late', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      await stage.get();
+      const { port } = stage;
+      await stage.close();
+      await expect(RawClient.connect(port)).rejects.toThrow(/ECONNREFUSED/);
+    });
+  });
+}

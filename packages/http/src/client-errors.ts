@@ -1,0 +1,52 @@
+import type { Server } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
+import { passOnDrain } from './node-internals.js';
+
+/** How long a client may take to read its last response before the connection is closed over what it still sends. */
+const LINGER_MS = 1000;
+
+/** The client closed its side in the middle of a request: it is gone, and reads no response. */
+const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
+
+/**
+ * Gives `finish` each connection whose input Node refuses, before anything is sent on it. Where that returns true, the
+ * connection has complete requests to answer and is closed behind them; otherwise all goes on as in Node.
+ *
+ * Node's own answer to such input, like that of most listeners for `clientError`, cuts off the requests in progress.
+ */
+export function finishBeforeErrors(server: Server, finish: (socket: Socket) => boolean): void {
+  const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean;
+  server.emit = function emitUnlessFinishing(event: string, ...args: unknown[]): boolean {
+    if (event === 'clientError') {
+      const [{ code }, socket] = args as [NodeJS.ErrnoException, Socket];
+      if (code !== CLIENT_LEFT && !socket.destroyed && finish(socket)) return true;
+    }
+    return emit(event, ...args);
+  };
+  server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
+    // Those of the application.
+    if (server.listenerCount('connect') > 1) return;
+    // As Node does by itself where nobody listens.
+    if ('stream' in socket) {
+      socket.writeHead(405).end();
+      return;
+    }
+    // Node has taken all of its listeners off.
+    socket.on('error', () => undefined);
+    if (finish(socket)) passOnDrain(socket.resume());
+    else socket.destroy();
+  });
+}
+
+/** Closes the connection when its last response is out. Until then, what else comes is read and dropped. */
+export function closeBehindResponses(socket: Socket): void {
+  socket.once('end', () => socket.destroy());
+  let closing: NodeJS.Timeout | undefined;
+  // A socket that is destroyed over unread input resets the connection, and takes the response away from the client.
+  socket.destroySoon = () => {
+    closing ??= setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.end();
+  };
+  socket.once('close', () => clearTimeout(closing));
+}

@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http';
+import { getHeapStatistics } from 'node:v8';
+import { checkCount } from './options.js';
+
+/** The same on every host. */
+export interface LoadOptions {
+  /**
+   * How many requests may be in progress in the application. A further one is refused with `AMBIT_HTTP_OVERLOADED`, which
+   * is 503 with `Retry-After`. Default: one for each 64 KB of the heap's limit, for example 8,192 for 512 MB.
+   */
+  readonly maxRequests?: number;
+  /**
+   * How many requests of one connection may be in progress. Further ones that the client pipelines wait and do not count
+   * as in progress; what the client sends meanwhile is not parsed until they have begun. Default 100.
+   */
+  readonly maxRequestsPerConnection?: number;
+  /** Requests that are never refused, such as the liveness probe. Default: none. */
+  readonly isEssential?: (request: IncomingMessage) => boolean;
+}
+
+/** A request that waits for the database holds about 15 to 30 KB. */
+const HEAP_PER_REQUEST = 65_536;
+
+/** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
+const UNPARSED_SHARE = 1 / 16;
+
+/** How many requests are in progress or wait for their turn, and whether there may be one more. */
+export class Load {
+  readonly maxPerConnection: number;
+  readonly #max: number;
+  readonly #mostWaiting: number;
+  readonly #isEssential: ((request: IncomingMessage) => boolean) | undefined;
+  #inProgress = 0;
+  #waiting = 0;
+  #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
+
+  constructor({ maxRequests, maxRequestsPerConnection = 100, isEssential }: LoadOptions) {
+    const affordable = Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
+    this.#max = maxRequests ?? affordable;
+    this.#mostWaiting = affordable;
+    this.maxPerConnection = maxRequestsPerConnection;
+    this.#isEssential = isEssential;
+    checkCount('maxRequests', this.#max);
+    checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
+  }
+
+  /** Whether the request is taken on; if so, `leave()` must follow once. */
+  enter(request: IncomingMessage): boolean {
+    if (this.#inProgress >= this.#max && !this.#isEssential?.(request)) return false;
+    this.#inProgress += 1;
+    return true;
+  }
+
+  leave(): void {
+    this.#inProgress -= 1;
+  }
+
+  /** Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once. */
+  wait(request: IncomingMessage): boolean {
+    if (this.#waiting >= this.#mostWaiting && !this.#isEssential?.(request)) return false;
+    this.#waiting += 1;
+    return true;
+  }
+
+  endWait(): void {
+    this.#waiting -= 1;
+  }
+
+  /** Whether so many more unparsed bytes may be kept; if so, `release()` must follow once. */
+  keep(bytes: number): boolean {
+    if (bytes > this.#unparsedLeft) return false;
+    this.#unparsedLeft -= bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#unparsedLeft += bytes;
+  }
+}

@@ -1,0 +1,202 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Transaction, TransactionError } from '@ambit/transaction';
+import { readRest, respondPlainly } from './error-response.js';
+import { HttpError } from './errors.js';
+import type { GateKeeper, HeldResponseOptions } from './held-response.js';
+import { nameOf } from './request.js';
+import { ResponseGate } from './response-gate.js';
+
+interface HeldCall {
+  readonly next: (error?: unknown) => void;
+  readonly error: unknown;
+}
+
+/** After a success was discarded, error handlers have this long before the client gets a plain error. */
+const TIME_TO_RESPOND_MS = 1000;
+
+/** A transaction that could not commit for a reason the handler knew, or could know, allows the response to say so. */
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
+
+/**
+ * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
+ * the first response, with the failure of a handler before it, or at its time limit.
+ */
+export abstract class RequestTransaction implements GateKeeper {
+  /** While an error handler is being called. */
+  isHandlingError = false;
+  isAnswered = false;
+  protected readonly req: IncomingMessage;
+  protected readonly res: ServerResponse;
+  readonly #transaction: Transaction;
+  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #gate: ResponseGate;
+  /** Why it is rolled back, whatever the response says. */
+  #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
+  /** The response comes from where a failure would not have been seen. */
+  #isUnseen = false;
+  /** The error handlers were called with it, while the handler went on. */
+  #timeout: TransactionError | undefined = undefined;
+  /** COMMIT is in progress. */
+  #isDeciding = false;
+  /** How the handlers went on meanwhile. */
+  readonly #held: HeldCall[] = [];
+  /** Responds where the error handlers leave it at a success. */
+  #substitute: NodeJS.Timeout | undefined = undefined;
+
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    transaction: Transaction,
+    { rollbackOn }: Pick<HeldResponseOptions, 'rollbackOn'>,
+  ) {
+    this.req = req;
+    this.res = res;
+    this.#transaction = transaction;
+    this.#rollbackOn = rollbackOn;
+    this.#gate = new ResponseGate(res, this);
+    transaction.onLost((error) => this.#lose(error));
+  }
+
+  /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
+  get isOver(): boolean {
+    return this.isAnswered || this.#failure !== undefined || this.isHandlingError;
+  }
+
+  /** The error handlers were called in place of a handler that is still running. */
+  get isTooLate(): boolean {
+    return this.#timeout !== undefined;
+  }
+
+  /** Called with the error of a handler that failed. */
+  fail(error: unknown): void {
+    // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
+    if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
+    this.#failure = { error, isOfHandler: true };
+    void this.#transaction.rollback(error);
+  }
+
+  /**
+   * Whether `next(error)` must wait, and will be called: while COMMIT is in progress it is open which error the handlers get.
+   */
+  hold(next: (error?: unknown) => void, error: unknown): boolean {
+    if (this.#isDeciding) this.#held.push({ next, error });
+    return this.#isDeciding;
+  }
+
+  /**
+   * What is rolled back is not reported as a success. Only what a handler's own failure means is for the error handlers to
+   * say, and only of what responds while one is being called is it certain that it is the error handler.
+   */
+  admits(status: number): boolean {
+    if (status >= 400) return true;
+    return !this.#timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
+  }
+
+  onDiscarded(isWhole: boolean): void {
+    // It is the response of an error handler, and no other will come.
+    if (this.isHandlingError) return this.#respond();
+    if (isWhole) this.onSecondResponse();
+    // It may be that of the handler, and the error handler takes its time.
+    if (this.#substitute) return;
+    this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
+    this.res.once('close', () => clearTimeout(this.#substitute));
+  }
+
+  onFirstResponse(): void {
+    clearTimeout(this.#substitute);
+    this.isAnswered = true;
+    if (this.#failure || this.wouldSeeFailure()) return;
+    this.#isUnseen = true;
+    this.#gate.forget();
+  }
+
+  async decide(status: number): Promise<void> {
+    this.#isDeciding = true;
+    try {
+      await this.#end(status);
+    } catch (error) {
+      await readRest(this.req);
+      throw error;
+    } finally {
+      this.#isDeciding = false;
+    }
+    const held = this.#takeHeld();
+    for (const { next, error } of held) next(error);
+    if (!held[0]) return;
+    // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
+    await readRest(this.req);
+    await new Promise(setImmediate);
+  }
+
+  onRefused(error: unknown): void {
+    // Its error handlers were called already.
+    if (this.#timeout) return this.#respond();
+    this.#failure ??= { error, isOfHandler: false };
+    // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
+    for (const held of this.#takeHeld()) if (this.isError(held.error)) this.report(held.error);
+    this.handleError(error);
+  }
+
+  onSecondResponse(): void {
+    this.report(new HttpError('AMBIT_HTTP_SECOND_ANSWER', nameOf(this.req)));
+  }
+
+  /** Passes an error to the error handlers. */
+  protected abstract handleError(error: unknown): void;
+
+  /** Reports what no response can carry. */
+  protected abstract report(error: unknown): void;
+
+  /** Whether the host would have been notified of a failure of what responds now. */
+  protected wouldSeeFailure(): boolean {
+    return true;
+  }
+
+  protected isError(_error: unknown): boolean {
+    return true;
+  }
+
+  /** Calls the error handlers at the time limit, while the handler goes on. */
+  protected timeOut(error: TransactionError): void {
+    this.handleError(error);
+  }
+
+  #takeHeld(): readonly HeldCall[] {
+    return this.#held.splice(0);
+  }
+
+  #respond(): void {
+    respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
+  }
+
+  async #end(status: number): Promise<void> {
+    let rollsBack = true;
+    try {
+      rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);
+    } finally {
+      if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
+    }
+    if (!rollsBack) await this.#commit(status);
+    // Express itself responds to OPTIONS where no handler does.
+    else if (this.#isUnseen && status < 400 && this.req.method !== 'OPTIONS') {
+      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.req));
+    }
+  }
+
+  async #commit(status: number): Promise<void> {
+    try {
+      await this.#transaction.commit();
+    } catch (error) {
+      const isKnown = error === this.#timeout || (error instanceof TransactionError && KNOWN_BEFORE.has(error.code));
+      if (status < 400 || !isKnown) throw error;
+    }
+  }
+
+  /** Its time limit has passed before anybody responded. The handler may never respond, so the error handlers do. */
+  #lose(error: TransactionError): void {
+    if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#timeout || this.#failure || !this.#gate.forget()) return;
+    this.#timeout = error;
+    this.res.setHeader('Retry-After', '1');
+    this.timeOut(error);
+  }
+}
