@@ -7,6 +7,8 @@ import { importsOf } from './imports.mjs';
 
 const HTTP = ['express', 'fastify', 'node:http', 'node:http2', 'node:https'];
 const SQL = ['@ambit/transaction/postgres', '@ambit/transaction/sqlite', 'better-sqlite3', 'node:sqlite', 'pg'];
+/** All of Node's own modules. */
+const NODE = 'node:*';
 const PACKAGES = ['@ambit/container', '@ambit/transaction', '@ambit/express', '@ambit/fastify'];
 
 /**
@@ -19,6 +21,7 @@ const RULES = {
   'packages/transaction': { mayUse: ['@ambit/container'], knowsNo: HTTP },
   'packages/express': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
   'packages/fastify': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
+  'packages/fetch': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
   // Its tests alone run the hosts.
   'packages/inspector': { mayUse: PACKAGES, knowsNo: [...SQL, '@ambit/express', '@ambit/fastify'] },
   'packages/opentelemetry': { mayUse: PACKAGES, knowsNo: [...HTTP, ...SQL, '@ambit/express', '@ambit/fastify'] },
@@ -57,7 +60,9 @@ export function brokenRules(root) {
       const isAtHome = rule.mayUse === 'any' || staysIn(room, file, specifier);
       if (specifier.startsWith('.')) return isAtHome ? '' : 'leaves its room with';
       if (pointsUpward(name)) return 'points upward with';
-      if (!isTest && rule.knowsNo.some((banned) => isWithin(banned, specifier))) return 'must know nothing of';
+      const bans = (/** @type {string} */ banned) =>
+        isWithin(banned, specifier) || (banned === NODE && isBuiltin(specifier));
+      if (!isTest && rule.knowsNo.some(bans)) return 'must know nothing of';
       if (isBuiltin(specifier) || name === room.name) return '';
       const declared = isTest ? [...room.all, ...workspace.all] : room.runtime;
       return declared.includes(name) ? '' : 'is not allowed by its package.json to use';

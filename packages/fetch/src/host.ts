@@ -1,0 +1,6 @@
+// For integrations of other frameworks: what createHandler() and withTransaction() are made of.
+export { ActiveRequest, type RequestObserver } from './active-request.js';
+export type { ParentScope, RequestOptions } from './options.js';
+export { RequestScopes } from './request-scopes.js';
+export { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
+export { discard, finishWithBody } from './response-body.js';
