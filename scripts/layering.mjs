@@ -9,7 +9,17 @@ const HTTP = ['express', 'fastify', 'node:http', 'node:http2', 'node:https'];
 const SQL = ['@ambit/transaction/postgres', '@ambit/transaction/sqlite', 'better-sqlite3', 'node:sqlite', 'pg'];
 /** All of Node's own modules. */
 const NODE = 'node:*';
-const PACKAGES = ['@ambit/container', '@ambit/transaction', '@ambit/express', '@ambit/fastify'];
+const PACKAGES = [
+  '@ambit/container',
+  '@ambit/transaction',
+  '@ambit/http',
+  '@ambit/express',
+  '@ambit/fastify',
+  '@ambit/fetch',
+  '@ambit/hono',
+];
+/** What an HTTP host is built on. */
+const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
 
 /**
  * Every room, the rooms it may point to, and what its source must know nothing of.
@@ -19,9 +29,11 @@ const PACKAGES = ['@ambit/container', '@ambit/transaction', '@ambit/express', '@
 const RULES = {
   'packages/container': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
   'packages/transaction': { mayUse: ['@ambit/container'], knowsNo: HTTP },
-  'packages/express': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
-  'packages/fastify': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: SQL },
+  'packages/http': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: ['express', 'fastify', ...SQL] },
+  'packages/express': { mayUse: CORE, knowsNo: ['fastify', ...SQL] },
+  'packages/fastify': { mayUse: CORE, knowsNo: ['express', ...SQL] },
   'packages/fetch': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
+  'packages/hono': { mayUse: [...CORE, '@ambit/fetch'], knowsNo: ['express', 'fastify', ...SQL] },
   // Its tests alone run the hosts.
   'packages/inspector': { mayUse: PACKAGES, knowsNo: [...SQL, '@ambit/express', '@ambit/fastify'] },
   'packages/opentelemetry': { mayUse: PACKAGES, knowsNo: [...HTTP, ...SQL, '@ambit/express', '@ambit/fastify'] },

@@ -1,12 +1,15 @@
 import type { IContainer } from '@ambit/container';
+import {
+  ActiveRequest,
+  checkContainer,
+  checkFunctions,
+  Connections,
+  Load,
+  type LoadOptions,
+  report,
+} from '@ambit/http/host';
 import type { Request, RequestHandler } from 'express';
-import { watchConnections } from './connections.js';
-import { HttpError } from './errors.js';
 import { observeRoutersIfUsed } from './express-internals.js';
-import { Load, type LoadOptions } from './load.js';
-import { checkContainer, checkFunctions } from './options.js';
-import { report } from './report.js';
-import { RequestLife } from './request-life.js';
 import { shareShapes } from './shapes.js';
 
 export interface ContainerMiddlewareOptions extends LoadOptions {
@@ -15,10 +18,15 @@ export interface ContainerMiddlewareOptions extends LoadOptions {
 }
 
 /**
- * Opens a scope tagged `request` for every request, attaches it as `req.container`, and ends it once: when the answer
- * is sent, or when the client is gone. Mount it first, before the body parser.
+ * Opens a scope tagged `request` for every request, attaches it as `req.container`, and disposes it once: when the
+ * response is sent, or when the client is gone. Mount it first, before the body parser.
  *
  * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ *
+ * @param appContainer the application's container
+ * @param options how many requests are taken on, and who is notified of a disposal that failed
+ * @returns the middleware
+ * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
  *
  * @example
  * ```ts
@@ -31,44 +39,22 @@ export interface ContainerMiddlewareOptions extends LoadOptions {
  */
 export function containerMiddleware(
   appContainer: IContainer,
-  { onDisposeError, ...options }: ContainerMiddlewareOptions = {},
+  { onDisposeError, ...limits }: ContainerMiddlewareOptions = {},
 ): RequestHandler {
   checkContainer(appContainer, 'createScope', 'containerMiddleware()');
-  checkFunctions({ onDisposeError, ...options }, 'onDisposeError', 'isEssential');
-  watchConnections();
-  const load = new Load(options);
+  checkFunctions({ onDisposeError, ...limits }, 'onDisposeError', 'isEssential');
+  Connections.watch();
+  const host = {
+    load: new Load(limits),
+    onDisposeError: (error: unknown, { req }: ActiveRequest) => report(onDisposeError, error, req as Request),
+  };
   return function container(req, res, next) {
     shareShapes(req, res);
     observeRoutersIfUsed(req);
-    let scope: IContainer | undefined;
-    const end = (): void => {
-      if (scope) dispose(scope, (error) => report(onDisposeError, error, req));
-    };
-    const life = new RequestLife(req, res, end);
-    life.inTurn(load, (isTaken) => {
-      if (!isTaken) {
-        res.setHeader('retry-after', '1');
-        return next(new HttpError('AMBIT_HTTP_OVERLOADED'));
-      }
-      try {
-        req.container = scope = appContainer.createScope({ tags: ['request'] });
-        scope.register('IRequestSignal', () => life.signal);
-      } catch (error) {
-        return next(error);
-      } finally {
-        if (life.ended) end();
-      }
-      next();
+    const request = new ActiveRequest(req, res, host);
+    request.open(appContainer, (error) => {
+      if (request.scope) req.container = request.scope;
+      next(error);
     });
   };
-}
-
-/** Runs in an event listener, where neither a throw nor a rejection has anywhere to go. */
-function dispose(scope: IContainer, onError: (error: unknown) => void): void {
-  try {
-    const ending = scope.dispose();
-    if (ending) ending.then(undefined, onError);
-  } catch (error) {
-    onError(error);
-  }
 }

@@ -1,22 +1,15 @@
 import type { IContainer } from '@ambit/container';
-import { HttpError } from './errors.js';
-import { watcherOf } from './failure.js';
+import { HttpError } from '@ambit/http';
+import { watcherOf } from './express-internals.js';
 
 declare global {
   namespace Express {
     interface Request {
-      /** The scope of this request. Set by `containerMiddleware()`, ended when the request ends. */
+      /** The scope of this request. Set by `containerMiddleware()`, disposed when the request finishes. */
       container: IContainer;
       /** The scope of the open transaction. Set by `withTransaction()`. */
       transactionScope?: IContainer;
     }
-  }
-}
-
-declare module '@ambit/container' {
-  interface ServiceMap {
-    /** Aborts when the client is gone before it was answered. In every request scope. */
-    IRequestSignal: AbortSignal;
   }
 }
 
@@ -54,5 +47,5 @@ export function currentScopeOf(req: Partial<ExpressRequest>, who: string): ICont
  */
 export function requireTransactionScope({ transactionScope }: Pick<ExpressRequest, 'transactionScope'>): IContainer {
   if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'mount withTransaction() on the route, before this handler');
 }

@@ -1,27 +1,32 @@
-import { TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { HttpError } from './errors.js';
-import { observeRouters, useTransactions } from './express-internals.js';
-import { checkFunctions, checkTimes } from './options.js';
+import {
+  beginTransaction,
+  checkFunctions,
+  checkTimes,
+  type HeldResponseOptions,
+  report,
+  RequestTransaction,
+} from '@ambit/http/host';
+import type { Transaction, TransactionError, TransactionOptions } from '@ambit/transaction';
+import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express';
+import {
+  type FailureWatcher,
+  observeRouters,
+  useTransactions,
+  watcherOf,
+  watchFailures,
+  wouldSeeFailure,
+} from './express-internals.js';
 import { scopeOf } from './request.js';
-import { RequestLife } from './request-life.js';
-import { RequestTransaction } from './request-transaction.js';
 
-export interface WithTransactionOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
-  /** Told of failures that change no outcome. Default: a process warning. */
+export interface WithTransactionOptions
+  extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<Request> {
+  /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, req: Request) => void;
-  /** Whether an answer of this status rolls back. Default: none does; only a failure does. */
-  readonly rollbackOn?: (status: number) => boolean;
-  /**
-   * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
-   * back, and with a failure after the response when COMMIT failed as well. Default: `console.error`.
-   */
-  readonly onSecondAnswer?: (error: unknown, req: Request) => void;
 }
 
 /**
- * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first answer is held
- * back until COMMIT is answered. A handler that fails, and a client that leaves, roll back at once.
+ * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
+ * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
  * @example
  * ```ts
@@ -44,7 +49,13 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
   const { onError, ...others } = options;
   return async function transaction(req, res, next) {
     try {
-      await open(req, res, onError ? { ...others, onError: (error) => onError(error, req) } : others, next);
+      const scope = scopeOf(req, 'withTransaction()');
+      observeRouters(req);
+      const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
+      const begun = await beginTransaction(req, res, scope, terms);
+      req.transactionScope = begun.scope;
+      // It is kept alive by what it attaches to the request and the response.
+      void new ExpressTransaction(req, res, begun, options, next);
     } catch (error) {
       return next(error);
     }
@@ -52,38 +63,67 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
   };
 }
 
-interface OpenOptions extends Omit<WithTransactionOptions, 'onError'>, Pick<TransactionOptions, 'onError'> {}
+/** A transaction whose failures the error handlers of Express respond to. */
+class ExpressTransaction extends RequestTransaction implements FailureWatcher {
+  seenIn: unknown = undefined;
+  readonly #req: Request;
+  readonly #onSecondAnswer: WithTransactionOptions['onSecondAnswer'];
+  readonly #next: NextFunction;
 
-async function open(req: Request, res: Response, options: OpenOptions, next: NextFunction): Promise<void> {
-  const scope = scopeOf(req, 'withTransaction()');
-  if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-  if (res.headersSent) throw headSentBefore(req);
-  observeRouters(req);
-  const start = new TransactionStart(scope, options);
-  lifeOf(req, res).onGone((reason) => abort(start, reason));
-  const transaction = await start.begun;
-  if (res.headersSent) {
-    await transaction.rollback();
-    throw headSentBefore(req);
+  constructor(
+    req: Request,
+    res: Response,
+    transaction: Transaction,
+    options: WithTransactionOptions,
+    next: NextFunction,
+  ) {
+    super(req, res, transaction, options);
+    this.#req = req;
+    this.#onSecondAnswer = options.onSecondAnswer;
+    this.#next = next;
+    watchFailures(req, this);
   }
-  req.transactionScope = transaction.scope;
-  // It keeps itself alive through what it attaches to the request and the response.
-  void new RequestTransaction(req, res, transaction, options, next);
+
+  protected handleError(error: unknown): void {
+    this.#next(error);
+  }
+
+  protected report(error: unknown): void {
+    report(this.#onSecondAnswer, error, this.#req);
+  }
+
+  protected override wouldSeeFailure(): boolean {
+    return wouldSeeFailure(this.#req, this);
+  }
+
+  /** To Express, what else `next()` may be called with is no error. */
+  protected override isError(given: unknown): boolean {
+    return Boolean(given) && given !== 'route' && given !== 'router';
+  }
+
+  protected override timeOut(error: TransactionError): void {
+    this.#next(error);
+    // Express's own methods, such as res.render(), pass their failures to it.
+    const { next } = this.#req;
+    this.#req.next = (failure) => {
+      if (!this.isAnswered) next?.(failure);
+    };
+  }
 }
 
-/** What has left cannot be held back until COMMIT, nor be replaced by an error. */
-function headSentBefore({ method, originalUrl }: Request): HttpError {
-  return new HttpError('AMBIT_HTTP_HEAD_SENT', `${method} ${originalUrl}`);
-}
-
-function lifeOf(req: Request, res: Response): RequestLife {
-  // The life has ended already, or the application opened the scope by other means than our middleware.
-  return RequestLife.of(req, res) ?? new RequestLife(req, res, () => undefined);
-}
-
-/** The client is gone, and nobody waits for the work any more. */
-function abort(start: TransactionStart, reason: HttpError): void {
-  const { transaction } = start;
-  if (!transaction) void start.rollback(reason);
-  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', reason.message, { cause: reason }));
-}
+/**
+ * Not needed any more: `withTransaction()` learns by itself that a handler failed, on every version of Express. It does no
+ * harm.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ *
+ * const app = express();
+ * app.use(rollbackOnError);
+ * ```
+ */
+export const rollbackOnError: ErrorRequestHandler = (error, req, _res, next) => {
+  watcherOf(req)?.fail(error);
+  next(error);
+};

@@ -88,13 +88,13 @@ describe('withTransaction()', () => {
     app.post('/', withTransaction(), withTransaction(), (_req, res) => void res.json('done'));
     app.use(answerError);
     const response = await (await serve(app)).post('/');
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED]') });
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED, see docs/errors.md#') });
     await expectAllEnded({ container, pool });
   });
 
   it('says what is missing when no request scope is there', async () => {
     const app = express().post('/', withTransaction()).use(answerError);
     const response = await (await serve(app)).post('/');
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE]') });
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE, see docs/errors.md#') });
   });
 });

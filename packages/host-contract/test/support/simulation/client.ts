@@ -72,8 +72,8 @@ export class Client {
     const { socket } = this;
     socket.isConnected = true;
     if (this.#life.closing) count(socket, this.#server as CountingServer);
-    accepted.publish({ socket });
     this.#server.emit('connection', socket);
+    accepted.publish({ socket });
   }
 
   /** Now or after a while, but never before what was sent earlier. */

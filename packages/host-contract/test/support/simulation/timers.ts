@@ -30,5 +30,6 @@ function every(clock: Clock, fn: () => void, ms: number): () => void {
     if (times < OFTEN) callOff = clock.setTimer(again, ms);
     fn();
   }
-  return () => callOff();
+  const cancel = (): void => callOff();
+  return Object.assign(cancel, { unref: () => cancel });
 }

@@ -1,19 +1,12 @@
-import { finished } from 'node:stream/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Transaction, TransactionError } from '@ambit/transaction';
-import type { NextFunction, Request, Response } from 'express';
+import { readRest, respondPlainly } from './error-response.js';
 import { HttpError } from './errors.js';
-import { wouldSeeFailure } from './express-internals.js';
-import { type FailureWatcher, watchFailures } from './failure.js';
-import { Gate, type GateKeeper } from './gate.js';
-import { isError, respondPlainly } from './plain-error.js';
-import { report } from './report.js';
+import type { GateKeeper, HeldResponseOptions } from './held-response.js';
+import { nameOf } from './request.js';
+import { ResponseGate } from './response-gate.js';
 
-export interface Ending {
-  readonly rollbackOn?: (status: number) => boolean;
-  readonly onSecondAnswer?: (error: unknown, req: Request) => void;
-}
-
-interface Held {
+interface HeldCall {
   readonly next: (error?: unknown) => void;
   readonly error: unknown;
 }
@@ -21,23 +14,22 @@ interface Held {
 /** After a success was discarded, error handlers have this long before the client gets a plain error. */
 const TIME_TO_RESPOND_MS = 1000;
 
-/** A transaction that could not commit for a reason the handler knew, or could know, allows the answer to say so. */
+/** A transaction that could not commit for a reason the handler knew, or could know, allows the response to say so. */
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
 
 /**
- * The transaction of one request. It ends once: with the first response, with the failure of a handler before it, or at
- * its time limit.
+ * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
+ * the first response, with the failure of a handler before it, or at its time limit.
  */
-export class RequestTransaction implements FailureWatcher, GateKeeper {
+export abstract class RequestTransaction implements GateKeeper {
+  /** While an error handler is being called. */
   isHandlingError = false;
   isAnswered = false;
-  seenIn: unknown = undefined;
-  readonly #req: Request;
-  readonly #res: Response;
+  protected readonly req: IncomingMessage;
+  protected readonly res: ServerResponse;
   readonly #transaction: Transaction;
-  readonly #ending: Ending;
-  readonly #next: NextFunction;
-  readonly #gate: Gate;
+  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #gate: ResponseGate;
   /** Why it is rolled back, whatever the response says. */
   #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
   /** The response comes from where a failure would not have been seen. */
@@ -47,29 +39,35 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
   /** COMMIT is in progress. */
   #isDeciding = false;
   /** How the handlers went on meanwhile. */
-  #held: Held[] | undefined = undefined;
+  #held: HeldCall[] | undefined = undefined;
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
-  constructor(req: Request, res: Response, transaction: Transaction, ending: Ending, next: NextFunction) {
-    this.#req = req;
-    this.#res = res;
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    transaction: Transaction,
+    { rollbackOn }: Pick<HeldResponseOptions, 'rollbackOn'>,
+  ) {
+    this.req = req;
+    this.res = res;
     this.#transaction = transaction;
-    this.#ending = ending;
-    this.#next = next;
-    this.#gate = new Gate(res, this);
-    watchFailures(req, this);
+    this.#rollbackOn = rollbackOn;
+    this.#gate = new ResponseGate(res, this);
     transaction.onLost((error) => this.#lose(error));
   }
 
+  /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
   get isOver(): boolean {
     return this.isAnswered || this.#failure !== undefined || this.isHandlingError;
   }
 
+  /** The error handlers were called in place of a handler that is still running. */
   get isTooLate(): boolean {
     return this.#timeout !== undefined;
   }
 
+  /** Called with the error of a handler that failed. */
   fail(error: unknown): void {
     // The handler goes on, and a success of it must still be refused.
     if (this.isTooLate) return;
@@ -79,7 +77,9 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
     void this.#transaction.rollback(error);
   }
 
-  /** Otherwise error handlers would be over before the error of COMMIT comes. */
+  /**
+   * Whether `next(error)` must wait, and will be called: while COMMIT is in progress it is open which error the handlers get.
+   */
   hold(next: (error?: unknown) => void, error: unknown): boolean {
     if (this.#isDeciding) (this.#held ??= []).push({ next, error });
     return this.#isDeciding;
@@ -97,17 +97,17 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
   onDiscarded(isWhole: boolean): void {
     // It is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
-    if (isWhole) this.onSecondAnswer();
+    if (isWhole) this.onSecondResponse();
     // It may be that of the handler, and the error handler takes its time.
     if (this.#substitute) return;
     this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
-    this.#res.once('close', () => clearTimeout(this.#substitute));
+    this.res.once('close', () => clearTimeout(this.#substitute));
   }
 
-  onFirstAnswer(): void {
+  onFirstResponse(): void {
     clearTimeout(this.#substitute);
     this.isAnswered = true;
-    if (this.#failure || wouldSeeFailure(this.#req, this)) return;
+    if (this.#failure || this.wouldSeeFailure()) return;
     this.#isUnseen = true;
     this.#gate.forget();
   }
@@ -117,7 +117,7 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
     try {
       await this.#end(status);
     } catch (error) {
-      await readRest(this.#req);
+      await readRest(this.req);
       throw error;
     } finally {
       this.#isDeciding = false;
@@ -126,14 +126,8 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
     for (const { next, error } of held) next(error);
     if (!held[0]) return;
     // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
-    await readRest(this.#req);
+    await readRest(this.req);
     await new Promise(setImmediate);
-  }
-
-  #takeHeld(): readonly Held[] {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    return held;
   }
 
   onRefused(error: unknown): void {
@@ -141,34 +135,55 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
     if (this.#timeout) return this.#respond();
     this.#failure ??= { error, isOfHandler: false };
     // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
-    for (const held of this.#takeHeld()) if (isError(held.error)) this.#report(held.error);
-    this.#next(error);
+    for (const held of this.#takeHeld()) if (this.isError(held.error)) this.report(held.error);
+    this.handleError(error);
+  }
+
+  onSecondResponse(): void {
+    this.report(new HttpError('AMBIT_HTTP_SECOND_ANSWER', nameOf(this.req)));
+  }
+
+  /** Passes an error to the error handlers. */
+  protected abstract handleError(error: unknown): void;
+
+  /** Reports what no response can carry. */
+  protected abstract report(error: unknown): void;
+
+  /** Whether the host would have been notified of a failure of what responds now. */
+  protected wouldSeeFailure(): boolean {
+    return true;
+  }
+
+  protected isError(_error: unknown): boolean {
+    return true;
+  }
+
+  /** Calls the error handlers at the time limit, while the handler goes on. */
+  protected timeOut(error: TransactionError): void {
+    this.handleError(error);
+  }
+
+  #takeHeld(): readonly HeldCall[] {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    return held;
   }
 
   #respond(): void {
-    respondPlainly(this.#res, this.#timeout ?? this.#failure?.error);
-  }
-
-  onSecondAnswer(): void {
-    const { method, originalUrl } = this.#req;
-    this.#report(new HttpError('AMBIT_HTTP_SECOND_ANSWER', `${method} ${originalUrl}`));
-  }
-
-  #report(error: unknown): void {
-    report(this.#ending.onSecondAnswer, error, this.#req);
+    respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
   }
 
   async #end(status: number): Promise<void> {
     let rollsBack = true;
     try {
-      rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#ending.rollbackOn?.(status) ?? false);
+      rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);
     } finally {
       if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
     }
     if (!rollsBack) await this.#commit(status);
     // Express itself responds to OPTIONS where no handler does.
-    else if (this.#isUnseen && status < 400 && this.#req.method !== 'OPTIONS') {
-      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', `${this.#req.method} ${this.#req.originalUrl}`);
+    else if (this.#isUnseen && status < 400 && this.req.method !== 'OPTIONS') {
+      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.req));
     }
   }
 
@@ -185,23 +200,7 @@ export class RequestTransaction implements FailureWatcher, GateKeeper {
   #lose(error: TransactionError): void {
     if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#timeout || this.#failure || !this.#gate.forget()) return;
     this.#timeout = error;
-    this.#res.setHeader('Retry-After', '1');
-    this.#next(error);
-    // Express's own methods, such as res.render(), pass their failures to it.
-    const { next } = this.#req;
-    this.#req.next = (failure) => {
-      if (!this.isAnswered) next?.(failure);
-    };
+    this.res.setHeader('Retry-After', '1');
+    this.timeOut(error);
   }
-}
-
-/**
- * Express's own error handler sees that nothing was sent, then waits until the request is read, then answers. A second
- * answer of the handler in between would end the process, so the waiting is done before it, behind the gate; for the end
- * of an upload, too, unless its client leaves.
- */
-async function readRest(req: Request): Promise<void> {
-  if (!req.readable) return;
-  req.resume();
-  await finished(req).catch(() => undefined);
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { getHeapStatistics } from 'node:v8';
-import { HttpError } from './errors.js';
+import { checkCount } from './options.js';
 
 /** The same on every host. */
 export interface LoadOptions {
@@ -76,10 +76,4 @@ export class Load {
   release(bytes: number): void {
     this.#unparsedLeft += bytes;
   }
-}
-
-function checkCount(name: string, value: number): void {
-  // `Infinity` is no limit.
-  if (value >= 1 && (Number.isInteger(value) || value === Infinity)) return;
-  throw new HttpError('AMBIT_HTTP_OPTION', `${name} must be a whole number from 1 on, not ${String(value)}`);
 }

@@ -1,10 +1,9 @@
-import type { Server } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import { drain, type DrainOptions } from './drain.js';
+import { drain, type DrainOptions, type HttpServer } from './drain.js';
 import { HttpError } from './errors.js';
 import { checkContainer, checkFunctions, checkTimes } from './options.js';
 import { reported } from './report.js';
-import { startTimer } from './timer.js';
+import { startTimer, within } from './timers.js';
 
 export interface DisposeOnSignalOptions extends DrainOptions {
   /** Default: `SIGTERM`. */
@@ -12,7 +11,7 @@ export interface DisposeOnSignalOptions extends DrainOptions {
   /** How long the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
   readonly disposeTimeoutMs?: number;
   /**
-   * Called when the application's container failed to be disposed, or was not in time; the process then exits with 1, when
+   * Called when the application's container failed to be disposed, or is not disposed in time; the process then exits with 1, when
    * the promise that this may return has settled, or after five seconds. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void | Promise<void>;
@@ -24,18 +23,23 @@ const REPORT_TIMEOUT_MS = 5000;
  * At SIGTERM: lets the requests in progress finish, disposes the application's container, and exits with code 0; with code
  * 1 if that failed, or took too long.
  *
+ * @param server the server to drain
+ * @param appContainer the application's container
+ * @param options which signals, how long to wait, and who is notified of a failure
+ * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ *
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import express from 'express';
+ * import { createServer } from 'node:http';
  *
  * const appContainer = new Container({ tags: ['application'] });
- * const app = express().use(containerMiddleware(appContainer));
- * disposeOnSignal(app.listen(3000), appContainer);
+ * const server = createServer(createHandler(appContainer, (_req, res) => res.end('hello')));
+ * disposeOnSignal(server.listen(3000), appContainer);
  * ```
  */
 export function disposeOnSignal(
-  server: Server,
+  server: HttpServer,
   appContainer: Pick<IContainer, 'dispose'>,
   { signals = ['SIGTERM'], disposeTimeoutMs = 10_000, onError, ...draining }: DisposeOnSignalOptions = {},
 ): void {
@@ -43,12 +47,15 @@ export function disposeOnSignal(
   checkTimes({ disposeTimeoutMs, ...draining }, 'disposeTimeoutMs', 'timeoutMs');
   checkFunctions({ onError }, 'onError');
   let begun = false;
-  const end = async (): Promise<void> => {
+  const shutDown = async (): Promise<void> => {
     if (begun) return;
     begun = true;
     await drain(server, draining);
     try {
-      await Promise.race([appContainer.dispose(), rejectAfter(disposeTimeoutMs)]);
+      await within(Promise.resolve(appContainer.dispose()), {
+        ms: disposeTimeoutMs,
+        onPassed: () => disposedTooLate(disposeTimeoutMs),
+      });
     } catch (error) {
       startTimer(() => process.exit(1), REPORT_TIMEOUT_MS);
       await reported(onError, error, undefined);
@@ -56,11 +63,7 @@ export function disposeOnSignal(
     }
     process.exit(0);
   };
-  for (const signal of signals) process.on(signal, () => void end());
-}
-
-function rejectAfter(ms: number): Promise<never> {
-  return new Promise((_resolve, reject) => void startTimer(() => reject(disposedTooLate(ms)), ms));
+  for (const signal of signals) process.on(signal, () => void shutDown());
 }
 
 /** Which disposer hangs, nobody knows; what it waits for is often among what keeps the process running. */
@@ -68,5 +71,8 @@ function disposedTooLate(ms: number): HttpError {
   const counts = new Map<string, number>();
   for (const name of process.getActiveResourcesInfo()) counts.set(name, (counts.get(name) ?? 0) + 1);
   const open = [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
-  return new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `not disposed within ${ms} ms; still open: ${open || 'nothing'}`);
+  return new HttpError(
+    'AMBIT_HTTP_DISPOSE_TIMEOUT',
+    `within ${ms} ms; the process exits with code 1; still open: ${open || 'nothing'}`,
+  );
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 import { passOnDrain } from './node-internals.js';
 
@@ -23,9 +24,14 @@ export function finishBeforeErrors(server: Server, finish: (socket: Socket) => b
     }
     return emit(event, ...args);
   };
-  server.on('connect', (_req, socket: Socket) => {
+  server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
     // Those of the application.
     if (server.listenerCount('connect') > 1) return;
+    // As Node does by itself where nobody listens.
+    if ('stream' in socket) {
+      socket.writeHead(405).end();
+      return;
+    }
     // Node has taken all of its listeners off.
     socket.on('error', () => undefined);
     if (finish(socket)) passOnDrain(socket.resume());

@@ -1,20 +1,21 @@
 import { ServerResponse } from 'node:http';
+import { restoreFraming } from './node-internals.js';
 
-/** The part of an answer that precedes its body. */
+/** The part of a response that precedes its body. */
 export interface Head {
   readonly status: number;
   readonly statusMessage: string;
   readonly headers: readonly (readonly [name: string, value: number | string | string[]])[];
 }
 
-/** Its absence from the types of Node 20 is an oversight. */
 interface NamesHeaders {
-  getRawHeaderNames(): string[];
+  /** Missing in the types of Node 20, and on responses of HTTP/2. */
+  getRawHeaderNames?(): string[];
 }
 
 export function readHead(res: ServerResponse): Head {
   const headers = namesIn(res).map((name) => [name, res.getHeader(name) ?? ''] as const);
-  // As Node reads it, for Express 4 hands on what is given as text.
+  // As Node reads it, for Express 4 passes on what is given as text.
   return { status: Math.trunc(res.statusCode), statusMessage: res.statusMessage, headers };
 }
 
@@ -37,11 +38,11 @@ function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
 }
 
 function namesIn(res: ServerResponse): string[] {
-  return (res as ServerResponse & NamesHeaders).getRawHeaderNames();
+  return (res as ServerResponse & NamesHeaders).getRawHeaderNames?.() ?? res.getHeaderNames();
 }
 
-/** What is true of one answer only: the same list as in @ambit/fastify. */
-const OF_THE_ANSWER = [
+/** What is true of one response only. */
+const REPRESENTATION_HEADERS = [
   'cache-control',
   'content-disposition',
   'content-encoding',
@@ -58,26 +59,31 @@ const OF_THE_ANSWER = [
   'transfer-encoding',
 ];
 
+/** Makes room for another response; what belongs to the connection or to every response of the application stays. */
+export function clearRepresentation(res: { removeHeader(name: string): unknown }): void {
+  for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
+}
+
 /**
- * Makes room for another response; what belongs to the connection or to every response of the application stays. What
- * follows is an error unless it has a status of its own. But while the rest of the old response may follow, that rest
- * must still count as part of a success.
+ * The same for the status as well. What follows is an error unless it has a status of its own. But while the rest of the
+ * old response may follow, that rest must still count as part of a success.
  */
 export function clearHead(res: ServerResponse, isRestToCome: boolean): void {
-  for (const name of OF_THE_ANSWER) res.removeHeader(name);
+  clearRepresentation(res);
+  restoreFraming(res);
   res.statusCode = isRestToCome ? 200 : 500;
   res.statusMessage = '';
 }
 
-type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
+export type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
 
-/** What Node would refuse only when the answer is sent is refused while there is still something to roll back. */
+/** What Node would refuse only when the response is sent is refused while there is still something to roll back. */
 export function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, args: unknown[]): void {
   if (isPlain(res)) return;
   try {
-    rehearse(res, method, args);
+    dryRun(res, method, args);
   } catch (error) {
-    // Of an error handler's answer they would be refused again.
+    // Of an error handler's response they would be refused again.
     res.statusMessage = '';
     res.removeHeader('trailer');
     if (res.strictContentLength) res.removeHeader('content-length');
@@ -91,29 +97,24 @@ function isPlain(res: ServerResponse): boolean {
   return statusCode >= 100 && statusCode <= 999 && !statusMessage && !strictContentLength && !res.hasHeader('trailer');
 }
 
-/** Sends the same answer to nobody, to hear what Node says of it. */
-export function rehearse(res: ServerResponse, method: Sender, args: unknown[]): void {
-  const rehearsal = new ServerResponse(res.req);
-  rehearsal.strictContentLength = res.strictContentLength;
-  restoreHead(rehearsal, readHead(res));
-  Reflect.apply(ServerResponse.prototype[method], rehearsal, args);
+/** Sends the same response to nobody; throws what Node refuses. */
+export function dryRun(res: ServerResponse, method: Sender, args: unknown[]): void {
+  const copy = new ServerResponse(res.req);
+  copy.strictContentLength = res.strictContentLength;
+  restoreHead(copy, readHead(res));
+  Reflect.apply(ServerResponse.prototype[method], copy, args);
 }
 
 export function checkBody(chunk: unknown): void {
   if (typeof chunk === 'string' || chunk instanceof Uint8Array) return;
-  throw coded(new TypeError('The body of an answer must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
+  throw coded(new TypeError('The body of a response must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
 }
 
-/** As Node says it, so that nobody can tell a held answer from one under way. */
+/** As Node says it, so that nobody can tell a held response from one in progress. */
 export function headersSent(): Error {
   return coded(new Error('Cannot set headers after they are sent to the client'), 'ERR_HTTP_HEADERS_SENT');
 }
 
 function coded(error: Error, code: string): Error {
   return Object.assign(error, { code });
-}
-
-/** Where Node keeps the head once it is sent: `headersSent` looks there, and so does whatever changes the head. */
-export function pretendSent(res: ServerResponse, pretend: boolean): void {
-  (res as ServerResponse & { _header: string | null })._header = pretend ? 'held back' : null;
 }

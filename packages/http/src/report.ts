@@ -1,6 +1,6 @@
 type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
 
-/** Reports a failure that no request can be responded to with; a reporter of the application's that fails is reported, too. */
+/** Reports a failure that no response can carry. Where the application's reporter fails, both failures are printed. */
 export function report<Context>(reporter: Reporter<Context>, error: unknown, context: Context): void {
   void reported(reporter, error, context);
 }

@@ -8,15 +8,14 @@ const MOST_UNPARSED = 2_097_152;
 type DataListener = (chunk: Buffer) => void;
 
 /**
- * The requests in progress on one connection. Those that a client pipelines beyond the limit wait until an earlier one
- * has finished. Meanwhile the connection is read, because Node does not notice otherwise that a client leaves, but what
+ * The requests of one connection that a client pipelines beyond the limit: they wait until an earlier one has finished.
+ * Meanwhile the connection is read, because Node does not notice otherwise that a client leaves, but what
  * comes is kept as bytes and not parsed into requests, and its amount is limited: a client cannot fill our memory.
  */
 export class Turns {
   readonly #socket: Socket;
-  #inProgress = 0;
   #waiting: (() => void)[] = [];
-  /** While what comes is kept: those who are to get it. */
+  /** While what comes is kept: the listeners that will get it. */
   #parsers: DataListener[] | undefined = undefined;
   #hasKept = false;
   #kept: Buffer[] = [];
@@ -30,14 +29,12 @@ export class Turns {
     this.#socket = socket;
   }
 
-  /** Whether a request may begin at once; if so, `done()` must follow. */
-  take(limit: number): boolean {
-    if (this.#waiting.length > 0 || this.#inProgress >= limit) return false;
-    this.#inProgress += 1;
-    return true;
+  /** Whether a request waits, so that no other may begin before it. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0;
   }
 
-  /** Calls `begin` when it is its turn, unless the connection closes before; `done()` must follow. */
+  /** Calls `begin` when it is its turn, unless the connection closes before. */
   wait(load: Load, begin: () => void): void {
     this.#waiting.push(begin);
     this.#load = load;
@@ -46,15 +43,13 @@ export class Turns {
     this.#schedule();
   }
 
-  done(): void {
-    this.#inProgress -= 1;
+  /** Who begins now that another request has finished. */
+  next(): (() => void) | undefined {
     if (this.#socket.destroyed) this.#waiting = [];
     const begin = this.#waiting.shift();
     // Only the newest request can lack a part of its body, and none waits behind it.
     if (this.#waiting.length === 0) this.#schedule();
-    if (!begin) return;
-    this.#inProgress += 1;
-    begin();
+    return begin;
   }
 
   /** Not while a chunk is being parsed, which may end in CONNECT or in garbage. */

@@ -1,62 +1,53 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
+import type { GateKeeper } from './held-response.js';
 import {
   checkBody,
   checkHead,
   clearHead,
+  dryRun,
   type Head,
   headersSent,
-  pretendSent,
   readHead,
-  rehearse,
   restoreHead,
-} from './answer.js';
+  type Sender,
+} from './head.js';
+import { pretendSent } from './node-internals.js';
 
-export interface GateKeeper {
-  /** Whether a response of this status may go out at all. One that may not is discarded, and another may follow. */
-  readonly admits: (status: number) => boolean;
-  readonly onDiscarded: (isWhole: boolean) => void;
-  /** Called before `decide`, while `forget()` still makes way for this answer. */
-  readonly onFirstAnswer: () => void;
-  /** Resolves when the response may go out, rejects with the error to respond with instead. */
-  readonly decide: (status: number) => Promise<void>;
-  readonly onRefused: (error: unknown) => void;
-  readonly onSecondAnswer: () => void;
-}
-
-type Methods = Record<'end' | 'flushHeaders' | 'on' | 'send' | 'write' | 'writeHead', (...args: unknown[]) => unknown>;
+type Method = (...args: unknown[]) => unknown;
+type Methods = Record<Sender | 'on', Method> & { /** On Express only. */ readonly send?: Method };
 
 const GATE = Symbol('ambit.gate');
 
 interface GatedResponse {
-  readonly [GATE]: Gate;
+  readonly [GATE]: ResponseGate;
 }
 
 /**
- * Holds an answer back until it is decided whether it may go out. Whatever would send the first byte starts the
+ * Holds a response back until it is decided whether it may leave. Whatever would send the first byte starts the
  * decision; it and all that follows wait, and then happen, in order and with the head as it was at that moment.
  *
  * Our methods stay on the response, since others may have wrapped them; once the gate is open they only pass on. They
- * are properties of the response and not of a prototype, which Express exchanges on the way into a mounted application.
+ * are properties of the response and not of a prototype, which Express replaces on the way into a mounted application.
  */
-export class Gate {
-  readonly #res: Response;
+export class ResponseGate {
+  readonly #res: ServerResponse;
   readonly #keeper: GateKeeper;
   readonly #direct: Methods;
   #waiting: (() => unknown)[] = [];
   #state: 'unasked' | 'asked' | 'open' = 'unasked';
-  /** `end()` was called: whatever comes now belongs to a second answer. */
+  /** `end()` was called: whatever comes now belongs to a second response. */
   #complete = false;
   /** The first part of a response was discarded, and the rest of it may follow. */
   #isDiscarding = false;
-  /** Listeners for `drain` that somebody keeps for a stream of their own, which knows nothing of this gate. */
+  /** Listeners for `drain` that a middleware keeps for a stream of their own, which knows nothing of this gate. */
   #kept: (() => unknown)[] | undefined = undefined;
 
-  constructor(res: Response, keeper: GateKeeper) {
+  constructor(res: ServerResponse, keeper: GateKeeper) {
     this.#res = res;
     this.#keeper = keeper;
     const { end, flushHeaders, on, send, write, writeHead } = res as unknown as Methods;
-    this.#direct = { end, flushHeaders, on, send, write, writeHead };
-    Object.assign(res, { [GATE]: this }, Gate.#methods);
+    this.#direct = { end, flushHeaders, on, write, writeHead, ...(send && { send }) };
+    Object.assign(res, { [GATE]: this }, ResponseGate.#methods, send && ResponseGate.#send);
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
@@ -65,13 +56,11 @@ export class Gate {
       return this[GATE].#end(args);
     },
     flushHeaders() {
-      return this[GATE].#flushHeaders();
+      const gate = this[GATE];
+      return gate.#complete ? undefined : gate.#start('flushHeaders', []);
     },
     on(...args) {
       return this[GATE].#on(args);
-    },
-    send(...args) {
-      return this[GATE].#send(args);
     },
     write(...args) {
       return this[GATE].#write(args);
@@ -81,7 +70,15 @@ export class Gate {
     },
   };
 
-  /** Makes way for the answer of an error handler, unless the handler's own came first; says whether it did. */
+  /** Behind `json()` as well. It would change the head, and so throw, where the first response has left already. */
+  static readonly #send: Pick<Methods, 'send'> & ThisType<GatedResponse> = {
+    send(...args) {
+      const gate = this[GATE];
+      return gate.#complete ? gate.#drop() : gate.#direct.send?.apply(gate.#res, args);
+    },
+  };
+
+  /** Makes way for the response of an error handler, unless the handler's own came first; says whether it did. */
   forget(): boolean {
     if (this.#state !== 'unasked') return false;
     this.#waiting = [];
@@ -104,34 +101,25 @@ export class Gate {
     return this.#isDiscarding;
   }
 
-  #flushHeaders(): unknown {
-    return this.#complete ? undefined : this.#start('flushHeaders', []);
-  }
-
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
     const res = this.#res;
     if (this.#state === 'open') return this.#pass('writeHead', args);
     if (this.#complete) return this.#drop();
     if (this.#state === 'asked') throw headersSent();
-    if (this.#isHeadWritten) {
-      // Whoever compresses the body, behind this gate, writes the head before each part, until one has left.
+    if (this.#waiting.length > 0) {
+      // A middleware that compresses the body behind this gate writes the head before each part, until one has left.
       if (args.length === 1 && args[0] === res.statusCode) return res;
       throw headersSent();
     }
     if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard('writeHead');
-    rehearse(res, 'writeHead', args);
+    dryRun(res, 'writeHead', args);
     res.statusCode = args[0] as number;
     this.#waiting.push(() => this.#call('writeHead', args));
     return res;
   }
 
-  /** Before the decision, nothing else waits. */
-  get #isHeadWritten(): boolean {
-    return this.#waiting.length > 0;
-  }
-
-  /** Somebody around this gate may keep the listeners for `drain` for a stream that is there from the first byte on. */
+  /** A middleware around this gate may keep the listeners for `drain` for a stream that is there from the first byte on. */
   #on(args: unknown[]): unknown {
     if (args[0] !== 'drain' || this.#state === 'open') return this.#call('on', args);
     const before = this.#res.listenerCount('drain');
@@ -140,20 +128,16 @@ export class Gate {
     return result;
   }
 
-  /** Behind `json()` as well. It would change the head, and so throw, where the first answer has left already. */
-  #send(args: unknown[]): unknown {
-    return this.#complete ? this.#drop() : this.#call('send', args);
-  }
-
-  #start(method: 'end' | 'flushHeaders' | 'write', args: unknown[]): unknown {
+  #start(method: Exclude<Sender, 'writeHead'>, args: unknown[]): unknown {
     const res = this.#res;
     const isFirst = this.#state === 'unasked';
     if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(method);
     this.#isDiscarding = false;
-    if (isFirst && !this.#isHeadWritten) checkHead(res, method, args);
+    // Before the decision, nothing else waits than a head.
+    if (isFirst && this.#waiting.length === 0) checkHead(res, method, args);
     this.#complete = method === 'end';
     if (this.#state === 'open') return this.#call(method, args);
-    if (isFirst) this.#keeper.onFirstAnswer();
+    if (isFirst) this.#keeper.onFirstResponse();
     this.#waiting.push(() => this.#call(method, args));
     if (isFirst) {
       this.#state = 'asked';
@@ -179,7 +163,7 @@ export class Gate {
     }
   }
 
-  /** Whoever writes the body was told to wait for this. */
+  /** The writer of the body waits for this. */
   #goOn(): void {
     const reached = this.#res.rawListeners('drain');
     this.#res.emit('drain');
@@ -201,7 +185,7 @@ export class Gate {
   }
 
   /** Nothing of this response leaves; the next one finds no trace of it. */
-  #discard(method: 'end' | 'flushHeaders' | 'write' | 'writeHead'): Response {
+  #discard(method: Sender): ServerResponse {
     this.#isDiscarding = method !== 'end';
     this.#waiting = [];
     clearHead(this.#res, this.#isDiscarding);
@@ -214,8 +198,8 @@ export class Gate {
     this.#state = 'open';
   }
 
-  #drop(): Response {
-    this.#keeper.onSecondAnswer();
+  #drop(): ServerResponse {
+    this.#keeper.onSecondResponse();
     return this.#res;
   }
 
@@ -224,7 +208,7 @@ export class Gate {
     return this.#res.writableEnded ? this.#drop() : this.#call(name, args);
   }
 
-  #call(name: keyof Methods, args: unknown[]): unknown {
+  #call(name: Sender | 'on', args: unknown[]): unknown {
     return this.#direct[name].apply(this.#res, args);
   }
 }

@@ -1,0 +1,217 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import { Connection } from './connection.js';
+import { HttpError } from './errors.js';
+import { mayNotWait, PendingTurn } from './pending-turn.js';
+import type { RequestHost } from './request-host.js';
+
+const TAGS = { tags: ['request'] };
+
+/**
+ * A request with its scope, from its arrival until its response is sent or its client is gone; it finishes once.
+ *
+ * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
+ * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
+ * Nothing here throws or rejects where event listeners call it.
+ */
+export class ActiveRequest {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Its neighbours on the connection. */
+  older: ActiveRequest | undefined = undefined;
+  newer: ActiveRequest | undefined = undefined;
+  readonly #host: RequestHost;
+  readonly #connection: Connection;
+  #scope: IContainer | undefined = undefined;
+  /** What it waits for. */
+  #turn: PendingTurn | undefined = undefined;
+  #hasTurn = false;
+  /** It counts as in progress in the application. */
+  #hasEntered = false;
+  #isFinished = false;
+  #isGone = false;
+  #isDisposed = false;
+  #disposing: Promise<void> | undefined = undefined;
+  #abort: AbortController | undefined = undefined;
+  #onGone: ((reason: HttpError) => void) | undefined = undefined;
+  #onFinished: (() => void) | undefined = undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
+    this.req = req;
+    this.res = res;
+    this.#host = host;
+    const connection = (this.#connection = Connection.of(req, host.connections));
+    connection.add(this);
+    if (!host.callsFinish) {
+      // The compatibility layer of HTTP/2 emits `finish` in every case, also when the stream was cut off.
+      res.on('finish', () => this.finish(req.httpVersionMajor > 1 && !this.isWhole));
+      res.on('close', () => this.finish(true));
+    }
+    // Behind a middleware that takes its time, the server may have begun to close,
+    if (connection.connections?.isClosing) connection.sayCloseLate(this);
+    // and all that we listen for may have happened.
+    if (res.writableFinished || !connection.isAlive || connection.isFinishing) this.finish(!res.writableFinished);
+  }
+
+  /** That of a request, unless it has finished. */
+  static of(req: IncomingMessage, res: ServerResponse): ActiveRequest | undefined {
+    for (const request of Connection.of(req)) if (request.res === res) return request;
+    return undefined;
+  }
+
+  get scope(): IContainer | undefined {
+    return this.#scope;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** The client left before it had its response. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** The disposal of its scope has begun. */
+  get isDisposed(): boolean {
+    return this.#isDisposed;
+  }
+
+  /** Aborts when the client is gone before it had its response. Made when first asked for. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    }
+    return this.#abort.signal;
+  }
+
+  /** Notifies one listener of what the signal says, for much less than a signal costs. */
+  onGone(listener: (reason: HttpError) => void): void {
+    this.#onGone = listener;
+    if (this.#isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+  }
+
+  whenFinished(): Promise<void> {
+    return new Promise((resolve) => (this.#onFinished = resolve));
+  }
+
+  /**
+   * Opens the request scope, then calls `done`, once fewer requests of the connection are in progress than the limit. `done`
+   * is called with the error where there is no scope, and never where the connection closes before.
+   */
+  open(container: IContainer, done: (error?: unknown) => void): void {
+    const connection = this.#connection;
+    const { maxPerConnection } = this.#host.load;
+    if (this.#isFinished) {
+      // Behind what Node refused, no more requests are taken.
+      if (!connection.isFinishing) this.#openScope(container, done);
+    } else if ((this.#hasTurn = connection.takeTurn(maxPerConnection))) this.#enter(container, done);
+    else this.#wait(container, done);
+  }
+
+  /** Disposes the scope once. Returns a promise where there may be something to wait for; it never rejects unreported. */
+  dispose(reason?: unknown): Promise<void> | undefined {
+    if (!this.#isDisposed) {
+      this.#isDisposed = true;
+      this.#disposing = this.disposeAll(reason);
+    }
+    return this.#disposing;
+  }
+
+  /** The connection is lost, or will take no response to this request. */
+  lose(): void {
+    this.finish(true);
+  }
+
+  /** Finishes a request whose response is out, or never will be, where nobody was notified. */
+  finishIfSent(): void {
+    if (this.res.writableFinished || this.res.destroyed) this.finish(!this.isWhole);
+  }
+
+  /** The response is out, or it never will be because the client is gone. */
+  finish(isGone: boolean): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#isGone = isGone;
+    this.#connection.remove(this);
+    // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
+    if (isGone && (this.#abort || this.#onGone)) this.#notifyGone(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    this.#turn?.cancel();
+    if (this.#hasEntered) this.#host.load.leave();
+    this.finished();
+    this.#onFinished?.();
+    this.#passTurn();
+  }
+
+  /** The client has all of the response. */
+  protected get isWhole(): boolean {
+    return this.res.writableEnded && this.res.writableFinished;
+  }
+
+  /** Called once, when the request has finished. */
+  protected finished(): void {
+    void this.dispose();
+  }
+
+  protected disposeAll(_reason: unknown): Promise<void> | undefined {
+    return this.disposeScope();
+  }
+
+  protected disposeScope(): Promise<void> | undefined {
+    const onError = (error: unknown): void => this.#host.onDisposeError(error, this);
+    try {
+      const disposing = this.#scope?.dispose() ?? undefined;
+      disposing?.then(undefined, onError);
+      return disposing;
+    } catch (error) {
+      onError(error);
+      return undefined;
+    }
+  }
+
+  #wait(container: IContainer, done: (error?: unknown) => void): void {
+    const { load } = this.#host;
+    const enter = (): void => this.#enter(container, done);
+    if (mayNotWait(this)) return enter();
+    if (!load.wait(this.req)) return this.#refuse(done);
+    this.#turn = new PendingTurn(this, this.#connection, load, (hasTurn) => {
+      this.#turn = undefined;
+      this.#hasTurn = hasTurn;
+      enter();
+    });
+  }
+
+  #enter(container: IContainer, done: (error?: unknown) => void): void {
+    this.#hasEntered = this.#host.load.enter(this.req);
+    if (this.#hasEntered) this.#openScope(container, done);
+    else this.#refuse(done);
+  }
+
+  #refuse(done: (error: unknown) => void): void {
+    this.res.setHeader('retry-after', '1');
+    done(new HttpError('AMBIT_HTTP_OVERLOADED'));
+  }
+
+  #openScope(container: IContainer, done: (error?: unknown) => void): void {
+    try {
+      this.#scope = container.createScope(TAGS);
+      this.#scope.register('IRequestSignal', () => this.signal);
+    } catch (error) {
+      return done(error);
+    } finally {
+      if (this.#isDisposed) void this.disposeScope();
+    }
+    done();
+  }
+
+  #notifyGone(reason: HttpError): void {
+    this.#abort?.abort(reason);
+    this.#onGone?.(reason);
+  }
+
+  #passTurn(): void {
+    if (this.#hasTurn) this.#connection.passTurn();
+    this.#hasTurn = false;
+  }
+}

@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2Stream } from 'node:http2';
+import { Socket } from 'node:net';
+import type { ActiveRequest } from './active-request.js';
+import { closeBehindResponses } from './client-errors.js';
+import { Connections } from './connections.js';
+import type { Load } from './load.js';
+import { isLast, serverOf } from './node-internals.js';
+import { Turns } from './turns.js';
+
+const CONNECTION = Symbol('ambit.connection');
+
+/** What dies under its requests: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
+type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
+
+/**
+ * The active requests of one connection, as a list linked through them. When a socket dies, Node notifies only the first
+ * of its pipelined requests, so this one listens to the socket for all of them.
+ */
+export class Connection {
+  /** Undefined where the request came through no server. */
+  readonly connections: Connections | undefined;
+  newest: ActiveRequest | undefined = undefined;
+  readonly #channel: Channel;
+  readonly #isHttp2: boolean;
+  #isFinishing = false;
+  /** The response that says `Connection: close`. */
+  #closing: ServerResponse | undefined = undefined;
+  #inProgress = 0;
+  /** Made when a request must wait for the first time. */
+  #turns: Turns | undefined = undefined;
+
+  private constructor(channel: Channel, connections: Connections | undefined) {
+    this.#channel = channel;
+    this.#isHttp2 = 'rstCode' in channel;
+    this.connections = connections;
+    if (!this.isAlive) return;
+    channel[CONNECTION] = this;
+    channel.on('close', this.#lose);
+    connections?.add(this, channel);
+  }
+
+  /** That of a request; `connections` only where the host knows better than the socket. */
+  static of(req: IncomingMessage, connections?: Connections): Connection {
+    const channel: Channel = channelOf(req);
+    return channel[CONNECTION] ?? new Connection(channel, connections ?? ownerOf(req.socket));
+  }
+
+  /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
+  static finishOn(socket: Socket): boolean {
+    return (socket as Channel)[CONNECTION]?.finish() ?? false;
+  }
+
+  get isAlive(): boolean {
+    const channel = this.#channel;
+    return !channel.closed && !(this.#isHttp2 && channel.destroyed);
+  }
+
+  /** It closes behind the requests that it has. */
+  get isFinishing(): boolean {
+    return this.#isFinishing;
+  }
+
+  *[Symbol.iterator](): Generator<ActiveRequest> {
+    for (let request = this.newest, older; request; request = older) {
+      older = request.older;
+      yield request;
+    }
+  }
+
+  add(request: ActiveRequest): void {
+    request.older = this.newest;
+    if (this.newest) this.newest.newer = request;
+    this.newest = request;
+  }
+
+  remove(request: ActiveRequest): void {
+    const { older, newer } = request;
+    if (older) older.newer = newer;
+    if (newer) newer.older = older;
+    else this.newest = older;
+    request.older = request.newer = undefined;
+    // That of an injected request is no socket: kept until it closes, it would be kept forever.
+    if (!this.newest && !this.#isHttp2 && !(this.#channel instanceof Socket)) this.#forget();
+  }
+
+  /** Whether a request may begin at once; if so, `passTurn()` must follow. */
+  takeTurn(limit: number): boolean {
+    if (this.#inProgress >= limit || this.#turns?.isAwaited) return false;
+    this.#inProgress += 1;
+    return true;
+  }
+
+  /** Calls `begin` when it is its turn, unless the connection closes before; `passTurn()` must follow. */
+  waitForTurn(load: Load, begin: () => void): void {
+    this.#turns ??= new Turns(this.#channel as Socket);
+    this.#turns.wait(load, begin);
+  }
+
+  passTurn(): void {
+    this.#inProgress -= 1;
+    const begin = this.#turns?.next();
+    if (!begin) return;
+    this.#inProgress += 1;
+    begin();
+  }
+
+  finish(): boolean {
+    if (this.#isFinishing) return true;
+    let last = this.newest;
+    while (last && !last.req.complete) last = last.older;
+    if (!last) return false;
+    this.#isFinishing = true;
+    const socket = this.#channel as Socket;
+    while (this.newest && this.newest !== last) this.newest.lose();
+    closeBehindResponses(socket);
+    this.sayClose(last.res);
+    // The head may have left before it could say so.
+    last.res.once('finish', () => socket.destroySoon());
+    return true;
+  }
+
+  /** Of pipelined responses only the last may say it: Node ends the connection behind it, with all that waits there. */
+  sayClose(res: ServerResponse): void {
+    if (this.#isHttp2) return;
+    this.#takeBackClose();
+    this.#closing = res;
+    this.#closing.shouldKeepAlive = false;
+  }
+
+  /** For the requests that are active when the server begins to close. */
+  sayCloseOnLast(): void {
+    for (const { res } of this) if (isLast(res)) return this.sayClose(res);
+  }
+
+  /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
+  sayCloseLate({ res, older }: ActiveRequest): void {
+    if (this.#closing === res) return;
+    if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
+    // The connection will be closed when it is idle.
+    else this.#takeBackClose();
+  }
+
+  #takeBackClose(): void {
+    const res = this.#closing;
+    this.#closing = undefined;
+    if (!res) return;
+    // Fastify has said it as well.
+    if (!res.headersSent && res.getHeader('connection') === 'close') res.removeHeader('connection');
+    res.shouldKeepAlive = true;
+  }
+
+  readonly #lose = (): void => {
+    this.#forget();
+    while (this.newest) this.newest.lose();
+  };
+
+  #forget(): void {
+    const channel = this.#channel;
+    channel.off('close', this.#lose);
+    delete channel[CONNECTION];
+    this.connections?.delete(this);
+  }
+}
+
+function channelOf(req: IncomingMessage): Http2Stream | Socket {
+  // Who speaks HTTP/1 may write another version, too.
+  if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
+  return req.socket;
+}
+
+function ownerOf(socket: Socket): Connections | undefined {
+  const server = serverOf(socket);
+  return server && Connections.of(server);
+}

@@ -1,0 +1,178 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { ActiveRequest } from './active-request.js';
+import { finishBeforeErrors } from './client-errors.js';
+import { Connection } from './connection.js';
+import { hasNoRequest, serverOf, whileUnfinished } from './node-internals.js';
+
+const CONNECTIONS = Symbol('ambit.connections');
+
+/** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
+const REAP_EVERY_MS = 250;
+
+interface ServerWithConnections extends Server {
+  [CONNECTIONS]?: Connections;
+}
+
+/** The connections of one server, and how they are closed. */
+export class Connections {
+  readonly #server: ServerWithConnections;
+  /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
+  readonly #accepted = new Set<Socket>();
+  /** Those that have had a request. */
+  readonly #connections = new Set<Connection>();
+  readonly #streams = new Set<Http2Stream>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #reaping: NodeJS.Timeout | undefined = undefined;
+  #closingSince = Infinity;
+  /** A request has come to us. */
+  #isServing = false;
+
+  static readonly #acceptedByAnyServer = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    const server = serverOf(socket);
+    // Those of servers that do not speak HTTP are no business of ours.
+    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
+  };
+  static #isWatching = false;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => this.#meet(socket));
+    // The one below has read a handshake. Only this one knows whether a request came.
+    server.on('secureConnection', (socket: Socket) => this.#meet(socket));
+    server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
+  }
+
+  static of(server: Server): Connections {
+    const served = server as ServerWithConnections;
+    return (served[CONNECTIONS] ??= new Connections(served));
+  }
+
+  /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
+  static watch(): void {
+    if (!this.#isWatching) subscribe('net.server.socket', this.#acceptedByAnyServer);
+    this.#isWatching = true;
+  }
+
+  get isClosing(): boolean {
+    return this.#closingSince < Infinity;
+  }
+
+  *requests(): Generator<ActiveRequest> {
+    for (const connection of this.#connections) yield* connection;
+  }
+
+  add(connection: Connection, channel: Http2Stream | Socket): void {
+    this.#connections.add(connection);
+    if (!this.#isServing) finishBeforeErrors(this.#server, (socket) => Connection.finishOn(socket));
+    this.#isServing = true;
+    if ('rstCode' in channel) this.#meetStream(channel);
+  }
+
+  delete(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  /**
+   * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
+   * closed. `closed()` must follow.
+   */
+  close(): void {
+    if (this.isClosing) return;
+    this.#closingSince = performance.now();
+    this.#server.prependListener('request', this.#sayClose);
+    for (const connection of this.#connections) connection.sayCloseOnLast();
+    for (const session of this.#sessions) session.close();
+    this.#spareResponses();
+    this.startReaping();
+  }
+
+  closed(): void {
+    this.#closingSince = Infinity;
+    clearInterval(this.#reaping);
+    this.#reaping = undefined;
+    this.#server.off('request', this.#sayClose);
+    Reflect.deleteProperty(this.#server, 'closeIdleConnections');
+  }
+
+  /** Finishes requests whose end nobody notices, until the server has closed. */
+  startReaping(): void {
+    this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
+  }
+
+  destroyAll(): void {
+    this.#server.closeAllConnections?.();
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#accepted) socket.destroy();
+  }
+
+  /** Resolves when every request that is active now has finished. */
+  async whenFinished(): Promise<void> {
+    await Promise.all(Array.from(this.requests(), (request) => request.whenFinished()));
+  }
+
+  readonly #sayClose = (req: IncomingMessage, res: ServerResponse): void => {
+    Connection.of(req, this).sayClose(res);
+  };
+
+  #meet(socket: Socket): void {
+    if (this.#accepted.has(socket)) return;
+    this.#accepted.add(socket);
+    socket.once('close', () => this.#accepted.delete(socket));
+  }
+
+  /** Node closes sessions by itself from version 24 on. The streams in progress finish, and no more are taken. */
+  #meetSession(session: ServerHttp2Session): void {
+    if (this.#sessions.has(session)) return;
+    this.#sessions.add(session);
+    session.once('close', () => this.#sessions.delete(session));
+    if (this.isClosing) session.close();
+  }
+
+  #meetStream(stream: Http2Stream): void {
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    if (stream.session) this.#meetSession(stream.session as ServerHttp2Session);
+    this.startReaping();
+  }
+
+  /** To Node a connection is idle when its response has ended, though a slow client may not have all of it yet. */
+  #spareResponses(): void {
+    const server = this.#server;
+    // A server for HTTP/2 alone has no such method, and no such problem: a session that closes sends all it has.
+    const closeIdle = server.closeIdleConnections?.bind(server);
+    if (!closeIdle) return;
+    server.closeIdleConnections = () => {
+      const leaving: ServerResponse[] = [];
+      for (const { req, res } of this.requests())
+        if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
+      whileUnfinished(leaving, closeIdle);
+    };
+  }
+
+  #reap(): void {
+    for (const stream of this.#streams) destroyIfForgotten(stream);
+    for (const request of this.requests()) request.finishIfSent();
+    if (this.isClosing) this.#closeIdle();
+  }
+
+  /** A response whose head was sent when the server began to close leaves its connection open; soon after, it is idle. */
+  #closeIdle(): void {
+    const server = this.#server;
+    server.closeIdleConnections?.();
+    // A server of Node that closes does not look any more whether heads are late.
+    const isLate = performance.now() - this.#closingSince > (server.headersTimeout || Infinity);
+    for (const socket of this.#accepted) {
+      if (socket.bytesRead === 0 || (isLate && hasNoRequest(socket))) socket.destroy();
+    }
+  }
+}
+
+/** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
+function destroyIfForgotten(stream: Http2Stream): void {
+  if (stream.closed && !stream.destroyed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
+    stream.destroy();
+}

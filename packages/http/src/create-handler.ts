@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { IContainer } from '@ambit/container';
+import { ActiveRequest } from './active-request.js';
+import { Connections } from './connections.js';
+import { respondPlainly } from './error-response.js';
+import { Load, type LoadOptions } from './load.js';
+import { checkContainer, checkFunctions } from './options.js';
+import { report } from './report.js';
+import type { Handler, ScopedRequest } from './request.js';
+
+export interface HandlerOptions extends LoadOptions {
+  /**
+   * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
+   * of the application are not described to the client, but printed with `console.error`.
+   */
+  readonly onError?: (error: unknown, req: IncomingMessage, res: ServerResponse) => unknown;
+  /** Called when a request scope failed to dispose. Default: `console.error`. */
+  readonly onDisposeError?: (error: unknown, req: IncomingMessage) => void;
+}
+
+/** Listens for the requests of a server of `node:http`, `node:https` or `node:http2`. */
+export interface HttpListener {
+  (req: IncomingMessage, res: ServerResponse): void;
+  (req: Http2ServerRequest, res: Http2ServerResponse): void;
+}
+
+/**
+ * A listener for the requests of `node:http`, `node:https` or `node:http2`: it opens a scope tagged `request` for every
+ * request, calls the handler with it, and disposes it once, when the response is sent or the client is gone.
+ *
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ *
+ * @param appContainer the application's container
+ * @param handler responds to every request
+ * @param options how errors are responded to, and how many requests are taken on
+ * @returns the listener for `createServer()`
+ * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Container } from '@ambit/container';
+ *
+ * const appContainer = new Container({ tags: ['application'] });
+ * const handler = createHandler(appContainer, async (req, res, scope) => {
+ *   const signal = scope.resolve('IRequestSignal');
+ *   res.end(`${req.url}, and the client is ${signal.aborted ? 'gone' : 'there'}`);
+ * });
+ * createServer(handler).listen(3000);
+ * ```
+ */
+export function createHandler(
+  appContainer: IContainer,
+  handler: Handler,
+  { onError, onDisposeError, ...limits }: HandlerOptions = {},
+): HttpListener {
+  checkContainer(appContainer, 'createScope', 'createHandler()');
+  checkFunctions({ onError, onDisposeError, ...limits }, 'onError', 'onDisposeError', 'isEssential');
+  Connections.watch();
+  const host = {
+    load: new Load(limits),
+    onDisposeError: (error: unknown, { req }: ActiveRequest) => report(onDisposeError, error, req),
+  };
+  const fail = async (error: unknown, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    try {
+      if (onError) await onError(error, req, res);
+      else respondOrReport(res, error);
+    } catch (failure) {
+      respondOrReport(res, failure);
+    }
+  };
+  const serve = (req: IncomingMessage, res: ServerResponse): void => {
+    const request = new ActiveRequest(req, res, host);
+    request.open(appContainer, (error) => {
+      const { scope } = request;
+      if (!scope || error) return void fail(error, req, res);
+      const scoped = req as ScopedRequest;
+      scoped.container = scope;
+      try {
+        const handling = handler(scoped, res, scope);
+        if (handling instanceof Promise) handling.then(undefined, (failure: unknown) => fail(failure, req, res));
+      } catch (failure) {
+        void fail(failure, req, res);
+      }
+    });
+  };
+  return serve as HttpListener;
+}
+
+/** A client that has got a part of a response learns of the failure only from a closed connection. */
+function respondOrReport(res: ServerResponse, error: unknown): void {
+  const { statusCode, unavailable } = Object(error) as { statusCode?: unknown; unavailable?: unknown };
+  const isExpected = unavailable === true || (typeof statusCode === 'number' && statusCode < 500);
+  if (res.headersSent || !isExpected) report(undefined, error, undefined);
+  if (!res.headersSent) respondPlainly(res, error);
+  else if (!res.writableEnded) res.destroy();
+}

@@ -1,0 +1,61 @@
+/** Every code with its message. */
+const MESSAGES = {
+  AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its response',
+  AMBIT_HTTP_DISPOSE_TIMEOUT:
+    'A scope was not disposed in time, so nothing waits for it any longer. Look for a disposer that waits for something that does not come, or raise disposeTimeoutMs',
+  AMBIT_HTTP_FAILURES_UNSEEN:
+    'The transaction was rolled back, because its response came from where withTransaction() cannot see whether a handler failed: a router or an application of another copy of Express, a callback that was passed to a router, or param() of a router behind the last handler. Mount withTransaction() on the route that responds, and pass on the `next` of Express to routers that you call as a function',
+  AMBIT_HTTP_HEAD_SENT:
+    'The response has begun before withTransaction(), so it cannot wait for COMMIT. Call res.write() and res.flushHeaders() behind withTransaction() only',
+  AMBIT_HTTP_NO_REQUEST_SCOPE: 'The request has no scope. Mount containerMiddleware(appContainer) first',
+  AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
+  AMBIT_HTTP_OPTION: 'An option is invalid',
+  AMBIT_HTTP_OVERLOADED:
+    'The application has as many requests in progress as maxRequests allows, so this one was refused. A retry may succeed',
+  AMBIT_HTTP_REQUEST_ENDED:
+    'The request has finished, and its scope is disposed. Start the transaction before you send the response',
+  AMBIT_HTTP_SECOND_ANSWER:
+    'This response was dropped, because another one came first, or because it reports success though the transaction was rolled back',
+  AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
+    'The handler responded with its transaction still open, so it was rolled back. Await commitTransaction() first',
+  AMBIT_HTTP_TRANSACTION_STARTED:
+    'This request has a transaction already. Start one per request, or use runInTransaction() for a nested part',
+} as const;
+
+export type HttpErrorCode = keyof typeof MESSAGES;
+
+export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[];
+
+/**
+ * What a host refuses or reports, with a code that identifies it. The class is one for all hosts.
+ *
+ * @example
+ * ```ts
+ * const isDroppedResponse = (error: unknown): boolean =>
+ *   error instanceof HttpError && error.code === 'AMBIT_HTTP_SECOND_ANSWER';
+ * ```
+ */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly code: HttpErrorCode;
+  /** The status that a host responds with where the application has no error handler. */
+  readonly status: 500 | 503;
+  /** The same, under the other name that error handlers look for. */
+  readonly statusCode: 500 | 503;
+  /** Temporary; a retry may succeed. */
+  readonly unavailable: boolean;
+
+  constructor(code: HttpErrorCode, detail?: string) {
+    super(messageOf(code, detail));
+    this.code = code;
+    this.unavailable = code === 'AMBIT_HTTP_OVERLOADED';
+    this.status = this.statusCode = this.unavailable ? 503 : 500;
+  }
+}
+
+function messageOf(code: HttpErrorCode, detail: string | undefined): string {
+  const message = detail === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${detail}`;
+  // The specification fixes the message of `commitTransaction()`.
+  if (message === MESSAGES.AMBIT_HTTP_NO_TRANSACTION) return message;
+  return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
+}

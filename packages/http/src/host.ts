@@ -1,0 +1,13 @@
+/** What the authors of hosts need: the core that `@ambit/express`, `@ambit/fastify` and `createHandler()` are built on. */
+export { ActiveRequest } from './active-request.js';
+export { beginTransaction } from './with-transaction.js';
+export { Connections } from './connections.js';
+export { HttpError } from './errors.js';
+export { clearRepresentation } from './head.js';
+export type { HeldResponseOptions } from './held-response.js';
+export { Load, type LoadOptions } from './load.js';
+export { checkContainer, checkFunctions, checkTimes, invalidOption } from './options.js';
+export { report } from './report.js';
+export type { RequestHost } from './request-host.js';
+export { RequestTransaction } from './request-transaction.js';
+export { type TimeLimit, within } from './timers.js';

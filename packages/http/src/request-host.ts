@@ -1,0 +1,21 @@
+import type { ActiveRequest } from './active-request.js';
+import type { Connections } from './connections.js';
+import type { Load } from './load.js';
+
+declare module '@ambit/container' {
+  interface ServiceMap {
+    /** Aborts when the client is gone before it had its response. In every request scope. */
+    IRequestSignal: AbortSignal;
+  }
+}
+
+/** What all requests of one middleware, plugin or handler have in common. */
+export interface RequestHost {
+  readonly load: Load;
+  /** Called when a request scope failed to dispose. */
+  readonly onDisposeError: (error: unknown, request: ActiveRequest) => void;
+  /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
+  readonly callsFinish?: true;
+  /** For a framework whose server is known before its first request. Default: found by the socket. */
+  readonly connections?: Connections;
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import { HttpError } from './errors.js';
+
+/** A request of `node:http` with its scopes. */
+export interface ScopedRequest extends IncomingMessage {
+  /** The scope of this request, tagged `request`. It is disposed when the request finishes. */
+  container: IContainer;
+  /** The scope of the open transaction, tagged `transaction`. Set by `withTransaction()`. */
+  transactionScope?: IContainer;
+}
+
+/**
+ * A handler of `node:http` that is called with the scope of the request, or of its transaction. An error that it throws,
+ * or rejects with, is responded to by `onError`.
+ */
+export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContainer) => unknown;
+
+/**
+ * The scope of the transaction that `withTransaction()` opened for this request.
+ *
+ * @param req the request
+ * @returns the scope tagged `transaction`
+ * @throws HttpError `AMBIT_HTTP_NO_TRANSACTION` where there is none
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ *
+ * const countOrders: Handler = async (req, res) => {
+ *   const connection = requireTransactionScope(req).resolve<IConnection>('IConnection');
+ *   res.end(JSON.stringify(await connection.query('SELECT count(*) AS orders FROM orders')));
+ * };
+ * ```
+ */
+export function requireTransactionScope({
+  transactionScope,
+}: {
+  readonly transactionScope?: IContainer | undefined;
+}): IContainer {
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'use withTransaction() on the way to this handler');
+}
+
+/** Express changes `url` on the way into a router. */
+export function nameOf({
+  method,
+  url,
+  originalUrl = url,
+}: IncomingMessage & { readonly originalUrl?: string }): string {
+  return `${method} ${originalUrl}`;
+}

@@ -1,0 +1,130 @@
+import type { ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { ActiveRequest } from './active-request.js';
+import { HttpError } from './errors.js';
+import type { HeldResponseOptions } from './held-response.js';
+import { Load } from './load.js';
+import { checkFunctions, checkTimes } from './options.js';
+import { report } from './report.js';
+import type { RequestHost } from './request-host.js';
+import { type Handler, nameOf, type ScopedRequest } from './request.js';
+import { RequestTransaction } from './request-transaction.js';
+
+export interface WithTransactionOptions
+  extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<ScopedRequest> {
+  /** Called with failures that change no outcome. Default: a process warning. */
+  readonly onError?: (error: TransactionError, req: ScopedRequest) => void;
+}
+
+/**
+ * Runs a handler in a transaction, and calls it with the scope of the transaction. The response is held back until COMMIT
+ * has succeeded. A handler that fails, and a client that leaves, roll back at once.
+ *
+ * @param handler the handler that needs a transaction
+ * @param options the terms of the transaction
+ * @returns a handler for `createHandler()`
+ * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import type { IContainer } from '@ambit/container';
+ * import type { IConnection } from '@ambit/transaction';
+ *
+ * declare const container: IContainer;
+ * const placeOrder = withTransaction(async (_req, res, scope) => {
+ *   await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', ['42']);
+ *   res.writeHead(201).end();
+ * });
+ * createServer(createHandler(container, placeOrder)).listen(3000);
+ * ```
+ */
+export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
+  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+  checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
+  const { onError, ...others } = options;
+  return async function transaction(req, res, scope) {
+    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
+    const begun = await beginTransaction(req, res, scope, terms);
+    req.transactionScope = begun.scope;
+    await new HandlerTransaction(req, res, begun, options).run(handler, begun.scope);
+  };
+}
+
+/** Begins a transaction that is rolled back when the client leaves, for whoever holds the response back until COMMIT. */
+export async function beginTransaction(
+  req: ScopedRequest,
+  res: ServerResponse,
+  scope: IContainer,
+  options: TransactionOptions,
+): Promise<Transaction> {
+  if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+  if (res.headersSent) throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
+  const start = new TransactionStart(scope, options);
+  const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
+  request.onGone((reason) => abort(start, reason));
+  const transaction = await start.begun;
+  if (!res.headersSent) return transaction;
+  // What has left cannot be held back until COMMIT, nor be replaced by an error.
+  await transaction.rollback();
+  throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
+}
+
+/** For an application that opens the request scope by other means; it opens and disposes nothing. */
+const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
+
+/** The client is gone, and nobody waits for the work any more. */
+function abort(start: TransactionStart, reason: HttpError): void {
+  const { transaction } = start;
+  if (!transaction) void start.rollback(reason);
+  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', reason.message, { cause: reason }));
+}
+
+/** A transaction whose failures `createHandler()` responds to. */
+class HandlerTransaction extends RequestTransaction {
+  readonly #req: ScopedRequest;
+  readonly #onSecondAnswer: WithTransactionOptions['onSecondAnswer'];
+  readonly #released: Promise<void>;
+  #release!: () => void;
+  #refuse!: (error: unknown) => void;
+
+  constructor(req: ScopedRequest, res: ServerResponse, transaction: Transaction, options: WithTransactionOptions) {
+    super(req, res, transaction, options);
+    this.#req = req;
+    this.#onSecondAnswer = options.onSecondAnswer;
+    this.#released = new Promise((resolve, reject) => {
+      this.#release = resolve;
+      this.#refuse = reject;
+    });
+  }
+
+  /** Resolves when the handler is done and its response may leave, and rejects when another must take its place. */
+  async run(handler: Handler, scope: IContainer): Promise<void> {
+    await Promise.all([this.#call(handler, scope), this.#released]);
+  }
+
+  override async decide(status: number): Promise<void> {
+    await super.decide(status);
+    this.#release();
+  }
+
+  protected handleError(error: unknown): void {
+    this.#refuse(error);
+  }
+
+  protected report(error: unknown): void {
+    report(this.#onSecondAnswer, error, this.#req);
+  }
+
+  async #call(handler: Handler, scope: IContainer): Promise<void> {
+    try {
+      await handler(this.#req, this.res, scope);
+    } catch (error) {
+      this.fail(error);
+      // The handler is done: what responds now is `onError`.
+      this.isHandlingError = true;
+      if (!this.hold(this.#refuse, error)) throw error;
+    }
+  }
+}
