@@ -8,14 +8,14 @@ interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
 
-/** What an active request reports to whoever opened it. */
+/** What an active request needs of whoever opened it. */
 export interface RequestObserver {
   /** Whether the scope is `currentScope()` for all that the request causes. */
   readonly isCurrent: boolean;
   onDisposeError(error: unknown): void;
-  /** Called once, when the scope has been disposed; `disposing` was given to `waitUntil`. */
+  /** Called once, when the scope has been disposed. */
   onDisposed(): void;
-  /** Keeps the platform from stopping before this has settled. */
+  /** Keeps the platform running until the promise, which never rejects, has settled. */
   waitUntil?: ((disposing: Promise<void>) => void) | undefined;
 }
 
@@ -28,23 +28,28 @@ export class ActiveRequest {
   transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
   /** Stops what produces the response body when the client leaves. */
   cancelBody: ((reason: unknown) => void) | undefined = undefined;
-  readonly #clientSignal: AbortSignal;
   readonly #observer: RequestObserver;
   #scope: IContainer | undefined = undefined;
   #abort: AbortController | undefined = undefined;
   #goneFor: HttpError | undefined = undefined;
   #isFinished = false;
+  /** Aborts when the client leaves; undefined where something else calls `leave()`. */
+  #clientSignal: AbortSignal | undefined = undefined;
 
-  constructor({ signal }: Request, observer: RequestObserver) {
-    this.#clientSignal = signal;
+  constructor(observer: RequestObserver) {
     this.#observer = observer;
-    if (signal.aborted) this.leave();
-    else signal.addEventListener('abort', this);
   }
 
   /** The request whose scope this is, or a scope opened by another copy of this package. */
   static of(scope: IContainer): ActiveRequest | undefined {
     return (scope as OfRequest)[ACTIVE_REQUEST];
+  }
+
+  /** Calls `leave()` when the signal aborts. */
+  watch(signal: AbortSignal): void {
+    if (signal.aborted) return this.leave();
+    this.#clientSignal = signal;
+    signal.addEventListener('abort', this);
   }
 
   /** Takes over the scope, of a request that has not finished. */
@@ -100,7 +105,7 @@ export class ActiveRequest {
   finish(reason?: unknown): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
-    this.#clientSignal.removeEventListener('abort', this);
+    this.#clientSignal?.removeEventListener('abort', this);
     const disposing = this.#dispose(reason);
     this.#observer.waitUntil?.(disposing);
   }

@@ -62,7 +62,10 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
   const scopes = new RequestScopes<Q, C>(container, options, 'createHandler()');
 
   const respond = async (request: Q, context: C): Promise<R> => {
-    const active = await scopes.open(request, context);
+    const active = await scopes.open(request, context, {
+      watch: (opened) => opened.watch(request.signal),
+      waitUntil: waitUntilOf(context),
+    });
     try {
       const response = await active.run(() => handler(request, active.scope, context));
       return await finishWithBody(active, request.method, response);
@@ -80,4 +83,10 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
     drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as FetchHandler<Q, C, R>;
+}
+
+/** Workers and others keep running until the promise has settled. */
+function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | undefined {
+  const { waitUntil } = Object(context) as { waitUntil?: (work: Promise<unknown>) => void };
+  return typeof waitUntil === 'function' ? waitUntil.bind(context) : undefined;
 }

@@ -5,9 +5,13 @@ import { type DrainOptions, OpenRequests } from './open-requests.js';
 import { checkOptions, checkParent, type ParentScope, type RequestOptions } from './options.js';
 import { report } from './report.js';
 
-/** What Workers and others offer in the context of a request: the platform keeps running until the promise has settled. */
-interface Platform {
-  readonly waitUntil?: (work: Promise<unknown>) => void;
+/** What knows the client of a request, and keeps the platform running for its disposal. */
+export interface RequestClient {
+  /** Calls `active.leave()` when the client leaves before it has the whole response. */
+  watch(active: ActiveRequest): void;
+  /** The host has a limit of its own for requests in progress. */
+  readonly isAdmitted?: boolean;
+  readonly waitUntil?: ((disposing: Promise<void>) => void) | undefined;
 }
 
 const REQUEST_TAGS: readonly string[] = ['request'];
@@ -23,7 +27,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
  *
  * async function myMiddleware(request: Request, next: (scope: object) => Promise<Response>): Promise<Response> {
- *   const active = await scopes.open(request);
+ *   const active = await scopes.open(request, undefined, { watch: (opened) => opened.watch(request.signal) });
  *   try {
  *     return await finishWithBody(active, request.method, await next(active.scope));
  *   } catch (error) {
@@ -33,7 +37,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  * }
  * ```
  */
-export class RequestScopes<Q extends Request = Request, C = unknown> {
+export class RequestScopes<Q = Request, C = unknown> {
   readonly #parent: ParentScope<Q, C>;
   readonly #options: RequestOptions<Q>;
   readonly #tags: string[];
@@ -63,18 +67,18 @@ export class RequestScopes<Q extends Request = Request, C = unknown> {
    *
    * @throws HttpError AMBIT_HTTP_OVERLOADED, AMBIT_HTTP_CLIENT_GONE, and whatever `register` or `onStart` throws
    */
-  async open(request: Q, context?: C): Promise<ActiveRequest> {
+  async open(request: Q, context: C, client: RequestClient): Promise<ActiveRequest> {
     const { isEssential, register, start, current, onDisposeError } = this.#options;
-    this.#requests.enter(() => isEssential?.(request) ?? false);
-    const { waitUntil } = Object(context) as Platform;
-    const active = new ActiveRequest(request, {
+    this.#requests.enter(() => client.isAdmitted ?? isEssential?.(request) ?? false);
+    const active = new ActiveRequest({
       isCurrent: current ?? false,
       onDisposeError: (error) => void report(onDisposeError && ((e) => onDisposeError(e, request)), error),
       onDisposed: () => this.#requests.leave(),
-      waitUntil: typeof waitUntil === 'function' ? waitUntil.bind(context) : undefined,
+      waitUntil: client.waitUntil,
     });
     try {
-      const parent = typeof this.#parent === 'function' ? await this.#parent(request, context as C) : this.#parent;
+      client.watch(active);
+      const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
       active.throwIfGone();
       const scope = parent.createScope({ tags: this.#tags });
       active.open(scope);

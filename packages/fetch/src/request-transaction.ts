@@ -32,14 +32,14 @@ export class RequestTransaction {
 
   constructor(
     requestScope: IContainer,
-    request: Request,
+    signal: () => AbortSignal,
     options: TransactionOptions & Pick<WithTransactionOptions, 'rollbackOn'>,
   ) {
     const { rollbackOn, ...others } = options;
     this.#rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
-    this.#start = new TransactionStart(requestScope, this.#active ? others : { ...others, signal: request.signal });
+    this.#start = new TransactionStart(requestScope, this.#active ? others : { ...others, signal: signal() });
     if (this.#active) this.#active.transaction = this;
   }
 

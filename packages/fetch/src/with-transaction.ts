@@ -38,7 +38,7 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
     const bound = onError
       ? { ...others, onError: (error: Parameters<typeof onError>[0]) => onError(error, request) }
       : others;
-    const transaction = new RequestTransaction(requestScope, request, bound);
+    const transaction = new RequestTransaction(requestScope, () => request.signal, bound);
     const scope = await transaction.begin();
     let response: R | undefined;
     try {

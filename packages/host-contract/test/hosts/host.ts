@@ -61,9 +61,18 @@ export interface RunningHost {
   close(): Promise<void>;
 }
 
+/** A guarantee that a host does not give. */
+export interface Exception {
+  /** Matched against the titles of the test and of what it is part of. */
+  readonly test: RegExp;
+  readonly because: string;
+}
+
 /** One of the hosts under contract, with an ordinary application on it. */
 export interface Host {
-  readonly name: 'Express' | 'Fastify';
+  /** Default: none. The tests are skipped, and tell the reason. */
+  readonly exceptions?: readonly Exception[];
+  readonly name: string;
   start(app: AppDescription): Promise<RunningHost>;
 }
 
