@@ -1,17 +1,21 @@
 import type { IContainer } from '@ambit/container';
+import {
+  checkContainer,
+  checkFunctions,
+  checkTimes,
+  Connections,
+  invalidOption,
+  Load,
+  type LoadOptions,
+  type RequestHost,
+  HttpError,
+  type TimeLimit,
+  within,
+} from '@ambit/http/host';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { finishBeforeErrors } from './client-errors.js';
-import { Connections } from './connections.js';
-import { closeSessionsOnClose, drainOnClose } from './drain.js';
-import { HttpError } from './errors.js';
+import { ACTIVE_REQUEST, FastifyActiveRequest } from './active-request.js';
+import { definePlugin } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
-import { Load, type LoadOptions } from './load.js';
-import { definePlugin } from './plugin.js';
-import { RequestLife } from './request-life.js';
-import { within } from './time-limit.js';
-
-/** Where the plugins keep what only they need to know of a request. */
-export const REQUEST_LIFE: unique symbol = Symbol('ambit.requestLife');
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -22,15 +26,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The request's scope, tagged `request`. It is there from the `onRequest` hook of the plugin on. */
     container: IContainer;
-    /** @internal */
-    [REQUEST_LIFE]: RequestLife | null;
-  }
-}
-
-declare module '@ambit/container' {
-  interface ServiceMap {
-    /** Aborts when the client is gone before it was answered. In every request scope. */
-    IRequestSignal: AbortSignal;
   }
 }
 
@@ -71,18 +66,9 @@ export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = defin
   plugin: registerContainer,
 });
 
-const TAGS = { tags: ['request'] };
-const SWEEP_EVERY_MS = 500;
-
 function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
   const { container, disposeOn, disposeTimeoutMs = 10_000, onDisposeError = logDisposeError } = checked(options);
-  const connections = new Connections();
-  const load = new Load(options);
-
-  server.decorate('container', container);
-  server.decorateRequest('container', null as unknown as IContainer);
-  server.decorateRequest(REQUEST_LIFE, null);
-
+  const connections = Connections.of(server.server);
   const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
     try {
       await onDisposeError(error, request);
@@ -90,79 +76,75 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       logDisposeError(failure, request);
     }
   };
+  const host: RequestHost = {
+    load: new Load(options),
+    callsFinish: true,
+    connections,
+    onDisposeError: (error, request) => void report(error, (request as FastifyActiveRequest).reply.request),
+  };
+  const limit = (onPassed: (late: HttpError) => void): TimeLimit => ({
+    ms: disposeTimeoutMs,
+    onPassed: () => {
+      const late = new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
+      onPassed(late);
+      return late;
+    },
+  });
+
+  server.decorate('container', container);
+  server.decorateRequest('container', null as unknown as IContainer);
+  server.decorateRequest(ACTIVE_REQUEST, null);
 
   server.addHook('onRequest', (request, reply, done) => {
-    const { raw } = request;
-    const life = new RequestLife(reply, load, (error) => void report(error, request));
-    request[REQUEST_LIFE] = life;
-    connections.add(raw, life);
-    life.inTurn((isTaken) => {
-      if (!isTaken) {
-        reply.header('retry-after', '1');
-        return done(new HttpError('AMBIT_HTTP_OVERLOADED'));
-      }
-      let scope: IContainer | undefined;
-      try {
-        request.container = scope = container.createScope(TAGS);
-        scope.register('IRequestSignal', () => life.signal);
-      } catch (error) {
-        return done(error as Error);
-      } finally {
-        if (scope) life.open(scope);
-      }
-      done();
+    const active = new FastifyActiveRequest(reply, host);
+    request[ACTIVE_REQUEST] = active;
+    active.open(container, (error) => {
+      if (active.scope) request.container = active.scope;
+      done(error as Error);
     });
   });
 
   server.addHook('onResponse', (request, _reply, done) => {
-    request[REQUEST_LIFE]?.over();
+    request[ACTIVE_REQUEST]?.lose();
     done();
   });
-
   // A hook before ours that fails keeps the one above from being run.
-  const sweeping = setInterval(() => connections.endAnswered(), SWEEP_EVERY_MS).unref();
+  connections.startReaping();
 
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
-      const onPassed = (): Error => {
-        const late = new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
-        void report(late, request);
-        return late;
-      };
-      goOnAfter(request[REQUEST_LIFE]?.end(error), reply, done, { limit: { ms: disposeTimeoutMs, onPassed } });
+      const timeLimit = limit((late) => void report(late, request));
+      goOnAfter(request[ACTIVE_REQUEST]?.dispose(error), reply, done, { limit: timeLimit });
     });
   }
 
+  server.addHook('preClose', (done) => {
+    connections.close();
+    done();
+  });
   // Fastify closes in the reverse order: the requests first, then what they used.
   server.addHook('onClose', async () => {
-    sweeping.close();
     const disposing = container.dispose();
-    const onPassed = (): Error => new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
-    if (disposing) await within(disposing, { ms: disposeTimeoutMs, onPassed });
+    if (disposing)
+      await within(
+        disposing,
+        limit(() => undefined),
+      );
   });
-  drainOnClose(server, connections);
-  closeSessionsOnClose(server);
-  finishBeforeErrors(server.server, (socket) => connections.finishOn(socket));
+  server.addHook('onClose', async () => {
+    // On `localhost` Fastify listens twice, and waits for one of the two.
+    await connections.whenFinished();
+    connections.closed();
+  });
 }
 
 function checked(options: ContainerPluginOptions): ContainerPluginOptions {
-  const { container, disposeOn = 'error', disposeTimeoutMs = 0 } = options;
-  if (typeof container?.createScope !== 'function') {
-    throw new HttpError(
-      'AMBIT_HTTP_OPTION',
-      'register(containerPlugin, { container }) needs the application container',
-    );
-  }
-  if (disposeOn !== 'error' && disposeOn !== 'response') {
-    throw new HttpError('AMBIT_HTTP_OPTION', `disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);
-  }
-  if (typeof disposeTimeoutMs !== 'number' || !(disposeTimeoutMs >= 0)) {
-    throw new HttpError(
-      'AMBIT_HTTP_OPTION',
-      `disposeTimeoutMs must be a number of milliseconds, not '${String(disposeTimeoutMs)}'`,
-    );
-  }
-  return options;
+  const { container, disposeOn = 'error' } = options;
+  checkContainer(container, 'createScope', 'register(containerPlugin, { container })');
+  checkTimes(options, 'disposeTimeoutMs');
+  checkFunctions(options, 'onDisposeError', 'isEssential');
+  if (disposeOn === 'error' || disposeOn === 'response') return options;
+  throw invalidOption(`disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);
 }
 
 function logDisposeError(error: unknown, request: FastifyRequest): void {

@@ -1,5 +1,6 @@
+import { clearRepresentation } from '@ambit/http/host';
 import type { FastifyReply } from 'fastify';
-import { clearHead, discard } from './answer.js';
+import { discard } from './discard.js';
 
 /** How long a success that must not be sent waits for the response of the error handler. */
 const ERROR_HANDLER_MS = 1000;
@@ -34,7 +35,7 @@ export class FailedRequest {
       clearTimeout(this.#timer);
       return false;
     }
-    clearHead(reply);
+    clearRepresentation(reply);
     discard(payload);
     this.resetStatus(reply);
     this.#timer ??= setTimeout(() => {

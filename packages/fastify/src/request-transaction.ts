@@ -1,15 +1,15 @@
 import type { IContainer } from '@ambit/container';
+import { HttpError } from '@ambit/http';
 import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
-import { HttpError } from './errors.js';
 
-/** The transaction of a request, from the first wish for a connection on. */
+/** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
+  /** It has run into its time limit. */
+  isTooLate = false;
   readonly #start: TransactionStart;
-  readonly #onLeftOpen: (complaint: unknown) => void;
   #committing: Promise<void> | undefined = undefined;
 
-  constructor(requestScope: IContainer, options: TransactionOptions, onLeftOpen: (complaint: unknown) => void) {
-    this.#onLeftOpen = onLeftOpen;
+  constructor(requestScope: IContainer, options: TransactionOptions) {
     this.#start = new TransactionStart(requestScope, options);
   }
 
@@ -29,7 +29,7 @@ export class RequestTransaction {
 
   commit(): Promise<void> {
     const { transaction, begun } = this.#start;
-    // At once where that is possible: what comes next must find the end begun.
+    // At once where that is possible: what comes next must find the commit begun.
     this.#committing = transaction ? transaction.commit() : begun.then((late) => late.commit());
     return this.#committing;
   }
@@ -45,21 +45,21 @@ export class RequestTransaction {
     await this.rollback(complaint);
   }
 
-  /** Rolls back after the answer. Whoever answers past Fastify's hooks, as after `hijack()`, can be told in no other way. */
-  async leftOpen(): Promise<void> {
+  /** Rolls back after the response. A handler that responds past Fastify's hooks, as after `hijack()`, is notified in no other way. */
+  async leftOpen(report: (complaint: unknown) => void): Promise<void> {
     const complaint = this.complaint();
     await this.undo(complaint);
-    // A commit that nobody awaited was under way, and all is well; or it failed, and only now is it known how.
-    if (complaint !== undefined && !this.committed) this.#onLeftOpen(this.complaint() ?? complaint);
+    // A commit that nobody awaited was in progress, and has succeeded; or it failed, and only now is it known how.
+    if (complaint !== undefined && !this.committed) report(this.complaint() ?? complaint);
   }
 
-  /** Why an answer must not say that all is well, now that the handler has ended with this transaction on its hands. */
+  /** Why a response must not report success, now that the handler has finished with this transaction open. */
   complaint(): unknown {
     if (this.committed) return undefined;
     const error = this.#start.transaction?.error;
     if (!error) return new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
     if (error.code !== 'AMBIT_TX_ENDED') return error;
-    // Whoever rolled it back through the `IConnection` or the request gave no reason, and knew what they did.
+    // A handler that rolled it back through the `IConnection` or the request gave no reason, and knew what it did.
     const { cause } = error;
     return cause === undefined || cause instanceof HttpError ? cause : error;
   }

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
+import { HttpError } from '@ambit/http';
 import type { FastifyRequest } from 'fastify';
-import { HttpError } from './errors.js';
 
 /**
  * The scope of the request's open transaction. Unlike `request.transactionScope` it is never undefined: without an open

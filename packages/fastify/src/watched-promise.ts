@@ -1,23 +1,30 @@
 /**
- * A promise that knows whether anybody awaits it: a failure that nobody awaits must not end the process as an unhandled
+ * A promise that knows whether anybody awaits it: a failure that nobody awaits must not crash the process as an unhandled
  * rejection, but must not be lost either.
  */
 export class WatchedPromise<T> extends Promise<T> {
-  #awaited = false;
+  #isAwaited = false;
 
   /** `then()` returns an ordinary promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
-  static of<T>(work: Promise<T>): WatchedPromise<T> {
-    const watched = new WatchedPromise<T>((resolve, reject) => void work.then(resolve, reject));
-    void super.prototype.then.call(watched, undefined, () => undefined);
+  /** Settles as `work` does; `settled` is called first, with the failure where there is one, and what was awaited. */
+  static of<W, T>(
+    work: Promise<W>,
+    { value, failed }: { readonly value: (result: W) => T; readonly failed: (step: Omit<FailedStep, 'log'>) => void },
+  ): WatchedPromise<T> {
+    const watched = new WatchedPromise<T>((resolve, reject) => {
+      const fail = (error: unknown): void => {
+        failed({ error, isKnown: () => watched.#isAwaited });
+        // From now on it counts as handled.
+        super.prototype.then.call(watched, undefined, () => undefined);
+        reject(error);
+      };
+      work.then((result) => resolve(value(result)), fail);
+    });
     return watched;
-  }
-
-  get awaited(): boolean {
-    return this.#awaited;
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- a promise is one
@@ -25,7 +32,7 @@ export class WatchedPromise<T> extends Promise<T> {
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#awaited = true;
+    this.#isAwaited = true;
     return super.then(onFulfilled, onRejected);
   }
 }

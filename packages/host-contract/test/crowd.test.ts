@@ -39,7 +39,7 @@ class Crowd {
     container.addRegistration(Registration.fromValue(this.pool).to('IDatabasePool'));
     const unfollow = this.scopes.follow(container);
     // A busy machine makes them wait for a connection longer than a transaction may be open here.
-    const times = { acquireTimeoutMs: 5000, timeoutMs: 30, endTimeoutMs: 10, cancelAfterMs: 5 };
+    const times = { acquireTimeoutMs: 5000, timeoutMs: 150, endTimeoutMs: 50, cancelAfterMs: 5 };
     const transaction = { ...times, onError: () => undefined };
     const route = { method: 'POST', path: '/orders', transaction, handle: (call: Call) => this.#handle(call) } as const;
     const ignore = (): void => undefined;
@@ -89,7 +89,7 @@ class Crowd {
   async #readAnswers(client: RawClient, ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       // A handler that never answers is left after a while.
-      const answer = await client.answer(60).catch(() => undefined);
+      const answer = await client.answer(400).catch(() => undefined);
       if (!answer) return;
       if (answer.status === 201) this.acknowledged.push(id);
       else if (!answer.text.includes('AMBIT_TX_OUTCOME_UNKNOWN')) this.refused.push(id);

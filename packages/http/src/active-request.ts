@@ -34,7 +34,7 @@ export class ActiveRequest {
   #disposing: Promise<void> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
   #onGone: ((reason: HttpError) => void) | undefined = undefined;
-  #onFinished: (() => void) | undefined = undefined;
+  #onFinished: (() => void)[] | undefined = undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
     this.req = req;
@@ -50,7 +50,7 @@ export class ActiveRequest {
     // Behind a middleware that takes its time, the server may have begun to close,
     if (connection.connections?.isClosing) connection.sayCloseLate(this);
     // and all that we listen for may have happened.
-    if (res.writableFinished || !connection.isAlive || connection.isFinishing) this.finish(!res.writableFinished);
+    if (this.isWhole || !connection.isAlive || connection.isFinishing) this.finish(!this.isWhole);
   }
 
   /** That of a request, unless it has finished. */
@@ -93,7 +93,7 @@ export class ActiveRequest {
   }
 
   whenFinished(): Promise<void> {
-    return new Promise((resolve) => (this.#onFinished = resolve));
+    return new Promise((resolve) => void (this.#onFinished ??= []).push(resolve));
   }
 
   /**
@@ -126,7 +126,7 @@ export class ActiveRequest {
 
   /** Finishes a request whose response is out, or never will be, where nobody was notified. */
   finishIfSent(): void {
-    if (this.res.writableFinished || this.res.destroyed) this.finish(!this.isWhole);
+    if (this.isWhole || this.res.destroyed) this.finish(!this.isWhole);
   }
 
   /** The response is out, or it never will be because the client is gone. */
@@ -140,11 +140,11 @@ export class ActiveRequest {
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();
     this.finished();
-    this.#onFinished?.();
+    for (const notify of this.#onFinished ?? []) notify();
     this.#passTurn();
   }
 
-  /** The client has all of the response. */
+  /** The client has all of the response. Of HTTP/2, what asks for a head alone counts as written from the beginning. */
   protected get isWhole(): boolean {
     return this.res.writableEnded && this.res.writableFinished;
   }
@@ -159,13 +159,12 @@ export class ActiveRequest {
   }
 
   protected disposeScope(): Promise<void> | undefined {
-    const onError = (error: unknown): void => this.#host.onDisposeError(error, this);
     try {
       const disposing = this.#scope?.dispose() ?? undefined;
-      disposing?.then(undefined, onError);
+      disposing?.then(undefined, (error: unknown) => this.#host.onDisposeError(error, this));
       return disposing;
     } catch (error) {
-      onError(error);
+      this.#host.onDisposeError(error, this);
       return undefined;
     }
   }
@@ -175,10 +174,9 @@ export class ActiveRequest {
     const enter = (): void => this.#enter(container, done);
     if (mayNotWait(this)) return enter();
     if (!load.wait(this.req)) return this.#refuse(done);
-    this.#turn = new PendingTurn(this, this.#connection, load, (hasTurn) => {
-      this.#turn = undefined;
-      this.#hasTurn = hasTurn;
-      enter();
+    this.#turn = new PendingTurn(this, this.#connection, load, {
+      take: () => void (this.#hasTurn = true),
+      begin: enter,
     });
   }
 
@@ -194,15 +192,15 @@ export class ActiveRequest {
   }
 
   #openScope(container: IContainer, done: (error?: unknown) => void): void {
+    let failure: unknown;
     try {
       this.#scope = container.createScope(TAGS);
       this.#scope.register('IRequestSignal', () => this.signal);
     } catch (error) {
-      return done(error);
-    } finally {
-      if (this.#isDisposed) void this.disposeScope();
+      failure = error;
     }
-    done();
+    if (this.#isDisposed) void this.disposeScope();
+    done(failure);
   }
 
   #notifyGone(reason: HttpError): void {

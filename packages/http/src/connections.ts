@@ -87,13 +87,14 @@ export class Connections {
     for (const connection of this.#connections) connection.sayCloseOnLast();
     for (const session of this.#sessions) session.close();
     this.#spareResponses();
+    // Restarted, so that connections have one whole interval to become idle by themselves.
+    this.#stopReaping();
     this.startReaping();
   }
 
   closed(): void {
     this.#closingSince = Infinity;
-    clearInterval(this.#reaping);
-    this.#reaping = undefined;
+    this.#stopReaping();
     this.#server.off('request', this.#sayClose);
     Reflect.deleteProperty(this.#server, 'closeIdleConnections');
   }
@@ -151,6 +152,11 @@ export class Connections {
         if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
       whileUnfinished(leaving, closeIdle);
     };
+  }
+
+  #stopReaping(): void {
+    clearInterval(this.#reaping);
+    this.#reaping = undefined;
   }
 
   #reap(): void {

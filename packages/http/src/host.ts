@@ -2,7 +2,7 @@
 export { ActiveRequest } from './active-request.js';
 export { beginTransaction } from './with-transaction.js';
 export { Connections } from './connections.js';
-export { HttpError } from './errors.js';
+export { HttpError, type HttpErrorCode } from './errors.js';
 export { clearRepresentation } from './head.js';
 export type { HeldResponseOptions } from './held-response.js';
 export { Load, type LoadOptions } from './load.js';

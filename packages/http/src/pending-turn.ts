@@ -4,37 +4,45 @@ import type { Connection } from './connection.js';
 import type { Load } from './load.js';
 import { onNextToLeave } from './node-internals.js';
 
+interface TurnListener {
+  /** Called when the request counts as one that is in progress on its connection; `passTurn()` must follow. */
+  readonly take: () => void;
+  /** Called once, in the asynchronous context of this request, and not of the one that makes way for it. */
+  readonly begin: () => void;
+}
+
 /**
  * A request that waits until fewer requests of its connection are in progress. One whose response is the next to leave
  * begins at once: behind a middleware that takes its time others may have overtaken it, and they finish only after it.
  */
 export class PendingTurn {
   readonly #load: Load;
+  readonly #begin: () => void;
   #isOver = false;
 
-  /** Calls `begin` once, in the asynchronous context of this request, and not of the one that makes way for it. */
-  constructor({ res }: ActiveRequest, connection: Connection, load: Load, begin: (hasTurn: boolean) => void) {
+  constructor(request: ActiveRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
-    const beginOnce = (hasTurn: boolean): void => {
-      if (this.#isOver) {
-        if (hasTurn) connection.passTurn();
-        return;
-      }
-      this.cancel();
-      begin(hasTurn);
-    };
-    connection.waitForTurn(
-      load,
-      AsyncResource.bind(() => beginOnce(true)),
-    );
-    const beginAsNext = AsyncResource.bind(() => beginOnce(false));
+    this.#begin = begin;
+    const beginFree = AsyncResource.bind(() => {
+      if (request.isFinished) return connection.passTurn();
+      take();
+      this.#beginOnce();
+    });
+    connection.waitForTurn(load, beginFree);
+    const beginAsNext = AsyncResource.bind(() => this.#beginOnce());
     // Most often the response before it hands over its turn as it finishes.
-    onNextToLeave(res, () => queueMicrotask(beginAsNext));
+    onNextToLeave(request.res, () => queueMicrotask(beginAsNext));
   }
 
   cancel(): void {
     if (!this.#isOver) this.#load.endWait();
     this.#isOver = true;
+  }
+
+  #beginOnce(): void {
+    if (this.#isOver) return;
+    this.cancel();
+    this.#begin();
   }
 }
 

@@ -5,7 +5,12 @@ const TIMERS = ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as
 /** While `play` runs, the timers that hosts take from Node go by the clock of a life; so it has to play alone. */
 export async function onClock<T>(clock: Clock, play: () => Promise<T>): Promise<T> {
   const real = TIMERS.map((name) => [name, globalThis[name]] as const);
-  const clear = (callOff: (() => void) | undefined): void => callOff?.();
+  const clearReal = globalThis.clearInterval;
+  const clear = (timer: (() => void) | NodeJS.Timeout | undefined): void => {
+    if (typeof timer === 'function') timer();
+    // One that the host has started before.
+    else clearReal(timer);
+  };
   Object.assign(globalThis, {
     setTimeout: (fn: () => void, ms: number) => clock.setTimer(fn, ms),
     setInterval: (fn: () => void, ms: number) => every(clock, fn, ms),

@@ -1,0 +1,153 @@
+import { setImmediate } from 'node:timers/promises';
+import type { IContainer } from '@ambit/container';
+import { ActiveRequest, clearRepresentation, HttpError, type HttpErrorCode, type RequestHost } from '@ambit/http/host';
+import type { TransactionOptions } from '@ambit/transaction';
+import type { FastifyReply } from 'fastify';
+import { FailedRequest } from './failed-request.js';
+import { isAbandoned, isInjectedWhole } from './fastify-internals.js';
+import { RequestTransaction } from './request-transaction.js';
+import { type FailedStep, WatchedPromise } from './watched-promise.js';
+
+/** Where the plugins keep what only they need to know of a request. */
+export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** @internal */
+    [ACTIVE_REQUEST]: FastifyActiveRequest | null;
+  }
+}
+
+/** An active request, and what becomes of the transactions that its handler begins and ends. */
+export class FastifyActiveRequest extends ActiveRequest {
+  readonly reply: FastifyReply;
+  /** The request's transaction while it has one. */
+  transaction: RequestTransaction | undefined = undefined;
+  /** The response must not be a success, nor keep its headers, unless the handler knows. */
+  failedStep: FailedStep | undefined = undefined;
+  /** The handler has responded or failed, or that was done in its place. */
+  hasResponse = false;
+  /** A transaction of the request was rolled back. */
+  isRolledBack = false;
+  /** It failed and its transaction was rolled back: whatever the handler responds now, that is no success. */
+  failed: FailedRequest | undefined = undefined;
+
+  constructor(reply: FastifyReply, host: RequestHost) {
+    super(reply.request.raw, reply.raw, host);
+    this.reply = reply;
+  }
+
+  /** Begins a transaction. Its promise rejects with nothing left behind. */
+  begin(options: TransactionOptions): WatchedPromise<IContainer> {
+    if (!this.scope || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_ENDED');
+    if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
+    const transaction = new RequestTransaction(this.scope, options);
+    this.transaction = transaction;
+    return WatchedPromise.of(transaction.begun, {
+      value: (begun) => {
+        begun.onLost((error) => {
+          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate) void this.#respondInPlace(transaction, error);
+        });
+        return begun.scope;
+      },
+      failed: (step) => {
+        this.forget(transaction);
+        this.#note(step);
+      },
+    });
+  }
+
+  commit(): WatchedPromise<void> {
+    const { transaction } = this;
+    if (!transaction) return this.#refuse('AMBIT_HTTP_NO_TRANSACTION');
+    return WatchedPromise.of(transaction.commit(), {
+      value: () => this.forget(transaction),
+      failed: (step) => {
+        this.#note(step);
+        this.forget(transaction);
+      },
+    });
+  }
+
+  /** Never rejects. */
+  async rollback(reason: unknown): Promise<void> {
+    const { transaction } = this;
+    if (!transaction) return;
+    this.isRolledBack = true;
+    await transaction.rollback(reason);
+    this.forget(transaction);
+  }
+
+  forget(transaction: RequestTransaction): void {
+    if (this.transaction === transaction) this.transaction = undefined;
+  }
+
+  /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
+  takeBackHead(error: unknown): void {
+    const { failedStep } = this;
+    this.failedStep = undefined;
+    clearRepresentation(this.reply);
+    if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
+  }
+
+  /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */
+  override lose(): void {
+    this.finish(!this.isWhole);
+  }
+
+  override finishIfSent(): void {
+    super.finishIfSent();
+    if (isAbandoned(this.res)) this.finish(true);
+  }
+
+  protected override get isWhole(): boolean {
+    return super.isWhole || isInjectedWhole(this.res);
+  }
+
+  protected override finished(): void {
+    // After `hijack()` no hook has seen the response. Not `writableFinished`, see below.
+    if (this.res.writableEnded && this.failedStep?.isKnown() === false) this.failedStep.log();
+    super.finished();
+  }
+
+  protected override disposeAll(reason: unknown): Promise<void> | undefined {
+    return this.transaction ? this.#disposeBoth(this.transaction, reason) : this.disposeScope();
+  }
+
+  /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
+  async #disposeBoth(transaction: RequestTransaction, reason: unknown): Promise<void> {
+    // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
+    this.isRolledBack = !transaction.committed;
+    if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
+    else await transaction.rollback(reason ?? (this.isGone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
+    this.transaction = undefined;
+    await Promise.allSettled([this.disposeScope()]);
+  }
+
+  #refuse<T>(code: HttpErrorCode): WatchedPromise<T> {
+    const refused: Promise<never> = Promise.reject(new HttpError(code));
+    return WatchedPromise.of(refused, { value: (never) => never, failed: (step) => this.#note(step) });
+  }
+
+  /** The first failure of which the handler does not know is kept. */
+  #note({ error, isKnown }: Omit<FailedStep, 'log'>): void {
+    if (this.failedStep?.isKnown() !== false) this.failedStep = { error, isKnown, log: () => this.#log(error) };
+  }
+
+  #log(error: unknown): void {
+    this.reply.log.error({ err: error }, 'The transaction failed to close');
+  }
+
+  /** A handler that still works on a transaction that took too long may never respond, and its client would wait. */
+  async #respondInPlace(transaction: RequestTransaction, error: Error): Promise<void> {
+    transaction.isTooLate = true;
+    await transaction.rollback(error);
+    // A handler whose statement was refused with the rollback responds by itself.
+    await setImmediate();
+    const { reply } = this;
+    const isOpen = this.transaction === transaction && !this.hasResponse && !this.isDisposed;
+    if (!isOpen || reply.sent || this.res.headersSent) return;
+    this.failed ??= new FailedRequest(error);
+    reply.header('retry-after', '1').send(error);
+  }
+}
