@@ -26,8 +26,8 @@ export interface RequestObserver {
 export class ActiveRequest {
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
   transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
-  /** Stops what produces the response body when the client leaves. */
-  cancelBody: ((reason: unknown) => void) | undefined = undefined;
+  /** Called once when the client leaves; a second listener replaces the first. */
+  onGone: ((reason: HttpError) => void) | undefined = undefined;
   readonly #observer: RequestObserver;
   #scope: IContainer | undefined = undefined;
   #abort: AbortController | undefined = undefined;
@@ -86,6 +86,17 @@ export class ActiveRequest {
     return this.#observer.isCurrent ? runInScope(scope, work) : work();
   }
 
+  /**
+   * Calls `work` as `run()` does. Settles as that does, but rejects when the client leaves: the work may never settle, and
+   * servers that shut down wait for their handlers.
+   */
+  whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.onGone = reject;
+      this.run(async () => work()).then(resolve, reject);
+    });
+  }
+
   /** @internal The request's own signal has aborted. */
   handleEvent(): void {
     this.leave();
@@ -98,7 +109,7 @@ export class ActiveRequest {
     this.#goneFor = reason;
     this.#abort?.abort(reason);
     this.finish(reason);
-    this.cancelBody?.(reason);
+    this.onGone?.(reason);
   }
 
   /** Rolls back what is still open, for this reason, then disposes the scope. A second call changes nothing. */

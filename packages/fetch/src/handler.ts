@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import type { DrainOptions } from './open-requests.js';
 import { checkType, invalid, type ParentScope, type RequestOptions } from './options.js';
 import { RequestScopes } from './request-scopes.js';
-import { finishWithBody } from './response-body.js';
+import { discard, finishWithBody } from './response-body.js';
 
 /** What the application does for a request: `context` is what the host gave besides it. */
 export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
@@ -67,7 +67,11 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
       waitUntil: waitUntilOf(context),
     });
     try {
-      const response = await active.run(() => handler(request, active.scope, context));
+      const response = await active.whileClientIsThere(async () => {
+        const handled = await handler(request, active.scope, context);
+        if (active.isFinished) discard(handled);
+        return handled;
+      });
       return await finishWithBody(active, request.method, response);
     } catch (error) {
       active.finish(error);

@@ -29,7 +29,7 @@ export async function finishWithBody<R extends Response | undefined>(
   }
   if (active.isFinished) return without(response, body.cancel()) as R;
   const source: Source = body.getReader();
-  active.cancelBody = (reason) => void source.cancel(reason).catch(ignore);
+  active.onGone = (reason) => void source.cancel(reason).catch(ignore);
   const beginning = await readWhatIsThere(source);
   // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
   if (beginning.isWhole) {

@@ -15,7 +15,7 @@ describe('a client that leaves', () => {
       expect(app.disposed).toEqual(['resource']);
       return new Response('too late');
     });
-    await handler(get({ signal: client.signal }));
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
     expect(signal?.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
   });
 
@@ -54,6 +54,18 @@ describe('a client that leaves', () => {
     expect(app.open).toBe(0);
   });
 
+  test('while the handler works does not keep the host waiting for a handler that never returns', async () => {
+    const app = new App();
+    const client = new AbortController();
+    const handler = createHandler(app.container, () => {
+      client.abort();
+      return new Promise<Response>(() => undefined);
+    });
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await handler.drain();
+    expect(app.open).toBe(0);
+  });
+
   test('before the response is returned has the source of the late response cancelled', async () => {
     const app = new App();
     const client = new AbortController();
@@ -62,8 +74,8 @@ describe('a client that leaves', () => {
       client.abort();
       return new Response(body.stream);
     });
-    const response = await handler(get({ signal: client.signal }));
-    expect(response.body).toBe(null);
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await settled();
     expect(body.isCancelled).toBe(true);
   });
 

@@ -13,12 +13,24 @@ const WITHOUT_A_SOCKET: readonly Exception[] = [
   },
 ];
 
-/** `server.close()` of Node leaves keep-alive connections open; with @ambit/http, as in @ambit/hono, `drain()` closes them. */
-const ON_NODE: readonly Exception[] = [
-  {
-    test: /closing > (does not wait|answers|tells|waits)/,
-    because: 'Node keeps connections open; see drain() of @ambit/http',
-  },
-];
+/** How each server closes is its own. */
+const CLOSING: Readonly<Record<typeof runtime, readonly Exception[]>> = {
+  Node: [
+    {
+      test: /closing > (does not wait|answers|tells|waits)/,
+      because: 'Node leaves connections open; drain() of @ambit/http closes them, as in @ambit/hono',
+    },
+  ],
+  Bun: [
+    { test: /closing > does not wait for idle clients/, because: 'Bun waits for them until its idleTimeout' },
+    { test: /closing > (answers what has begun|tells a client to go)/, because: 'the same' },
+  ],
+  Deno: [
+    {
+      test: /closing > (answers what has begun|tells a client to go)/,
+      because: 'Deno closes connections without saying so in a header',
+    },
+  ],
+};
 
-export const fetchExceptions: readonly Exception[] = [...WITHOUT_A_SOCKET, ...(runtime === 'Node' ? ON_NODE : [])];
+export const fetchExceptions: readonly Exception[] = [...WITHOUT_A_SOCKET, ...CLOSING[runtime]];

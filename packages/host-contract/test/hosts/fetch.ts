@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import { createHandler, errorResponse, withTransaction } from '@ambit/fetch';
 import { fetchExceptions } from './fetch-exceptions.js';
@@ -12,6 +11,7 @@ import {
   replyTo,
   type Route,
   type RunningHost,
+  webStreamOf,
 } from './host.js';
 
 /** `createHandler()` of @ambit/fetch, on the server of whichever runtime runs the tests. */
@@ -96,6 +96,6 @@ function responseOf(reply: Reply, headers: Headers): Response {
   if (reply.kind === 'json') return Response.json(reply.body, { status: reply.status ?? 200, headers });
   if (reply.kind === 'status') return new Response(null, { status: reply.status, headers });
   if (reply.kind === 'redirect') return new Response(null, { status: 302, headers: { location: reply.to } });
-  const body = reply.kind === 'stream' ? (Readable.toWeb(reply.stream) as ReadableStream<Uint8Array>) : reply.text;
+  const body = reply.kind === 'stream' ? webStreamOf(reply.stream) : reply.text;
   return new Response(body, { headers });
 }

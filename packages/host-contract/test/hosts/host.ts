@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
 
@@ -82,6 +82,14 @@ export function replyTo(error: unknown): { status: number; body: { error: string
   if (unavailable === true) return { status: 503, body: { error: 'Try again later', code } };
   if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, body: { error: 'Bad request' } };
   return { status: 500, body: { error: 'Internal error', code } };
+}
+
+/** Bytes only, as bodies of the web are. */
+export function webStreamOf(stream: Readable): ReadableStream<Uint8Array> {
+  const bytes = new TransformStream<string | Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => controller.enqueue(Buffer.from(chunk)),
+  });
+  return (Readable.toWeb(stream) as ReadableStream<string | Uint8Array>).pipeThrough(bytes);
 }
 
 export const BODY_LIMIT = 1000;
