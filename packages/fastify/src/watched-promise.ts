@@ -19,7 +19,7 @@ export class WatchedPromise<T> extends Promise<T> {
       const fail = (error: unknown): void => {
         failed({ error, isKnown: () => watched.#isAwaited });
         // From now on it counts as handled.
-        super.prototype.then.call(watched, undefined, () => undefined);
+        void super.prototype.then.call(watched, undefined, () => undefined);
         reject(error);
       };
       work.then((result) => resolve(value(result)), fail);

@@ -3,9 +3,13 @@ import type { IConnection } from '@ambit/transaction';
 import { type FakeFault, FakePool, type FaultPoint, seededRandom } from '@ambit/transaction/testing';
 import { describe, expect, test } from 'vitest';
 import { Happenings, RawClient, ScopeLedger } from '../src/index.js';
-import { expressHost } from './hosts/express.js';
+import { express4Host, expressHost } from './hosts/express.js';
 import { fastifyHost } from './hosts/fastify.js';
+import { fetchHost } from './hosts/fetch.js';
+import { honoHost } from './hosts/hono.js';
 import type { Call, Host, Reply } from './hosts/host.js';
+import { nodeHost } from './hosts/node.js';
+import { runtime } from './support/serve-fetch.js';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 const CLIENTS = 8;
@@ -97,7 +101,10 @@ class Crowd {
   }
 }
 
-describe.each([expressHost, fastifyHost])('a crowd of unruly clients and a moody database, on $name', (host) => {
+const hosts =
+  runtime === 'Node' ? [expressHost, express4Host, fastifyHost, nodeHost, honoHost, fetchHost] : [fetchHost];
+
+describe.each(hosts)('a crowd of unruly clients and a moody database, on $name', (host) => {
   test(`end everything once, and hear no lie (SEED=${SEED})`, async () => {
     const crowd = new Crowd();
     await crowd.play(host);

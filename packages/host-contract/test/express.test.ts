@@ -1,13 +1,13 @@
 import { expressHost } from './hosts/express.js';
-import { errorResponsePromises } from './promises/error-responses.js';
-import { variantMAnswerPromises } from './promises/variant-m-answers.js';
-import { variantMHelperPromises } from './promises/variant-m-helpers.js';
-import { variantMTransactionPromises } from './promises/variant-m-transaction.js';
+import { hangingDisposerContract } from './contract/hanging-disposers.js';
+import { expressResponseContract } from './contract/express-responses.js';
+import { expressHelperContract } from './contract/express-helpers.js';
+import { expressTransactionContract } from './contract/express-transaction.js';
 import { describeHostContract } from './suite.js';
 
 describeHostContract(expressHost, (test) => {
-  variantMHelperPromises(test);
-  variantMTransactionPromises(test);
-  variantMAnswerPromises(test);
-  errorResponsePromises(test);
+  expressHelperContract(test);
+  expressTransactionContract(test);
+  expressResponseContract(test);
+  hangingDisposerContract(test);
 });

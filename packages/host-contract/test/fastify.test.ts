@@ -1,9 +1,9 @@
 import { fastifyHost } from './hosts/fastify.js';
-import { variantPContainerPromises } from './promises/variant-p-container.js';
-import { variantPTransactionPromises } from './promises/variant-p-transaction.js';
+import { fastifyContainerContract } from './contract/fastify-container.js';
+import { fastifyTransactionContract } from './contract/fastify-transaction.js';
 import { describeHostContract } from './suite.js';
 
 describeHostContract(fastifyHost, (test) => {
-  variantPContainerPromises(test);
-  variantPTransactionPromises(test);
+  fastifyContainerContract(test);
+  fastifyTransactionContract(test);
 });

@@ -1,44 +1,44 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type DatabaseKind, databases, type TestDatabase } from '../src/index.js';
 import type { Host } from './hosts/host.js';
-import { answerPromises } from './promises/answers.js';
-import { bareAnswerPromises } from './promises/bare-answers.js';
-import { clientPromises } from './promises/clients.js';
-import { containerPromises } from './promises/containers.js';
-import { databaseFaultPromises } from './promises/database-faults.js';
-import { disposalPromises } from './promises/disposal.js';
-import { floodPromises } from './promises/floods.js';
-import { gonePromises } from './promises/gone.js';
-import { killPromises } from './promises/kills.js';
-import { outcomePromises } from './promises/outcomes.js';
-import { refusedInputPromises } from './promises/refused-input.js';
-import { replacedAnswerPromises } from './promises/replaced-answers.js';
-import { requestScopePromises } from './promises/request-scope.js';
-import { shutdownPromises } from './promises/shutdown.js';
-import { signalPromises } from './promises/signal.js';
+import { responseContract } from './contract/responses.js';
+import { bareErrorResponseContract } from './contract/bare-error-responses.js';
+import { clientContract } from './contract/clients.js';
+import { containerContract } from './contract/containers.js';
+import { databaseFaultContract } from './contract/database-faults.js';
+import { disposalContract } from './contract/disposal.js';
+import { floodContract } from './contract/floods.js';
+import { goneContract } from './contract/gone.js';
+import { killContract } from './contract/kills.js';
+import { outcomeContract } from './contract/outcomes.js';
+import { refusedInputContract } from './contract/refused-input.js';
+import { replacedResponseContract } from './contract/replaced-responses.js';
+import { requestScopeContract } from './contract/request-scope.js';
+import { shutdownContract } from './contract/shutdown.js';
+import { signalContract } from './contract/signal.js';
 import { Stage } from './support/stage.js';
 import type { StageTest } from './support/stage-test.js';
 
-/** Everything that both hosts promise, on both databases, and what this one promises `alone`. */
-export function describeHostContract(host: Host, alone: (test: StageTest) => void): void {
+/** What every host guarantees, on both databases, and what this one guarantees `alone`. */
+export function describeHostContract(host: Host, alone: (test: StageTest) => void = () => undefined): void {
   describe.each(databases)(`on ${host.name} with $name`, (kind) => {
     describe.skipIf(kind.missing)('holds', () => {
       const stageTest = testOn(host, kind);
-      requestScopePromises(stageTest);
-      clientPromises(stageTest);
-      refusedInputPromises(stageTest);
-      floodPromises(stageTest);
-      signalPromises(stageTest);
-      disposalPromises(stageTest);
-      containerPromises(stageTest);
-      answerPromises(stageTest);
-      replacedAnswerPromises(stageTest);
-      outcomePromises(stageTest);
-      bareAnswerPromises(stageTest);
-      gonePromises(stageTest);
-      databaseFaultPromises(stageTest);
-      killPromises(stageTest);
-      shutdownPromises(stageTest);
+      requestScopeContract(stageTest);
+      clientContract(stageTest);
+      refusedInputContract(stageTest);
+      floodContract(stageTest);
+      signalContract(stageTest);
+      disposalContract(stageTest);
+      containerContract(stageTest);
+      responseContract(stageTest);
+      replacedResponseContract(stageTest);
+      outcomeContract(stageTest);
+      bareErrorResponseContract(stageTest);
+      goneContract(stageTest);
+      databaseFaultContract(stageTest);
+      killContract(stageTest);
+      shutdownContract(stageTest);
       alone(stageTest);
     });
   });

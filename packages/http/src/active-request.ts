@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { Connection } from './connection.js';
+import { Connections } from './connections.js';
 import { HttpError } from './errors.js';
 import { mayNotWait, PendingTurn } from './pending-turn.js';
 import type { RequestHost } from './request-host.js';
@@ -40,7 +41,8 @@ export class ActiveRequest {
     this.req = req;
     this.res = res;
     this.#host = host;
-    const connection = (this.#connection = Connection.of(req, host.connections));
+    const connection = Connection.of(req) ?? Connection.open(req, host.connections ?? Connections.ofSocket(req.socket));
+    this.#connection = connection;
     connection.add(this);
     if (!host.callsFinish) {
       // The compatibility layer of HTTP/2 emits `finish` in every case, also when the stream was cut off.
@@ -55,7 +57,7 @@ export class ActiveRequest {
 
   /** That of a request, unless it has finished. */
   static of(req: IncomingMessage, res: ServerResponse): ActiveRequest | undefined {
-    for (const request of Connection.of(req)) if (request.res === res) return request;
+    for (const request of Connection.of(req) ?? []) if (request.res === res) return request;
     return undefined;
   }
 

@@ -3,9 +3,9 @@ import type { Http2ServerRequest, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
 import type { ActiveRequest } from './active-request.js';
 import { closeBehindResponses } from './client-errors.js';
-import { Connections } from './connections.js';
+import type { Connections } from './connections.js';
 import type { Load } from './load.js';
-import { isLast, serverOf } from './node-internals.js';
+import { isLast } from './node-internals.js';
 import { Turns } from './turns.js';
 
 const CONNECTION = Symbol('ambit.connection');
@@ -40,10 +40,13 @@ export class Connection {
     connections?.add(this, channel);
   }
 
-  /** That of a request; `connections` only where the host knows better than the socket. */
-  static of(req: IncomingMessage, connections?: Connections): Connection {
-    const channel: Channel = channelOf(req);
-    return channel[CONNECTION] ?? new Connection(channel, connections ?? ownerOf(req.socket));
+  /** That of a request which is not the first one of its connection. */
+  static of(req: IncomingMessage): Connection | undefined {
+    return (channelOf(req) as Channel)[CONNECTION];
+  }
+
+  static open(req: IncomingMessage, connections: Connections | undefined): Connection {
+    return new Connection(channelOf(req), connections);
   }
 
   /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
@@ -167,9 +170,4 @@ function channelOf(req: IncomingMessage): Http2Stream | Socket {
   // Who speaks HTTP/1 may write another version, too.
   if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
   return req.socket;
-}
-
-function ownerOf(socket: Socket): Connections | undefined {
-  const server = serverOf(socket);
-  return server && Connections.of(server);
 }

@@ -51,6 +51,12 @@ export class Connections {
     return (served[CONNECTIONS] ??= new Connections(served));
   }
 
+  /** Those of the server that a request came to, unless it was injected. */
+  static ofSocket(socket: Socket): Connections | undefined {
+    const server = serverOf(socket);
+    return server && Connections.of(server);
+  }
+
   /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
   static watch(): void {
     if (!this.#isWatching) subscribe('net.server.socket', this.#acceptedByAnyServer);
@@ -116,7 +122,7 @@ export class Connections {
   }
 
   readonly #sayClose = (req: IncomingMessage, res: ServerResponse): void => {
-    Connection.of(req, this).sayClose(res);
+    (Connection.of(req) ?? Connection.open(req, this)).sayClose(res);
   };
 
   #meet(socket: Socket): void {

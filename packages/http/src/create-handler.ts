@@ -70,19 +70,19 @@ export function createHandler(
       respondOrReport(res, failure);
     }
   };
+  const call = async (req: ScopedRequest, res: ServerResponse): Promise<void> => {
+    try {
+      await handler(req, res, req.container);
+    } catch (error) {
+      await fail(error, req, res);
+    }
+  };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     const request = new ActiveRequest(req, res, host);
     request.open(appContainer, (error) => {
       const { scope } = request;
-      if (!scope || error) return void fail(error, req, res);
-      const scoped = req as ScopedRequest;
-      scoped.container = scope;
-      try {
-        const handling = handler(scoped, res, scope);
-        if (handling instanceof Promise) handling.then(undefined, (failure: unknown) => fail(failure, req, res));
-      } catch (failure) {
-        void fail(failure, req, res);
-      }
+      if (scope && !error) void call(Object.assign(req, { container: scope }), res);
+      else void fail(error, req, res);
     });
   };
   return serve as HttpListener;

@@ -63,7 +63,8 @@ export function whileUnfinished(responses: readonly { finished: boolean }[], act
 
 /** To handlers and error handlers the head is sent from now on, or no longer. */
 export function pretendSent(res: ServerResponse, pretend: boolean): void {
-  (res as ServerResponse & { _header: string | null })._header = pretend ? 'held back' : null;
+  // Of HTTP/2 this property cannot be set, and the response says by itself what was sent.
+  Reflect.set(res, '_header', pretend ? 'held back' : null);
 }
 
 /** Lets Node say again where the body ends, after its headers were removed. */

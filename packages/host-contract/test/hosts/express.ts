@@ -1,15 +1,18 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
-import { containerMiddleware, drain, withTransaction } from '@ambit/express';
+import { containerMiddleware, drain, withDeps, withTransaction } from '@ambit/express';
 import type { IContainer } from '@ambit/container';
 import express, {
   type ErrorRequestHandler,
   type Express,
   type NextFunction,
   type Request,
+  type RequestHandler,
   type Response,
 } from 'express';
+// @ts-expect-error -- its types are those of the other major version
+import express4 from 'express-4';
 import {
   type AppDescription,
   BODY_LIMIT,
@@ -23,21 +26,29 @@ import {
 
 export const expressHost = expressWith(() => undefined);
 
+/** The other major version in use. */
+export const express4Host = expressWith(() => undefined, 'Express 4', express4 as typeof express);
+
 /** Express with routes of its own, which say what only Express can say. */
-export function expressWith(mount: (app: Express) => void): Host {
-  return { name: 'Express', start: (description) => start(mount, description) };
+export function expressWith(mount: (app: Express) => void, name = 'Express 5', create = express): Host {
+  return { name, start: (description) => start(create, mount, description) };
 }
 
 async function start(
+  create: typeof express,
   mount: (app: Express) => void,
   { container, routes, onDisposeError, ownErrorHandler = true, limits, onError }: AppDescription,
 ): Promise<RunningHost> {
-  const app = express();
+  const app = create();
   app.use(containerMiddleware(container, { onDisposeError, ...limits }));
   app.use(express.json({ limit: BODY_LIMIT }));
   for (const route of routes) {
     const method = route.method === 'GET' ? 'get' : 'post';
-    app[method](route.path, ...(route.transaction ? [withTransaction(route.transaction)] : []), handlerOf(route));
+    app[method](
+      route.path,
+      ...(route.transaction ? [withTransaction(route.transaction)] : []),
+      handlerOf(route, create),
+    );
   }
   mount(app);
   app.use((_req, res) => void res.status(404).json({ error: 'Not found' }));
@@ -60,21 +71,25 @@ async function start(
   };
 }
 
-function handlerOf(route: Route) {
-  return async (req: Request, res: Response, next: NextFunction): Promise<void> => {
-    const call: Call = {
-      scope: req.container,
-      get transactionScope() {
-        return req.transactionScope as IContainer;
-      },
-      body: req.body as unknown,
-      setHeaders: (headers) => void res.set(headers),
-      answer: async (reply) => send(res, reply),
-      fail: next,
-    };
-    const reply = await route.handle(call);
-    if (reply) send(res, reply);
+/** Express 4 does not see that an `async` handler rejects. */
+function handlerOf(route: Route, create: typeof express): RequestHandler {
+  if (create === express) return (req, res, next) => handle(route, req, res, next);
+  return (req, res, next) => withDeps({}, () => handle(route, req, res, next))(req, res, next);
+}
+
+async function handle(route: Route, req: Request, res: Response, next: NextFunction): Promise<void> {
+  const call: Call = {
+    scope: req.container,
+    get transactionScope() {
+      return req.transactionScope as IContainer;
+    },
+    body: req.body as unknown,
+    setHeaders: (headers) => void res.set(headers),
+    answer: async (reply) => send(res, reply),
+    fail: next,
   };
+  const reply = await route.handle(call);
+  if (reply) send(res, reply);
 }
 
 function send(res: Response, reply: Reply): void {

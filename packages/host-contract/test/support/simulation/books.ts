@@ -1,7 +1,7 @@
 import { readAnswer } from '../../../src/answer.js';
 import type { Answer } from '../../../src/index.js';
 import type { FakeSocket } from './fake-socket.js';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import type { Visit } from './visit.js';
 
 const ANSWERS = /^(?:HTTP\/1\.1 \d{3} |$)/;

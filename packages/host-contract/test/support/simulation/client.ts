@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { FakeSocket } from './fake-socket.js';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import { Visit } from './visit.js';
 
 /** Node publishes every connection that a server accepts. */

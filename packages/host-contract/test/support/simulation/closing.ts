@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { answersTo } from './books.js';
 import type { Client } from './client.js';
 import type { Served } from './host.js';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import { type Visit, visitOf } from './visit.js';
 import { ignore } from './work.js';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { containerMiddleware, drain, withTransaction } from '@ambit/express';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { answerOnExpress } from './express-deeds.js';
+import { answerOnExpress } from './express-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { pause } from './work.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import { checkAcknowledged } from './moments.js';
 import type { Visit } from './visit.js';
 

@@ -1,7 +1,7 @@
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { answerOnFastify } from './fastify-deeds.js';
+import { answerOnFastify } from './fastify-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { checkErrorHandler } from './moments.js';
 import { visitOf } from './visit.js';

@@ -1,5 +1,5 @@
 import type { Served, SimulatedHost } from './host.js';
-import { Life } from './life.js';
+import { Life } from './run.js';
 import { onClock } from './timers.js';
 
 /** More of them side by side only make more work for the garbage collector. */

@@ -8,7 +8,7 @@ import {
   type TransactionOptions,
 } from '@ambit/transaction';
 import type { FakeSocket } from './fake-socket.js';
-import type { Life } from './life.js';
+import type { Life } from './run.js';
 import { atEndOf } from './scopes.js';
 import { WatchedConnection } from './watched-connection.js';
 

@@ -15,7 +15,7 @@ const refuse = (): never => {
 };
 
 /** A database that refuses, or dies, at one of the steps of an order. */
-export function databaseFaultPromises(test: StageTest): void {
+export function databaseFaultContract(test: StageTest): void {
   describe('an order whose database', () => {
     test('has no connection to spare in time is answered 503', async ({ stage }) => {
       const giveBack = await stage.takeAllConnections();

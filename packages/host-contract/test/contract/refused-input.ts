@@ -19,7 +19,7 @@ const BEHIND = [
 ];
 
 /** A request that arrived complete gets its true response, whatever the client sends behind it. */
-export function refusedInputPromises(test: StageTest): void {
+export function refusedInputContract(test: StageTest): void {
   describe.each(BEHIND)('a complete request followed by $name', ({ headers, behind }) => {
     test('is carried out and answered, and then the connection closes', async ({ stage }) => {
       await stage.serveOrder(async (call) => {

@@ -18,8 +18,8 @@ import { ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the tables say of the middleware-based host only: who decides the transaction. */
-export function variantMTransactionPromises(test: StageTest): void {
-  describe('variant M, a handler behind withTransaction()', () => {
+export function expressTransactionContract(test: StageTest): void {
+  describe('a handler behind withTransaction()', () => {
     test('the transaction is the one of req.transactionScope, and there is none without the step', async ({
       stage,
     }) => {

@@ -5,7 +5,7 @@ import type { StageTest } from '../support/stage-test.js';
 
 const signalOf = ({ scope }: Call): AbortSignal => scope.resolve<AbortSignal>('IRequestSignal');
 
-export function signalPromises(test: StageTest): void {
+export function signalContract(test: StageTest): void {
   describe('IRequestSignal', () => {
     test('aborts when the client goes away, for each of the requests it has pipelined', async ({ stage }) => {
       const signals: AbortSignal[] = [];

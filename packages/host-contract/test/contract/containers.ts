@@ -7,7 +7,7 @@ import type { Route } from '../hosts/host.js';
 import { CREATED, ORDER, type StageOptions } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
-export function containerPromises(test: StageTest): void {
+export function containerContract(test: StageTest): void {
   describe('a test container of values', () => {
     test('takes the place of the real one, and handlers use its values', async ({ stage }) => {
       const audited: string[] = [];

@@ -7,8 +7,8 @@ import { ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the tables say of the plugin-based host only: the transaction plugin. */
-export function variantPTransactionPromises(test: StageTest): void {
-  describe('variant P, the transaction plugin', () => {
+export function fastifyTransactionContract(test: StageTest): void {
+  describe('the transaction plugin', () => {
     test('startTransaction() opens the transaction and returns its scope', async ({ stage }) => {
       await serveOnFastify(stage, (app) =>
         app.post('/orders', async (request) => {

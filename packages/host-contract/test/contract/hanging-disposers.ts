@@ -13,7 +13,7 @@ function addResource(stage: Stage, tag: string, dispose: () => Promise<void>): v
 }
 
 /** An error reaches the client, whatever hangs. */
-export function errorResponsePromises(test: StageTest): void {
+export function hangingDisposerContract(test: StageTest): void {
   describe('an error response', () => {
     test('does not wait for a disposer of the request scope that hangs', async ({ stage }) => {
       const hanging = new Pause();

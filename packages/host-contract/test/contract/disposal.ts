@@ -13,7 +13,7 @@ function addResource(stage: Stage, tag: string, end: () => unknown): void {
   );
 }
 
-export function disposalPromises(test: StageTest): void {
+export function disposalContract(test: StageTest): void {
   describe('the end of a scope', () => {
     test('ends what the scope made, once', async ({ stage }) => {
       let ends = 0;

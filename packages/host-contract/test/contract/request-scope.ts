@@ -8,7 +8,7 @@ import type { StageTest } from '../support/stage-test.js';
 const requestId = (scope: { resolve<T>(key: string): T }): string =>
   scope.resolve<{ requestId: string }>('IRequestContext').requestId;
 
-export function requestScopePromises(test: StageTest): void {
+export function requestScopeContract(test: StageTest): void {
   describe('a request', () => {
     test('has a scope tagged request of its own, and it ends with the answer', async ({ stage }) => {
       const seen: string[] = [];

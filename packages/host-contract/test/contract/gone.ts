@@ -20,7 +20,7 @@ async function startEndlessOrder(stage: Stage, onConnection: (connection: IConne
 }
 
 /** Clients that go away while a transaction is theirs. */
-export function gonePromises(test: StageTest): void {
+export function goneContract(test: StageTest): void {
   describe('when the client goes away', () => {
     test('in the middle of its body, no connection is acquired', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);

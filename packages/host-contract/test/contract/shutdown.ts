@@ -13,7 +13,7 @@ async function closesAtOnce(stage: Stage): Promise<void> {
   expect(performance.now() - start).toBeLessThan(AT_ONCE_MS);
 }
 
-export function shutdownPromises(test: StageTest): void {
+export function shutdownContract(test: StageTest): void {
   describe('closing', () => {
     test('does not wait for idle clients that keep their connection', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));

@@ -7,8 +7,8 @@ import { ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the tables say of the middleware-based host only: the answer that waits for COMMIT. */
-export function variantMAnswerPromises(test: StageTest): void {
-  describe('variant M, an answer behind withTransaction()', () => {
+export function expressResponseContract(test: StageTest): void {
+  describe('an answer behind withTransaction()', () => {
     test('an answer that cannot be serialised is rolled back', async ({ stage }) => {
       await serveOnExpress(stage, (app) =>
         app.post('/orders', withTransaction(), async (req, res) => {

@@ -11,7 +11,7 @@ const STATEMENTS_THAT_FAIL = [
 const FROM_THE_DATABASE = /\borders|_pkey|unique|constraint|no_such|relation|syntax|insert into|select|\$1/i;
 
 /** What a client learns from the framework's own error handler, where the application has none. */
-export function bareAnswerPromises(test: StageTest): void {
+export function bareErrorResponseContract(test: StageTest): void {
   describe('without an error handler of the application', () => {
     test.for(STATEMENTS_THAT_FAIL)(
       'a handler whose %j fails is answered with 500 and none of it',

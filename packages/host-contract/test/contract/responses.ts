@@ -5,7 +5,7 @@ import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** A handler that answers has its transaction committed before anybody hears of the answer. */
-export function answerPromises(test: StageTest): void {
+export function responseContract(test: StageTest): void {
   describe('an answer in a transaction', () => {
     test('is sent when the order is stored and the connection is home', async ({ stage }) => {
       const openAtWork: string[] = [];

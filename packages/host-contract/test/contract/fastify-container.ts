@@ -5,8 +5,8 @@ import { serveOnFastify } from '../support/serve-on-fastify.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the tables say of the plugin-based host only: the container plugin. */
-export function variantPContainerPromises(test: StageTest): void {
-  describe('variant P, the container plugin', () => {
+export function fastifyContainerContract(test: StageTest): void {
+  describe('the container plugin', () => {
     test('the plugins go by the names container and transaction', async ({ stage }) => {
       await serveOnFastify(stage, (app) => {
         expect(app.hasPlugin('container')).toBe(true);

@@ -4,8 +4,8 @@ import { serveOnExpress } from '../support/serve-on-express.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the tables say of the middleware-based host only: `resolve` and `withDeps`. */
-export function variantMHelperPromises(test: StageTest): void {
-  describe('variant M, the helpers', () => {
+export function expressHelperContract(test: StageTest): void {
+  describe('the helpers', () => {
     test('resolve(req, key) is req.container.resolve(key)', async ({ stage }) => {
       await serveOnExpress(stage, (app) =>
         app.get(

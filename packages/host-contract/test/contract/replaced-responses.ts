@@ -5,7 +5,7 @@ import { CREATED } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** An error that takes the place of an answer says nothing that was true of that answer only. */
-export function replacedAnswerPromises(test: StageTest): void {
+export function replacedResponseContract(test: StageTest): void {
   describe('an answer replaced by an error', () => {
     test('because COMMIT fails takes back what was said of it, and nothing else', async ({ stage }) => {
       await stage.serveOrder(async (call) => {

@@ -29,7 +29,7 @@ async function serveCounting(stage: Stage, limits: object, work: (call: Call) =>
 const post = (id: number, text = '') => ({ method: 'POST', path: '/', body: { id, text } });
 
 /** More requests than a host takes on at a time. */
-export function floodPromises(test: StageTest): void {
+export function floodContract(test: StageTest): void {
   describe('of the requests that a client pipelines', () => {
     test('no more than maxRequestsPerConnection are in progress, and all are answered in order', async ({ stage }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 4 }, () =>

@@ -7,7 +7,7 @@ import type { StageTest } from '../support/stage-test.js';
 const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
 
 /** What becomes of a transaction whose handler does not simply answer. */
-export function outcomePromises(test: StageTest): void {
+export function outcomeContract(test: StageTest): void {
   describe('a transaction is rolled back before the error is answered', () => {
     const failures: readonly { name: string; fail: (call: Call) => Promise<void> | void }[] = [
       {

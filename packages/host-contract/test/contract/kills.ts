@@ -13,7 +13,7 @@ const moments: readonly { name: string; when: 'before' | 'after'; step: Step; st
 ];
 
 /** The connection is cut between any two statements: by an operator, a restart, a broken line. */
-export function killPromises(test: StageTest): void {
+export function killContract(test: StageTest): void {
   describe('a connection that is cut', () => {
     test.for(moments)(
       '$name is not lent again, and the client hears no lie',

@@ -5,7 +5,7 @@ import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** Clients that send nonsense, or go away; on routes without a transaction. */
-export function clientPromises(test: StageTest): void {
+export function clientContract(test: StageTest): void {
   describe('a body that is', () => {
     const json = { 'content-type': 'application/json' };
     test.for([

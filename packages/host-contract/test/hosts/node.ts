@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream';
+import { createHandler, drain, type Handler, withTransaction } from '@ambit/http';
+import {
+  type AppDescription,
+  BODY_LIMIT,
+  type Call,
+  type Host,
+  type Reply,
+  replyTo,
+  type Route,
+  type RunningHost,
+} from './host.js';
+
+/** Plain `node:http`, with as much of a framework as an application writes by itself. */
+export const nodeHost: Host = { name: 'node:http', start };
+
+async function start({
+  container,
+  routes,
+  onDisposeError,
+  ownErrorHandler = true,
+  limits,
+  onError,
+}: AppDescription): Promise<RunningHost> {
+  const handleError = (error: unknown, _req: IncomingMessage, res: ServerResponse): void => {
+    onError(error);
+    if (res.headersSent) return;
+    const { status, body } = replyTo(error);
+    send(res, { kind: 'json', status, body });
+  };
+  const handlers = new Map(routes.map((route) => [`${route.method} ${route.path}`, handlerOf(route)]));
+  const handler: Handler = (req, res, scope) => {
+    const method = req.method === 'HEAD' ? 'GET' : req.method;
+    const handle = handlers.get(`${method} ${req.url}`);
+    if (handle) return handle(req, res, scope);
+    return send(res, { kind: 'json', status: 404, body: { error: 'Not found' } });
+  };
+  const options = { onDisposeError, ...limits, ...(ownErrorHandler && { onError: handleError }) };
+  const server = createServer(createHandler(container, handler, options)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      await drain(server);
+      await container.dispose();
+    },
+  };
+}
+
+function handlerOf({ transaction, handle }: Route): Handler {
+  return async (req, res, requestScope) => {
+    const body = await readJson(req);
+    const work: Handler = async (_req, _res, scope) => {
+      let failure: { readonly error: unknown } | undefined;
+      const call: Call = {
+        scope: requestScope,
+        transactionScope: scope,
+        body,
+        setHeaders: (headers) => void res.setHeaders(new Map(Object.entries(headers))),
+        answer: async (reply) => send(res, reply),
+        fail: (error) => void (failure = { error }),
+      };
+      const reply = await handle(call);
+      if (failure) throw failure.error;
+      if (reply) send(res, reply);
+    };
+    await (transaction ? withTransaction(work, transaction) : work)(req, res, requestScope);
+  };
+}
+
+async function readJson(req: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of req) {
+    text += String(chunk);
+    if (text.length > BODY_LIMIT) throw Object.assign(new Error('The body is too large'), { statusCode: 413 });
+  }
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw Object.assign(error as Error, { statusCode: 400 });
+  }
+}
+
+function send(res: ServerResponse, reply: Reply): void {
+  if (reply.kind === 'json') {
+    const text = JSON.stringify(reply.body);
+    res.statusCode = reply.status ?? 200;
+    res.setHeader('content-type', 'application/json; charset=utf-8');
+    res.setHeader('content-length', Buffer.byteLength(text));
+    res.end(text);
+  } else if (reply.kind === 'status') res.writeHead(reply.status).end();
+  else if (reply.kind === 'redirect') res.writeHead(302, { location: reply.to }).end();
+  else if (reply.kind === 'stream') pipeline(reply.stream, res, () => undefined);
+  else res.end(reply.text);
+}

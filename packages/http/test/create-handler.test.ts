@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { connect as connectHttp2, createServer as createHttp2Server, type IncomingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Container } from '@ambit/container';
+import { openScopes } from '@ambit/container/tools';
+import type { IConnection } from '@ambit/transaction';
+import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  createHandler,
+  drain,
+  type Handler,
+  HttpError,
+  requireTransactionScope,
+  withTransaction,
+} from '../src/index.js';
+
+const running: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of running.splice(0)) await stop();
+});
+
+function application(options?: FakePoolOptions) {
+  const pool = new FakePool(options);
+  const container = new Container({ tags: ['application'] });
+  container.register('IDatabasePool', () => pool);
+  return { container, pool };
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  running.push(() => drain(server));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** What the handler does with its connection before it goes on. */
+const store = async (...[req]: Parameters<Handler>): Promise<void> =>
+  void (await requireTransactionScope(req).resolve<IConnection>('IConnection').query('order'));
+
+const printed = () => vi.spyOn(console, 'error').mockImplementation(() => undefined);
+
+describe('createHandler()', () => {
+  test('calls the handler with a scope of its own for every request, and disposes it', async () => {
+    const { container } = application();
+    const scopes = new Set<unknown>();
+    const url = await serve(
+      createHandler(container, (req, res, scope) => {
+        scopes.add(scope);
+        res.end(String(req.container === scope && scope.resolve<AbortSignal>('IRequestSignal').aborted));
+      }),
+    );
+    expect([await (await fetch(url)).text(), await (await fetch(url)).text()]).toEqual(['false', 'false']);
+    expect(scopes.size).toBe(2);
+    await vi.waitFor(() => expect(openScopes(container)).toEqual([]));
+  });
+
+  test.each<[how: string, handler: Handler]>([
+    [
+      'throws',
+      () => {
+        throw new Error('secret');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('secret'))],
+  ])('responds 500 without the message of an error when the handler %s', async (_how, handler) => {
+    const print = printed();
+    const response = await fetch(await serve(createHandler(application().container, handler)));
+    expect([response.status, await response.json()]).toEqual([500, { error: 'Internal Server Error' }]);
+    expect(print).toHaveBeenCalledWith(new Error('secret'));
+    print.mockRestore();
+  });
+
+  test('responds with the status of an error that has one', async () => {
+    const handler: Handler = () => {
+      throw Object.assign(new Error('secret'), { statusCode: 404 });
+    };
+    const response = await fetch(await serve(createHandler(application().container, handler)));
+    expect([response.status, await response.json()]).toEqual([404, { error: 'Not Found' }]);
+  });
+
+  test('leaves the response to onError, and responds 500 where onError fails', async () => {
+    const print = printed();
+    const handler: Handler = ({ url }) => {
+      throw new Error(url);
+    };
+    const url = await serve(
+      createHandler(application().container, handler, {
+        onError: (error, req, res) => {
+          if (req.url === '/fails') throw error;
+          res.writeHead(418).end((error as Error).message);
+        },
+      }),
+    );
+    const [own, failed] = [await fetch(url), await fetch(`${url}fails`)];
+    expect([own.status, await own.text(), failed.status]).toEqual([418, '/', 500]);
+    print.mockRestore();
+  });
+
+  test('closes the connection of a client that has got a part of the response when the handler fails', async () => {
+    const print = printed();
+    const handler: Handler = async (_req, res) => {
+      res.write('a part');
+      throw new Error('the rest is missing');
+    };
+    const url = await serve(createHandler(application().container, handler));
+    await expect(fetch(url).then((response) => response.text())).rejects.toThrow();
+    expect(print).toHaveBeenCalledWith(new Error('the rest is missing'));
+    print.mockRestore();
+  });
+
+  test('refuses an invalid option', () => {
+    const { container } = application();
+    const handler: Handler = () => undefined;
+    expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
+    expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_HTTP_OPTION');
+  });
+});
+
+describe('withTransaction()', () => {
+  test('refuses to run twice for one request', async () => {
+    const { container, pool } = application();
+    const url = await serve(createHandler(container, withTransaction(withTransaction(() => undefined))));
+    const response = await fetch(url);
+    expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([
+      500,
+      expect.stringContaining('AMBIT_HTTP_TRANSACTION_STARTED'),
+    ]);
+    expect([pool.out, pool.stored]).toEqual([0, []]);
+  });
+
+  test('refuses a response that has begun before it, which could not wait for COMMIT', async () => {
+    const { container, pool } = application();
+    const failures: unknown[] = [];
+    const transaction = withTransaction(store);
+    const handler: Handler = (req, res, scope) => {
+      res.flushHeaders();
+      return transaction(req, res, scope);
+    };
+    const onError = (error: unknown, _req: unknown, res: { end(): unknown }): void => {
+      failures.push(error);
+      res.end();
+    };
+    await (await fetch(await serve(createHandler(container, handler, { onError })))).text();
+    expect(failures).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
+    expect(pool.stored).toEqual([]);
+  });
+
+  test('responds in full with an error that replaces a response whose COMMIT fails', async () => {
+    const { container, pool } = application({
+      faultAt: (point) => ({ ms: 0, kind: point === 'commit' ? 'refused' : 'none' }),
+    });
+    const handler = withTransaction(async (...call) => {
+      await store(...call);
+      call[1].writeHead(201, { 'content-type': 'text/html', 'content-length': 5 }).end('hello');
+    });
+    // No length: Node frames the body by itself.
+    const onError = (_error: unknown, _req: unknown, res: { write(part: string): unknown; end(): unknown }): void => {
+      res.write('replaced');
+      res.end();
+    };
+    const response = await fetch(await serve(createHandler(container, handler, { onError })));
+    expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
+      500,
+      null,
+      'replaced',
+    ]);
+    expect(pool.stored).toEqual([]);
+  });
+
+  test('reports a second response to onSecondAnswer, and what fails after the first to onError', async () => {
+    const { container, pool } = application();
+    const reported: unknown[] = [];
+    const handler = withTransaction(
+      async (...call) => {
+        await store(...call);
+        call[1].end('first');
+        call[1].end('second');
+        throw new Error('too late');
+      },
+      { onSecondAnswer: (error) => reported.push(error) },
+    );
+    const url = await serve(createHandler(container, handler, { onError: (error) => reported.push(error) }));
+    expect(await (await fetch(url)).text()).toBe('first');
+    expect(reported).toMatchObject([{ code: 'AMBIT_HTTP_SECOND_ANSWER' }, { message: 'too late' }]);
+    expect(pool.stored).toEqual(['order']);
+  });
+
+  test('holds a response of HTTP/2 back until COMMIT, and drain() closes its session', async () => {
+    const { container, pool } = application();
+    const handler = withTransaction(async (...call) => {
+      await store(...call);
+      call[1].setHeader('x-stored', pool.stored.length);
+      call[1].end('done');
+    });
+    const server = createHttp2Server(createHandler(container, handler)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const stream = session.request({ ':path': '/' });
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect([headers[':status'], headers['x-stored'], await text(stream), pool.stored]).toEqual([
+      200,
+      '0',
+      'done',
+      ['order'],
+    ]);
+    await Promise.all([once(session, 'close'), drain(server)]);
+    await vi.waitFor(() => expect(openScopes(container)).toEqual([]));
+  });
+});
