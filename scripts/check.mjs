@@ -31,6 +31,8 @@ const STEPS = {
   browser:
     'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run inspector/test/browser service/test/docs-page',
   tests: 'vitest run',
+  runtimes:
+    'node scripts/on-runtime.mjs bun packages/container/test packages/fetch/test && node scripts/on-runtime.mjs deno packages/container/test packages/fetch/test',
   'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',
   'node-24': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
   'node-26': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run',

@@ -8,7 +8,17 @@ import { importsOf } from './imports.mjs';
 
 const HTTP = ['express', 'fastify', 'node:http', 'node:http2', 'node:https'];
 const SQL = ['@ambit/transaction/postgres', '@ambit/transaction/sqlite', 'better-sqlite3', 'node:sqlite', 'pg'];
-const PACKAGES = ['@ambit/container', '@ambit/transaction', '@ambit/http', '@ambit/express', '@ambit/fastify'];
+/** All of Node's own modules. */
+const NODE = 'node:*';
+const PACKAGES = [
+  '@ambit/container',
+  '@ambit/transaction',
+  '@ambit/http',
+  '@ambit/express',
+  '@ambit/fastify',
+  '@ambit/fetch',
+  '@ambit/hono',
+];
 /** What an HTTP host is built on. */
 const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
 
@@ -23,6 +33,8 @@ const RULES = {
   'packages/http': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: ['express', 'fastify', ...SQL] },
   'packages/express': { mayUse: CORE, knowsNo: ['fastify', ...SQL] },
   'packages/fastify': { mayUse: CORE, knowsNo: ['express', ...SQL] },
+  'packages/fetch': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
+  'packages/hono': { mayUse: [...CORE, '@ambit/fetch'], knowsNo: ['express', 'fastify', ...SQL] },
   // Its tests alone run the hosts.
   'packages/inspector': { mayUse: PACKAGES, knowsNo: [...SQL, '@ambit/express', '@ambit/fastify'] },
   'packages/opentelemetry': { mayUse: PACKAGES, knowsNo: [...HTTP, ...SQL, '@ambit/express', '@ambit/fastify'] },
@@ -61,7 +73,9 @@ export function brokenRules(root) {
       const isAtHome = rule.mayUse === 'any' || staysIn(room, file, specifier);
       if (specifier.startsWith('.')) return isAtHome ? '' : 'leaves its room with';
       if (pointsUpward(name)) return 'points upward with';
-      if (!isTest && rule.knowsNo.some((banned) => isWithin(banned, specifier))) return 'must know nothing of';
+      const bans = (/** @type {string} */ banned) =>
+        isWithin(banned, specifier) || (banned === NODE && isBuiltin(specifier));
+      if (!isTest && rule.knowsNo.some(bans)) return 'must know nothing of';
       if (isBuiltin(specifier) || name === room.name) return '';
       const declared = isTest ? [...room.all, ...workspace.all] : room.runtime;
       // Some packages are types alone, imported without their prefix.

@@ -70,6 +70,15 @@ describe('layering', () => {
     ]);
   });
 
+  it('refuses every module of Node in the package for hosts that are none', () => {
+    house({
+      'packages/fetch/package.json': { name: '@ambit/fetch' },
+      'packages/fetch/src/index.ts': `import { AsyncLocalStorage } from 'node:async_hooks';`,
+      'packages/fetch/test/a.test.ts': `import { createServer } from 'node:http';`,
+    });
+    expect(brokenRules(root)).toEqual([`packages/fetch/src/index.ts must know nothing of 'node:async_hooks'`]);
+  });
+
   it('refuses HTTP in the container and SQL in a host', () => {
     house({
       'packages/container/src/index.ts': `import { createServer } from 'node:http';`,

@@ -2,7 +2,7 @@ import { compile } from './compile.js';
 import { ContainerError } from './errors.js';
 import { isPromise } from './keeping.js';
 import type { Key } from './keys.js';
-import { places } from './places.js';
+import { places, upward } from './places.js';
 import { askFor } from './registering.js';
 import { refuseDisposed } from './scope.js';
 import type { Resolver, Scope } from './shape.js';
@@ -59,10 +59,14 @@ function failed(app: Scope, key: Key, cause: unknown): ContainerError {
   return new ContainerError('AMBIT_START_FAILED', { key, tags: app.shape.lineage, cause, hint });
 }
 
-/** Makes each registration of the application that has `onStart`, also where several have one key. */
+/** Makes each registration with `onStart` whose instance belongs to this scope, also where several have one key. */
 function makeAll(app: Scope): void {
   const { shape } = app;
-  for (const key of shape.bindings.keys())
+  const keys = new Set<Key>();
+  // A registration above may be for this scope. Most have no `onStart`, and looking for their places would take long.
+  for (const { bindings } of upward(shape))
+    for (const [key, all] of bindings) if (all.some(({ onStart }) => onStart)) keys.add(key);
+  for (const key of keys)
     for (const place of places(shape, key).toReversed())
       if (place.owner === shape && place.binding.onStart) {
         const walk = compiling(shape, { ask: (asked) => askFor(app, asked) });

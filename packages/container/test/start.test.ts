@@ -46,6 +46,21 @@ describe('start', () => {
     expect(log).toEqual(['IPool', 'ICache']);
   });
 
+  it('of a request scope makes and starts what was registered above for such scopes, and nothing of the application', async () => {
+    const log: string[] = [];
+    const service = (key: string) =>
+      Registration.fromFactory(() => ({})).pipe(
+        singleton(),
+        onStart(() => log.push(key)),
+      );
+    const app = new Container({ tags: ['application'] }).addRegistration(
+      service('IServer').to('IServer'),
+      service('ISession').pipe(scope(hasTag('request'))).to('ISession'),
+    );
+    await app.createScope({ tags: ['request'] }).start();
+    expect(log).toEqual(['ISession']);
+  });
+
   it('starts one after another', async () => {
     const log: string[] = [];
     const app = new Container();

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
 
@@ -63,11 +63,20 @@ export interface RunningHost {
   close(): Promise<void>;
 }
 
+/** A guarantee that a host does not give. */
+export interface Exception {
+  /** Matched against the titles of the test and of what it is part of. */
+  readonly test: RegExp;
+  readonly because: string;
+}
+
 /**
  * One of the hosts under contract, with an ordinary application on it. To put another host under contract, write one file
  * beside this one that exports a `Host`, and a test file that calls `describeHostContract(host)`.
  */
 export interface Host {
+  /** Default: none. The tests are skipped, and tell the reason. */
+  readonly exceptions?: readonly Exception[];
   readonly name: string;
   /**
    * Whether the host serves sockets of Node. Without, what only a client with a socket of its own can do is left out:
@@ -83,6 +92,14 @@ export function replyTo(error: unknown): { status: number; body: { error: string
   if (unavailable === true) return { status: 503, body: { error: 'Try again later', code } };
   if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, body: { error: 'Bad request' } };
   return { status: 500, body: { error: 'Internal error', code } };
+}
+
+/** Bytes only, as bodies of the web are. */
+export function webStreamOf(stream: Readable): ReadableStream<Uint8Array> {
+  const bytes = new TransformStream<string | Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => controller.enqueue(Buffer.from(chunk)),
+  });
+  return (Readable.toWeb(stream) as ReadableStream<string | Uint8Array>).pipeThrough(bytes);
 }
 
 export const BODY_LIMIT = 1000;

@@ -1,8 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc') as () => void;
+const { Bun } = globalThis as { Bun?: { gc(synchronously: boolean): void } };
+if (!Bun) setFlagsFromString('--expose-gc');
+const gc = Bun ? () => Bun.gc(true) : (runInNewContext('gc') as () => void);
 
 /** Collects what nothing refers to; a WeakRef lets go only after the current turn. */
 export async function collectGarbage(): Promise<void> {

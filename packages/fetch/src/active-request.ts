@@ -1,0 +1,135 @@
+import { type IContainer, runInScope } from '@ambit/container';
+import { HttpError } from './errors.js';
+
+/** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
+const ACTIVE_REQUEST = Symbol.for('@ambit/fetch');
+
+interface OfRequest {
+  [ACTIVE_REQUEST]?: ActiveRequest;
+}
+
+/** What an active request needs of whoever opened it. */
+export interface RequestObserver {
+  /** Whether the scope is `currentScope()` for all that the request causes. */
+  readonly isCurrent: boolean;
+  onDisposeError(error: unknown): void;
+  /** Called once, when the scope has been disposed. */
+  onDisposed(): void;
+  /** Keeps the platform running until the promise, which never rejects, has settled. */
+  waitUntil?: ((disposing: Promise<void>) => void) | undefined;
+}
+
+/**
+ * One request, from the opening of its scope until that is disposed. It finishes once: with its response body, with the
+ * failure of its handler, or when the client leaves, whichever comes first.
+ */
+export class ActiveRequest {
+  /** The open transaction of the request: it is rolled back before the scope is disposed. */
+  transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
+  /** Called once when the client leaves; a second listener replaces the first. */
+  onGone: ((reason: HttpError) => void) | undefined = undefined;
+  readonly #observer: RequestObserver;
+  #scope: IContainer | undefined = undefined;
+  #abort: AbortController | undefined = undefined;
+  #goneFor: HttpError | undefined = undefined;
+  #isFinished = false;
+  /** Aborts when the client leaves; undefined where something else calls `leave()`. */
+  #clientSignal: AbortSignal | undefined = undefined;
+
+  constructor(observer: RequestObserver) {
+    this.#observer = observer;
+  }
+
+  /** The request whose scope this is, or a scope opened by another copy of this package. */
+  static of(scope: IContainer): ActiveRequest | undefined {
+    return (scope as OfRequest)[ACTIVE_REQUEST];
+  }
+
+  /** Calls `leave()` when the signal aborts. */
+  watch(signal: AbortSignal): void {
+    if (signal.aborted) return this.leave();
+    this.#clientSignal = signal;
+    signal.addEventListener('abort', this);
+  }
+
+  /** Takes over the scope, of a request that has not finished. */
+  open(scope: IContainer): void {
+    this.#scope = scope;
+    (scope as OfRequest)[ACTIVE_REQUEST] = this;
+    scope.register('IRequestSignal', () => this.signal);
+  }
+
+  get scope(): IContainer {
+    return this.#scope as IContainer;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** Throws AMBIT_HTTP_CLIENT_GONE where the client has left. */
+  throwIfGone(): void {
+    if (this.#goneFor) throw this.#goneFor;
+  }
+
+  /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#goneFor) this.#abort.abort(this.#goneFor);
+    }
+    return this.#abort.signal;
+  }
+
+  /** Calls `work` with the scope as the current one, where the application asked for that. */
+  run<T>(work: () => T, scope: IContainer = this.scope): T {
+    return this.#observer.isCurrent ? runInScope(scope, work) : work();
+  }
+
+  /**
+   * Calls `work` as `run()` does. Settles as that does, but rejects when the client leaves: the work may never settle, and
+   * servers that shut down wait for their handlers.
+   */
+  whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.onGone = reject;
+      this.run(async () => work()).then(resolve, reject);
+    });
+  }
+
+  /** @internal The request's own signal has aborted. */
+  handleEvent(): void {
+    this.leave();
+  }
+
+  /** The client has left before it had the whole response. */
+  leave(): void {
+    if (this.#isFinished) return;
+    const reason = new HttpError('AMBIT_HTTP_CLIENT_GONE');
+    this.#goneFor = reason;
+    this.#abort?.abort(reason);
+    this.finish(reason);
+    this.onGone?.(reason);
+  }
+
+  /** Rolls back what is still open, for this reason, then disposes the scope. A second call changes nothing. */
+  finish(reason?: unknown): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#clientSignal?.removeEventListener('abort', this);
+    const disposing = this.#dispose(reason);
+    this.#observer.waitUntil?.(disposing);
+  }
+
+  /** Never rejects. */
+  async #dispose(reason?: unknown): Promise<void> {
+    if (this.transaction) await this.transaction.rollback(reason);
+    try {
+      await this.#scope?.dispose();
+    } catch (error) {
+      this.#observer.onDisposeError(error);
+    } finally {
+      this.#observer.onDisposed();
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type { IContainer } from '@ambit/container';
+import type { DrainOptions } from './open-requests.js';
+import { checkType, invalid, type ParentScope, type RequestOptions } from './options.js';
+import { RequestScopes } from './request-scopes.js';
+import { discard, finishWithBody } from './response-body.js';
+
+/** What the application does for a request: `context` is what the host gave besides it. */
+export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
+  request: Q,
+  scope: IContainer,
+  context: C,
+) => R | Promise<R>;
+
+export interface HandlerOptions<Q extends Request = Request> extends RequestOptions<Q> {
+  /** Responds to what the handler, or the opening of its scope, threw. Default: the host receives the error. */
+  readonly onError?: (error: unknown, request: Q) => Response | Promise<Response>;
+}
+
+/** A handler in the form that hosts call. */
+export interface FetchHandler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> {
+  (request: Q, ...context: undefined extends C ? [context?: C] : [context: C]): Promise<R>;
+  /**
+   * For a graceful shutdown: resolves when no request scope is open. Stop the host's listening first.
+   *
+   * @throws HttpError AMBIT_HTTP_DISPOSE_TIMEOUT after `timeoutMs`
+   */
+  drain(options?: DrainOptions): Promise<void>;
+  /** How many request scopes are not disposed yet. */
+  readonly openRequests: number;
+}
+
+/**
+ * Gives every request a scope of its own, tagged `request`, with `IRequestSignal` in it. The scope is disposed once: when
+ * the response body has been read to its end, has failed or is cancelled; when the handler throws; or when the client
+ * leaves.
+ *
+ * @param container the application container, or a function of the request and its context that gives the parent scope
+ * @param handler receives the request, its scope, and the context that the host gave
+ * @returns what `Bun.serve`, `Deno.serve`, Workers and routers call with a request. If the context has `waitUntil`, it
+ *   receives the disposal of the scope.
+ * @throws HttpError AMBIT_HTTP_OPTION
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ *
+ * const container = new Container({ tags: ['application'] });
+ * const handler = createHandler(container, (request, scope) =>
+ *   Response.json({ isGone: scope.resolve('IRequestSignal').aborted }),
+ * );
+ *
+ * const response = await handler(new Request('http://localhost/'));
+ * ```
+ */
+export function createHandler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response>(
+  container: ParentScope<Q, C>,
+  handler: Handler<Q, C, R>,
+  { onError, ...options }: HandlerOptions<Q> = {},
+): FetchHandler<Q, C, R> {
+  if (typeof handler !== 'function') throw invalid('createHandler() needs a handler');
+  checkType({ onError }, 'function', 'onError');
+  const scopes = new RequestScopes<Q, C>(container, options, 'createHandler()');
+
+  const respond = async (request: Q, context: C): Promise<R> => {
+    const active = await scopes.open(request, context, {
+      watch: (opened) => opened.watch(request.signal),
+      waitUntil: waitUntilOf(context),
+    });
+    try {
+      const response = await active.whileClientIsThere(async () => {
+        const handled = await handler(request, active.scope, context);
+        if (active.isFinished) discard(handled);
+        return handled;
+      });
+      return await finishWithBody(active, request.method, response);
+    } catch (error) {
+      active.finish(error);
+      throw error;
+    }
+  };
+  const serve = !onError
+    ? respond
+    : (request: Q, context: C): Promise<R> =>
+        respond(request, context).catch((error: unknown) => onError(error, request)) as Promise<R>;
+
+  return Object.defineProperties(serve, {
+    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    openRequests: { get: () => scopes.openRequests },
+  }) as FetchHandler<Q, C, R>;
+}
+
+/** Workers and others keep running until the promise has settled. */
+function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | undefined {
+  const { waitUntil } = Object(context) as { waitUntil?: (work: Promise<unknown>) => void };
+  return typeof waitUntil === 'function' ? waitUntil.bind(context) : undefined;
+}

@@ -1,0 +1,130 @@
+import type { ActiveRequest } from './active-request.js';
+
+type Source = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
+type Chunk = Awaited<ReturnType<Source['read']>>;
+
+/** A body in memory is read in one to five microtasks on Node, Bun and Deno. */
+const MICROTASKS = 10;
+
+/** Bun gives a string in chunks of 16 KB. */
+const MOST_CHUNKS = 64;
+
+/**
+ * Finishes the request when its response body has been read to the end, has failed or is cancelled; at once where there is
+ * no body, or all of it is in memory, and for HEAD.
+ *
+ * @param method of the request
+ * @param response what the handler returned: also `undefined`, of an upgraded connection
+ * @returns the response to send
+ */
+export async function finishWithBody<R extends Response | undefined>(
+  active: ActiveRequest,
+  method: string,
+  response: R,
+): Promise<R> {
+  const body = response?.body;
+  if (!body || body.locked) {
+    active.finish();
+    return response;
+  }
+  if (active.isFinished) return without(response, body.cancel()) as R;
+  const source: Source = body.getReader();
+  active.onGone = (reason) => void source.cancel(reason).catch(ignore);
+  const beginning = await readWhatIsThere(source);
+  // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
+  if (beginning.isWhole) {
+    active.finish();
+    return new Response(joined(beginning.chunks), response) as R;
+  }
+  if (method === 'HEAD') {
+    active.finish();
+    return without(response, source.cancel()) as R;
+  }
+  return new Response(followed(active, source, beginning), response) as R;
+}
+
+/** Closes the body of a response that will not be sent. */
+export function discard(response: Response | undefined): void {
+  const body = response?.body;
+  if (body && !body.locked) body.cancel().catch(ignore);
+}
+
+function without(response: Response | undefined, cancelling: Promise<void>): Response {
+  cancelling.catch(ignore);
+  return new Response(null, response);
+}
+
+interface Beginning {
+  readonly chunks: Uint8Array<ArrayBuffer>[];
+  readonly isWhole: boolean;
+  /** A read in progress. */
+  readonly next?: Promise<Chunk>;
+}
+
+async function readWhatIsThere(source: Source): Promise<Beginning> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  while (chunks.length < MOST_CHUNKS) {
+    const next = source.read();
+    const chunk = await settledSoon(next);
+    if (chunk?.done) return { chunks, isWhole: true };
+    // Bun allows streams of text.
+    if (!(chunk?.value instanceof Uint8Array)) return { chunks, isWhole: false, next };
+    chunks.push(chunk.value);
+  }
+  return { chunks, isWhole: false };
+}
+
+/** What the promise gives, or undefined where that takes longer, or fails. */
+function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
+  return Promise.race([promise.catch(ignore), microtasks()]);
+}
+
+async function microtasks(): Promise<undefined> {
+  for (let i = 0; i < MICROTASKS; i += 1) await Promise.resolve();
+  return undefined;
+}
+
+function joined(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  if (chunks.length === 1 && chunks[0]) return chunks[0];
+  const whole = new Uint8Array(chunks.reduce((size, { length }) => size + length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+/** The same body. Its last byte, its failure and its reader's cancellation finish the request. */
+function followed(active: ActiveRequest, source: Source, { chunks, next }: Beginning): ReadableStream<Uint8Array> {
+  let pending = next;
+  const read = (): Promise<Chunk> => {
+    const reading = pending ?? active.run(() => source.read());
+    pending = undefined;
+    return reading;
+  };
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const first = chunks.shift();
+    if (first) return controller.enqueue(first);
+    try {
+      const { done, value } = await read();
+      if (!done) return controller.enqueue(value);
+      // The source was cancelled, and the response must not look whole.
+      active.throwIfGone();
+      controller.close();
+    } catch (error) {
+      controller.error(error);
+    }
+    active.finish();
+  };
+  const cancel = (reason: unknown): Promise<void> => {
+    const cancelling = source.cancel(reason);
+    active.leave();
+    return cancelling;
+  };
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
+}
+
+function ignore(): undefined {
+  return undefined;
+}

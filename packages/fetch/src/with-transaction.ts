@@ -1,0 +1,58 @@
+import type { Handler } from './handler.js';
+import { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
+import { discard } from './response-body.js';
+
+/**
+ * Runs the handler in a transaction, with the transaction scope in place of the request scope. COMMIT succeeds before the
+ * response is returned, so it is sent only when its work is stored. A handler that throws, a response of a status that
+ * `rollbackOn` names, a client that leaves and the time limit roll back.
+ *
+ * @param handler called when BEGIN has succeeded. A response that streams is sent after COMMIT, so it must not need the
+ *   connection.
+ * @param options those of `beginTransaction()`, and `rollbackOn`
+ * @throws HttpError AMBIT_HTTP_OPTION
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ *
+ * interface Orders {
+ *   create(body: unknown): Promise<object>;
+ * }
+ * const container = new Container({ tags: ['application'] });
+ * const placeOrder = withTransaction(async (request, scope) => {
+ *   const order = await scope.resolve<Orders>('IOrderRepository').create(await request.json());
+ *   return Response.json(order, { status: 201 });
+ * }, { isolation: 'serializable' });
+ *
+ * export default { fetch: createHandler(container, placeOrder) };
+ * ```
+ */
+export function withTransaction<Q extends Request = Request, C = unknown, R extends Response | undefined = Response>(
+  handler: Handler<Q, C, R>,
+  options: WithTransactionOptions<Q> = {},
+): Handler<Q, C, R> {
+  checkTransactionOptions(options);
+  const { onError, ...others } = options;
+  return async (request, requestScope, context) => {
+    const bound = onError
+      ? { ...others, onError: (error: Parameters<typeof onError>[0]) => onError(error, request) }
+      : others;
+    const transaction = new RequestTransaction(requestScope, () => request.signal, bound);
+    const scope = await transaction.begin();
+    let response: R | undefined;
+    try {
+      response = await transaction.run(async () => {
+        const handled = await handler(request, scope, context);
+        if (transaction.isAbandoned) discard(handled);
+        return handled;
+      });
+      await transaction.complete(response?.status ?? 200);
+      return response;
+    } catch (error) {
+      await transaction.rollback(error);
+      discard(response);
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import { createHandler } from '../src/index.js';
+import { App, get, settled, SlowBody } from './support/app.js';
+
+describe('a client that leaves', () => {
+  test('while the handler works has its scope disposed at once, and IRequestSignal aborts', async () => {
+    const app = new App();
+    const client = new AbortController();
+    let signal: AbortSignal | undefined;
+    const handler = createHandler(app.container, async (_request, own) => {
+      own.resolve('IResource');
+      signal = own.resolve<AbortSignal>('IRequestSignal');
+      expect(own.resolve('IRequestSignal')).toMatchObject({ aborted: false });
+      client.abort();
+      expect(app.disposed).toEqual(['resource']);
+      return new Response('too late');
+    });
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(signal?.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  });
+
+  test('before its scope was opened costs none, and its handler never runs', async () => {
+    const app = new App();
+    let ran = false;
+    const handler = createHandler(
+      async () => {
+        client.abort();
+        return app.container;
+      },
+      () => {
+        ran = true;
+        return new Response('hello');
+      },
+    );
+    const client = new AbortController();
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await expect(handler(get({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
+      code: 'AMBIT_HTTP_CLIENT_GONE',
+    });
+    await settled();
+    expect([ran, app.open, handler.openRequests]).toEqual([false, 0, 0]);
+  });
+
+  test('while its services start is the end of the request', async () => {
+    const app = new App();
+    const client = new AbortController();
+    const handler = createHandler(app.container, () => new Response('hello'), {
+      register: async () => {
+        client.abort();
+        await settled();
+      },
+    });
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(app.open).toBe(0);
+  });
+
+  test('while the handler works does not keep the host waiting for a handler that never returns', async () => {
+    const app = new App();
+    const client = new AbortController();
+    const handler = createHandler(app.container, () => {
+      client.abort();
+      return new Promise<Response>(() => undefined);
+    });
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await handler.drain();
+    expect(app.open).toBe(0);
+  });
+
+  test('before the response is returned has the source of the late response cancelled', async () => {
+    const app = new App();
+    const client = new AbortController();
+    const body = new SlowBody();
+    const handler = createHandler(app.container, () => {
+      client.abort();
+      return new Response(body.stream);
+    });
+    await expect(handler(get({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await settled();
+    expect(body.isCancelled).toBe(true);
+  });
+
+  test('in the middle of a stream has its source cancelled and its scope disposed, and nobody sees a whole response', async () => {
+    const app = new App();
+    const client = new AbortController();
+    const body = new SlowBody();
+    const handler = createHandler(app.container, (_request, own) => {
+      own.resolve('IResource');
+      return new Response(body.stream);
+    });
+    const response = await handler(get({ signal: client.signal }));
+    const reading = response.text();
+    body.next('first');
+    await settled();
+    client.abort();
+    await expect(reading).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(body.cancelledFor).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(app.disposed).toEqual(['resource']);
+  });
+
+  test('after it has the whole response changes nothing', async () => {
+    const app = new App();
+    const client = new AbortController();
+    let signal: AbortSignal | undefined;
+    const handler = createHandler(app.container, (_request, own) => {
+      signal = own.resolve('IRequestSignal');
+      return new Response('hello');
+    });
+    await (await handler(get({ signal: client.signal }))).text();
+    client.abort();
+    expect(signal?.aborted).toBe(false);
+    expect(app.open).toBe(0);
+  });
+});

@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { createHandler } from '../src/index.js';
+import { App, get, settled, SlowBody } from './support/app.js';
+
+/** Serves the response, and tells how many scopes are open when it is returned. */
+async function respond(response: () => Response | Promise<Response>, init: RequestInit = {}) {
+  const app = new App();
+  const handler = createHandler(app.container, (_request, own) => {
+    own.resolve('IResource');
+    return response();
+  });
+  const returned = await handler(get(init));
+  return { app, returned, open: app.open };
+}
+
+describe('a scope is disposed when the response is returned', () => {
+  test.for<[string, () => Response | Promise<Response>, string]>([
+    ['text', () => new Response('hello'), 'hello'],
+    ['JSON', () => Response.json({ a: 1 }), '{"a":1}'],
+    ['bytes', () => new Response(new Uint8Array([104, 105])), 'hi'],
+    ['an empty text', () => new Response(''), ''],
+    ['a long text', () => new Response('x'.repeat(500_000)), 'x'.repeat(500_000)],
+    ['a form', () => new Response(new URLSearchParams({ a: '1' })), 'a=1'],
+    ['a redirect', () => Response.redirect('http://localhost/elsewhere', 302), ''],
+    ['204', () => new Response(null, { status: 204 }), ''],
+    ['304', () => new Response(null, { status: 304 }), ''],
+  ])('of %s', async ([, response, text]) => {
+    const { returned, open, app } = await respond(response);
+    expect(open).toBe(0);
+    expect(await returned.text()).toBe(text);
+    expect(app.disposed).toEqual(['resource']);
+  });
+});
+
+describe('what a handler says of its response reaches the host', () => {
+  test('status, reason and headers, several cookies among them', async () => {
+    const headers = new Headers({ 'x-request-id': '7' });
+    headers.append('set-cookie', 'a=1');
+    headers.append('set-cookie', 'b=2');
+    const body = new SlowBody();
+    const { returned } = await respond(() => new Response(body.stream, { status: 201, statusText: 'Made', headers }));
+    expect([returned.status, returned.statusText]).toEqual([201, 'Made']);
+    expect(returned.headers.get('x-request-id')).toBe('7');
+    expect(returned.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+  });
+
+  test('the content type of text and JSON', async () => {
+    const { returned } = await respond(() => Response.json({ a: 1 }));
+    expect(returned.headers.get('content-type')).toMatch(/^application\/json/);
+  });
+
+  test('the response of another server, whose headers are immutable', async () => {
+    const upstream = createServer((_req, res) => res.setHeader('x-from', 'upstream').end('hello')).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as AddressInfo;
+    const { app, returned } = await respond(() => fetch(`http://127.0.0.1:${port}/`));
+    expect([returned.headers.get('x-from'), await returned.text()]).toEqual(['upstream', 'hello']);
+    expect(app.open).toBe(0);
+    upstream.close();
+  });
+
+  test('Response.error() as it is', async () => {
+    const { returned, open } = await respond(() => Response.error());
+    expect([returned.type, open]).toEqual(['error', 0]);
+  });
+});
+
+describe('the scope of a response that streams', () => {
+  test('is open until the last byte has been read', async () => {
+    const body = new SlowBody();
+    const { app, returned, open } = await respond(() => new Response(body.stream));
+    expect(open).toBe(1);
+    const reading = returned.text();
+    body.next('first ');
+    await settled();
+    expect(app.open).toBe(1);
+    body.next('last');
+    body.end();
+    expect(await reading).toBe('first last');
+    expect(app.disposed).toEqual(['resource']);
+  });
+
+  test('is disposed when the host cancels the body, and so is the source', async () => {
+    const body = new SlowBody();
+    const { app, returned } = await respond(() => new Response(body.stream));
+    await returned.body?.cancel('no reader');
+    expect(body.cancelledFor).toBe('no reader');
+    expect(app.disposed).toEqual(['resource']);
+  });
+
+  test('is disposed when the source fails, and the host hears of the failure', async () => {
+    const body = new SlowBody();
+    const { app, returned } = await respond(() => new Response(body.stream));
+    const reading = returned.text();
+    body.next('first');
+    await settled();
+    body.fail(new Error('the source broke'));
+    await expect(reading).rejects.toThrow('the source broke');
+    expect(app.disposed).toEqual(['resource']);
+  });
+
+  test('is disposed when the source has failed before anybody reads', async () => {
+    const body = new SlowBody();
+    body.fail(new Error('the source broke'));
+    const { app, returned } = await respond(() => new Response(body.stream));
+    await expect(returned.text()).rejects.toThrow('the source broke');
+    expect(app.disposed).toEqual(['resource']);
+  });
+
+  test('is read no faster than the host reads, beyond what is there at once', async () => {
+    let pulls = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        pulls += 1;
+        await settled();
+        controller.enqueue(new Uint8Array(10));
+      },
+    });
+    const { returned } = await respond(() => new Response(endless));
+    for (let i = 0; i < 10; i += 1) await settled();
+    expect(pulls).toBeLessThanOrEqual(3);
+    await returned.body?.cancel();
+  });
+
+  test('is disposed at once for HEAD, and the source is cancelled', async () => {
+    const body = new SlowBody();
+    const { app, returned } = await respond(() => new Response(body.stream, { headers: { 'x-a': 'b' } }), {
+      method: 'HEAD',
+    });
+    expect([returned.body, returned.headers.get('x-a')]).toEqual([null, 'b']);
+    expect(app.disposed).toEqual(['resource']);
+    expect(body.isCancelled).toBe(true);
+  });
+});

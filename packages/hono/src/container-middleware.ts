@@ -1,0 +1,99 @@
+import type { IContainer } from '@ambit/container';
+import { checkType, type DrainOptions, finishWithBody, type RequestOptions, RequestScopes } from '@ambit/fetch/host';
+import { Sockets } from '#node';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { SocketLimits } from './node.js';
+
+export type ContainerMiddlewareOptions = RequestOptions<Context> & SocketLimits;
+
+/** The middleware, and what a graceful shutdown needs of it. */
+export interface ContainerMiddleware extends MiddlewareHandler {
+  /**
+   * Resolves when no request scope is open. Stop the server's listening first; on Node, with `drain(server)` of @ambit/http.
+   *
+   * @throws HttpError AMBIT_HTTP_DISPOSE_TIMEOUT after `timeoutMs`
+   */
+  drain(options?: DrainOptions): Promise<void>;
+  /** How many request scopes are not disposed yet. */
+  readonly openRequests: number;
+}
+
+/**
+ * Opens a scope tagged `request` for every request as `c.get('container')`, and disposes it once: on Node when the response
+ * is sent or the client is gone, as its socket tells; elsewhere when the response body has been read to its end, has failed
+ * or is cancelled, or when `c.req.raw.signal` aborts. Mount it first.
+ *
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client leaves before it has the whole response.
+ *
+ * @param container the application container, or a function of the context that gives the parent scope
+ * @param options see README.md
+ * @throws HttpError AMBIT_HTTP_OPTION
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(containerMiddleware(new Container({ tags: ['application'] })));
+ * app.get('/gone', (c) => c.json(c.get('container').resolve('IRequestSignal').aborted));
+ * ```
+ */
+export function containerMiddleware(
+  container: IContainer | ((c: Context) => IContainer | Promise<IContainer>),
+  options: ContainerMiddlewareOptions = {},
+): ContainerMiddleware {
+  const { maxRequestsPerConnection, ...others } = options;
+  const scopes = new RequestScopes<Context>(container, others, 'containerMiddleware()');
+  checkType({ maxRequestsPerConnection }, 'number', 'maxRequestsPerConnection');
+  const sockets = new Sockets(limitsOf(options));
+
+  const middleware: MiddlewareHandler = async (c, next) => {
+    const client = await sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
+    if (client) {
+      const active = await scopes.open(c, undefined, client);
+      c.set('container', active.scope);
+      return active.run(next);
+    }
+    const { raw } = c.req;
+    const active = await scopes.open(c, undefined, {
+      watch: (opened) => opened.watch(raw.signal),
+      waitUntil: waitUntilOf(c),
+    });
+    try {
+      c.set('container', active.scope);
+      await active.run(next);
+      const { res } = c;
+      const followed = await finishWithBody(active, raw.method, res);
+      if (followed === res) return;
+      // Hono would merge the two, and read the first.
+      c.res = undefined;
+      c.res = followed;
+    } catch (error) {
+      active.finish(error);
+      throw error;
+    }
+  };
+
+  return Object.defineProperties(middleware, {
+    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    openRequests: { get: () => scopes.openRequests },
+  }) as ContainerMiddleware;
+}
+
+function limitsOf({ maxRequests, maxRequestsPerConnection }: SocketLimits): SocketLimits {
+  return {
+    ...(maxRequests === undefined ? {} : { maxRequests }),
+    ...(maxRequestsPerConnection === undefined ? {} : { maxRequestsPerConnection }),
+  };
+}
+
+/** Hono throws where its host has none, as on Bun and Deno. */
+function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined {
+  try {
+    const { executionCtx } = c;
+    return (work) => executionCtx.waitUntil(work);
+  } catch {
+    return undefined;
+  }
+}

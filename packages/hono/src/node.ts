@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/fetch/host';
+import { ActiveRequest, Connections, Load, type RequestHost } from '@ambit/http/host';
+
+export interface SocketLimits {
+  readonly maxRequests?: number;
+  /**
+   * On Node, how many requests of one connection may be in progress; further ones that the client pipelines wait. Default
+   * 100.
+   */
+  readonly maxRequestsPerConnection?: number;
+}
+
+/** The clients whose requests came through a socket of Node, which knows when they leave. */
+export class Sockets {
+  readonly #limited: RequestHost;
+  readonly #unlimited: RequestHost;
+
+  constructor(limits: SocketLimits) {
+    Connections.watch();
+    this.#limited = hostWith(new Load(limits));
+    this.#unlimited = hostWith(new Load({ ...limits, maxRequests: Infinity }));
+  }
+
+  /**
+   * Resolves when fewer requests of the connection are in progress than the limit. Undefined where the request came through
+   * no socket, or through one of another runtime.
+   *
+   * @param env the bindings of Hono's server for Node
+   * @param isEssential whether the request counts in no limit
+   */
+  clientOf(env: unknown, isEssential: () => boolean): Promise<RequestClient> | undefined {
+    const { incoming, outgoing } = Object(env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
+    if (!incoming || !outgoing) return undefined;
+    return new SocketClient(incoming, outgoing, isEssential() ? this.#unlimited : this.#limited).admitted();
+  }
+}
+
+function hostWith(load: Load): RequestHost {
+  return { load, onDisposeError: () => undefined };
+}
+
+/** The request of @ambit/http, without a scope: the middleware opens and disposes that. */
+class SocketClient extends ActiveRequest implements RequestClient {
+  readonly isAdmitted = true;
+  /** Not initialised here: the constructor above may call `finished()`. */
+  declare private active: RequestWithScope | undefined;
+
+  admitted(): Promise<this> {
+    return new Promise((resolve, reject) => this.open(NO_SCOPE, (error) => (error ? reject(error) : resolve(this))));
+  }
+
+  watch(active: RequestWithScope): void {
+    this.active = active;
+    if (this.isFinished) this.finished();
+  }
+
+  protected override finished(): void {
+    if (this.isGone) this.active?.leave();
+    else this.active?.finish();
+  }
+}
+
+const NO_SCOPE: IContainer = {
+  createScope: () => NO_SCOPE,
+  register: () => undefined,
+  resolve: () => undefined as never,
+  dispose: () => undefined,
+};

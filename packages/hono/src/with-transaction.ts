@@ -1,0 +1,79 @@
+import {
+  checkTransactionOptions,
+  discard,
+  RequestTransaction,
+  type WithTransactionOptions as TransactionOptions,
+} from '@ambit/fetch/host';
+import type { TransactionError } from '@ambit/transaction';
+import type { Context, MiddlewareHandler } from 'hono';
+import { requestScopeOf } from './context.js';
+
+export type WithTransactionOptions = TransactionOptions<Context>;
+
+/**
+ * Runs the handlers behind it in a transaction, with its scope as `c.get('transactionScope')`. COMMIT succeeds before the
+ * response is sent. A handler that throws, a response of a status that `rollbackOn` names, a client that leaves and the time
+ * limit roll back; what fails goes to `app.onError()`.
+ *
+ * @param options those of `beginTransaction()`, and `rollbackOn`
+ * @throws HttpError AMBIT_HTTP_OPTION
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(containerMiddleware(new Container({ tags: ['application'] })));
+ * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (c) => {
+ *   const orders = requireTransactionScope(c).resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
+ *   return c.json(await orders.create(await c.req.json()), 201);
+ * });
+ * ```
+ */
+export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
+  checkTransactionOptions(options);
+  const { onError, ...others } = options;
+  return async (c, next) => {
+    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
+    const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
+    c.set('transactionScope', await transaction.begin());
+    try {
+      await transaction.run(next);
+      // The application's error handler has responded already.
+      if (c.error) await transaction.rollback(c.error);
+      else await transaction.complete(c.res.status);
+    } catch (error) {
+      await transaction.rollback(error);
+      takeBackResponse(c);
+      throw error;
+    } finally {
+      c.set('transactionScope', undefined);
+    }
+  };
+}
+
+/** What is true of one response only; the rest belongs to every response of the application. */
+const OF_THE_RESPONSE = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-range',
+  'content-type',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+];
+
+/** Hono would merge the headers of the handler's response into those of the error handler's. */
+function takeBackResponse(c: Context): void {
+  if (!c.finalized) return;
+  discard(c.res);
+  c.res = undefined;
+  c.finalized = false;
+  for (const name of OF_THE_RESPONSE) c.header(name, undefined);
+}

@@ -1,0 +1,116 @@
+import { containerMiddleware, withTransaction } from '@ambit/hono';
+import { drain } from '@ambit/http';
+import { type ServerType, serve } from '@hono/node-server';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import {
+  type AppDescription,
+  BODY_LIMIT,
+  type Call,
+  type Host,
+  type Reply,
+  replyTo,
+  type Route,
+  type RunningHost,
+  webStreamOf,
+} from './host.js';
+
+/** Hono on Node, where the socket tells about the client. */
+export const honoHost: Host = {
+  name: 'Hono',
+  exceptions: [
+    { test: /with HEAD ends its scope/, because: 'Hono responds to HEAD without a Content-Length' },
+    { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
+    {
+      test: /the handler learns it at its next statement/,
+      because: 'Hono calls onError() for the time limit, and again for what the handler throws afterwards',
+    },
+  ],
+  start,
+};
+
+async function start({
+  container,
+  routes,
+  onDisposeError,
+  ownErrorHandler = true,
+  limits = {},
+  onError,
+}: AppDescription): Promise<RunningHost> {
+  const { isEssential, ...counts } = limits;
+  const app = new Hono();
+  app.use(
+    containerMiddleware(container, {
+      onDisposeError,
+      ...counts,
+      isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
+    }),
+  );
+  if (ownErrorHandler) {
+    app.onError((error, c) => {
+      onError(error);
+      const { status, body } = replyTo(error);
+      return c.json(body, status as 500, { 'content-type': 'application/json; charset=utf-8' });
+    });
+  }
+  app.notFound((c) => c.json({ error: 'Not found' }, 404));
+  app.use(readBody);
+  for (const route of routes) {
+    const transaction = route.transaction ? [withTransaction(route.transaction)] : [];
+    app.on([route.method], [route.path], ...transaction, (c: Context) => handled(route, c));
+  }
+  const server = await new Promise<ServerType>((resolve) => {
+    const listening = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));
+  });
+  return {
+    port: (server.address() as { port: number }).port,
+    close: async () => {
+      await drain(server);
+      await container.dispose();
+    },
+  };
+}
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    body: unknown;
+  }
+}
+
+/** As a body parser does: nothing that is too large, and nothing that is no JSON. */
+const readBody: MiddlewareHandler = async (c, next) => {
+  const text = await c.req.text();
+  if (text.length > BODY_LIMIT) throw Object.assign(new Error('too large'), { statusCode: 413 });
+  try {
+    c.set('body', text === '' ? undefined : JSON.parse(text));
+  } catch {
+    throw Object.assign(new Error('no JSON'), { statusCode: 400 });
+  }
+  await next();
+};
+
+/** A handler that answers before it returns, or hands over an error, has done what a promise does: its first word counts. */
+function handled({ handle }: Route, c: Context): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const call: Call = {
+      scope: c.get('container'),
+      get transactionScope() {
+        return c.get('transactionScope')!;
+      },
+      body: c.get('body'),
+      setHeaders: (headers) => Object.entries(headers).forEach(([name, value]) => c.header(name, value)),
+      answer: async (reply) => resolve(responseOf(c, reply)),
+      fail: reject,
+    };
+    (async () => handle(call))()
+      .then((reply) => reply && resolve(responseOf(c, reply)))
+      .catch(reject);
+  });
+}
+
+function responseOf(c: Context, reply: Reply): Response {
+  if (reply.kind === 'json') return c.json(reply.body as object, (reply.status ?? 200) as 200);
+  if (reply.kind === 'status') return c.body(null, reply.status as 204);
+  if (reply.kind === 'redirect') return c.redirect(reply.to);
+  if (reply.kind !== 'stream') return c.text(reply.text);
+  return c.body(webStreamOf(reply.stream));
+}
