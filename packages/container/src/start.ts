@@ -2,7 +2,7 @@ import { compile } from './compile.js';
 import { ContainerError } from './errors.js';
 import { isPromise } from './keeping.js';
 import type { Key } from './keys.js';
-import { places, upward } from './places.js';
+import { places } from './places.js';
 import { askFor } from './registering.js';
 import { refuseDisposed } from './scope.js';
 import type { Resolver, Scope } from './shape.js';
@@ -64,7 +64,7 @@ function makeAll(app: Scope): void {
   const { shape } = app;
   const keys = new Set<Key>();
   // A registration above may be for this scope. Most have no `onStart`, and looking for their places would take long.
-  for (const { bindings } of upward(shape))
+  for (const { bindings } of shape.upward())
     for (const [key, all] of bindings) if (all.some(({ onStart }) => onStart)) keys.add(key);
   for (const key of keys)
     for (const place of places(shape, key).toReversed())

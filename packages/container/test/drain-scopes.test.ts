@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Container, type ContainerError } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
 import { drainScopes, inScope } from '../src/work.js';
-import { gate, turn } from './support/ending.js';
+import { gate, turn } from './support/disposers.js';
 
 const application = () => new Container({ tags: ['application'] });
 

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Container, currentScope, DisposeError, type IContainer } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
 import { inScope } from '../src/work.js';
-import { failing, gate, holding, logged, slow, turn } from './support/ending.js';
+import { failing, gate, holding, logged, slow, turn } from './support/disposers.js';
 
 const application = () => new Container({ tags: ['application'] });
 
