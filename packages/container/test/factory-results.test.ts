@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import {
-  Container,
+  type Container,
   decorate,
   externallyOwned,
   onDispose,
