@@ -25,6 +25,7 @@ export interface Explanation {
 
 /**
  * Says which registration of the key wins in this scope and why, who owns the instance, and which others were rejected.
+ * @param scope the scope that would resolve the key
  *
  * @example
  * ```ts

@@ -30,7 +30,10 @@ export interface Graph {
   readonly edges: readonly GraphEdge[];
 }
 
-/** The services of the container, and of scopes like the declared ones, with their dependencies. */
+/**
+ * The services of the container, and of scopes like the declared ones, with their dependencies.
+ * @param scopes the kinds of scope that the application opens, as for `verify`
+ */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
   refuseDisposed(container, 'graph');
   const shapes = declaredShapes(container, scopes);

@@ -13,7 +13,10 @@ function note(message: unknown): void {
   traces?.set(scope, lines.slice(opening + 1).join('\n'));
 }
 
-/** For tests: from now on every scope remembers where it was opened, until called with `false`. It costs a stack trace a scope. */
+/**
+ * For tests: from now on every scope remembers where it was opened. It costs a stack trace for each scope.
+ * @param on `false` to stop
+ */
 export function trackScopes(on = true): void {
   unsubscribe(scopeOpened.name, note);
   traces = on ? (traces ?? new WeakMap()) : undefined;
@@ -24,7 +27,8 @@ export function trackScopes(on = true): void {
 export const openScopes = (container: Container): Container[] => descendants(container);
 
 /**
- * For tests: throws if a scope below the container is still open, and says how old it is and, after {@link trackScopes}, where it was opened.
+ * For tests: fails if a scope below the container is still open.
+ * @throws {ContainerError} `AMBIT_OPEN_SCOPES`, with the age of each scope and, after {@link trackScopes}, where it was opened
  *
  * @example
  * ```ts

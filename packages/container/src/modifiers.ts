@@ -36,7 +36,7 @@ export const scope =
     };
   };
 
-/** A predicate: true when the scope carries the tag. */
+/** A predicate for {@link scope}: true when the scope has the tag. */
 export const hasTag =
   (tag: string): ScopePredicate =>
   (tagged) =>

@@ -5,6 +5,7 @@ import { remove } from './registering.js';
 /**
  * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.
  * Instances made before stay as they are.
+ * @returns what `using` disposes at the end of the block
  *
  * @example
  * ```ts

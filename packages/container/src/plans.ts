@@ -1,7 +1,7 @@
 import type { Injector } from './inject.js';
 import type { Key } from './keys.js';
 
-const MOST_SHAPES = 1000;
+const MOST_SHAPES = 1500;
 /** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
 

@@ -17,7 +17,10 @@ import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed
 export class Registration<T> {
   private constructor(private readonly recipe: Recipe<T>) {}
 
-  /** From a class; its dependencies are named by `@inject`, or by the list, checked position by position. */
+  /**
+   * From a class.
+   * @param needs the keys of its constructor parameters, checked position by position; without it, those that `@inject` names
+   */
   static fromClass<C extends Class>(target: C): Registration<InstanceType<C>>;
   static fromClass<T>(target: Class<T>): Registration<T>;
   static fromClass<C extends Class, const D extends readonly Dependency[]>(
@@ -38,7 +41,10 @@ export class Registration<T> {
     return new Registration<T>({ source: { kind: 'value', value } });
   }
 
-  /** From a function, which gets the listed dependencies, or else the scope. */
+  /**
+   * From a function.
+   * @param needs the keys of its parameters; without it, the function receives the scope
+   */
   static fromFactory<T>(make: Factory<T>): Registration<T>;
   static fromFactory<const D extends readonly Dependency[], T>(
     make: (...needs: Deliveries<D>) => T,
@@ -123,7 +129,10 @@ export class Registration<T> {
     return new Registration(modifiers.reduce<Recipe>((recipe, modify) => modify(recipe as Recipe<never>), this.recipe));
   }
 
-  /** Binds it to its key. */
+  /**
+   * Completes the registration with its key.
+   * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` for `onStart` or `onDispose` on instances that the container does not keep
+   */
   to<const K extends Key>(key: KeyFor<K, T>): Binding;
   to(key: Key): Binding {
     checkKey(key, 'to');

@@ -79,7 +79,7 @@ describe('a decorated singleton', () => {
     expect(disposed).toEqual(['onDispose of the wrapper']);
   });
 
-  it('gives an onDispose that stands before the decorator what its type promises: the undecorated instance', async () => {
+  it('gives an onDispose that stands before the decorator what its type says: the undecorated instance', async () => {
     const disposed: string[] = [];
     const app = openApplication(
       inner(disposed)

@@ -112,7 +112,7 @@ describe('a constructor that throws and succeeds later', () => {
 
   it('is no reason to dispose anything but what was made', async () => {
     const disposed: string[] = [];
-    const ending = (name: string) =>
+    const disposing = (name: string) =>
       Registration.fromFactory(() => ({ dispose: () => disposed.push(name) })).pipe(singleton());
     class Users {
       constructor(@inject('IPool') readonly pool: unknown) {
@@ -123,7 +123,7 @@ describe('a constructor that throws and succeeds later', () => {
       }
     }
     const app = openApplication(
-      ending('pool').to('IPool'),
+      disposing('pool').to('IPool'),
       Registration.fromClass(Users).pipe(singleton()).to('IUsers'),
     );
     expect(thrownBy(() => app.resolve('IUsers'))).toBe(broken);

@@ -11,6 +11,8 @@ class Service {
 }
 
 const OFTEN = 2100;
+/** One more than the kinds of scope that an application remembers. */
+const KINDS = 1501;
 
 /** What only the package itself sees. */
 interface Inside {
@@ -44,7 +46,7 @@ describe('a service that is resolved often gets functions of its own', () => {
     expect(copiesIn(app)).toBe(14);
   });
 
-  it('and gives them back when registrations change what is worked out', () => {
+  it('and gives them back when registrations change the graph', () => {
     const app = openApplication(...chain(10));
     for (let i = 0; i < 5; i++) {
       resolveOften(app, 'link 9');
@@ -57,10 +59,21 @@ describe('a service that is resolved often gets functions of its own', () => {
   it('and gives them back when its kind of scope is forgotten', () => {
     const app = openApplication(...chain(3));
     resolveOften(app, 'link 2');
-    for (let i = 0; i < 1001; i++) app.createScope({ tags: [`tenant ${i}`] });
+    for (let i = 0; i < KINDS; i++) app.createScope({ tags: [`tenant ${i}`] });
 
     expect(copiesIn(app)).toBe(0);
     expect(openRequest(app).resolve('link 2')).toBeInstanceOf(Service);
+  });
+
+  it('and gives them back when its combination of directly registered keys is forgotten', () => {
+    const app = openApplication(...chain(3));
+    const withKey = () => openRequest(app).register('link 0', () => 'registered');
+    for (let i = 0; i < OFTEN; i++) withKey().resolve('link 2');
+    expect(copiesIn(app)).toBeGreaterThan(0);
+    for (let i = 0; i < KINDS; i++) app.createScope({ tags: [`tenant ${i}`] });
+
+    expect(copiesIn(app)).toBe(0);
+    expect(withKey().resolve('link 2')).toMatchObject({ needed: [{ needed: ['registered'] }] });
   });
 });
 

@@ -146,12 +146,12 @@ describe('instances of open scopes', () => {
 
   it('are disposed once, although the scope took on registrations after they were made', async () => {
     const disposed: string[] = [];
-    const ending = (key: string) =>
+    const disposing = (key: string) =>
       Registration.fromFactory(() => ({ dispose: () => disposed.push(key) })).pipe(singleton(), perRequest);
-    const app = openApplication(ending('first').to('first'));
+    const app = openApplication(disposing('first').to('first'));
     const request = openRequest(app);
     request.resolve('first');
-    app.addRegistration(ending('second').to('second'), ending('first, replaced').to('first'));
+    app.addRegistration(disposing('second').to('second'), disposing('first, replaced').to('first'));
     request.register('directly', () => 0);
     request.resolve('second');
     request.resolve('first');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Container, inject, lazy, Registration, singleton } from '../src/index.js';
+import { inject, lazy, Registration, singleton } from '../src/index.js';
 import { verify } from '../src/tools.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
@@ -159,50 +159,5 @@ describe('lazy', () => {
     const { problems } = refusal(() => verify(app, { tags: ['request'] }));
     expect(problems).toMatchObject([{ code: 'AMBIT_SHORTER_LIFE', path: ['IReports', 'IPrinter'] }]);
     expect(problems[0]?.message).toContain("'IReports'");
-  });
-});
-
-describe('the disposal of a scope', () => {
-  it('does not make what a lazy never asked for', async () => {
-    const { counts, printer } = printers();
-    const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.pipe(singleton()).to('IReports'));
-    app.resolve('IReports');
-    await app.dispose();
-
-    expect(counts).toEqual({ made: 0, disposed: 0 });
-  });
-
-  it('disposes what a lazy made, once, and before its holder when it was made after it', async () => {
-    const disposed: string[] = [];
-    class Holder {
-      constructor(@inject(lazy('IPrinter')) readonly printer: () => unknown) {}
-      dispose() {
-        disposed.push('holder');
-      }
-    }
-    const printer = Registration.fromFactory(() => ({ dispose: () => disposed.push('printer') })).pipe(singleton());
-    const app = new Container().addRegistration(
-      printer.to('IPrinter'),
-      Registration.fromClass(Holder).pipe(singleton()).to('IHolder'),
-    );
-    const holder = app.resolve<Holder>('IHolder');
-    holder.printer();
-    holder.printer();
-    await app.dispose();
-
-    expect(disposed).toEqual(['printer', 'holder']);
-  });
-
-  it('makes the first use of a lazy the "disposed" error', async () => {
-    const { counts, printer } = printers();
-    const app = openApplication(printer.pipe(singleton(), perRequest).to('IPrinter'), reports.to('IReports'));
-    const request = openRequest(app);
-    const made = request.resolve<Reports>('IReports');
-    const ending = request.dispose();
-
-    expect(refusal(made.printer).code).toBe('AMBIT_DISPOSED');
-    await ending;
-    expect(refusal(made.printer).code).toBe('AMBIT_DISPOSED');
-    expect(counts.made).toBe(0);
   });
 });

@@ -18,7 +18,7 @@ import { Reference, type Entry } from './support/reference.js';
 import { ask, Side, Thing, type Workshop } from './support/sides.js';
 
 /*
- * Random registrations, scopes and lives: whatever is done to the container is done to a plain reference too, and both tell the same.
+ * Random registrations, scopes and lifetimes: whatever is done to the container is done to a plain reference too, and both do the same.
  * A failure prints its seed and path, and the shortest story that fails. To replay it:
  *   FC_SEED=... FC_PATH=... npx vitest run packages/container/test/model.test.ts
  * To search for longer: FC_RUNS=100000

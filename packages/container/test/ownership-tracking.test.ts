@@ -1,19 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import {
-  Container,
-  decorate,
-  externallyOwned,
-  onDispose,
-  Registration,
-  scope as onlyWhere,
-  hasTag,
-  singleton,
-  type IContainer,
-} from '../src/index.js';
-import { heapAfterCollection } from './support/memory.js';
+import { Registration, singleton, type Container } from '../src/index.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
-const endable = () => ({ dispose: vi.fn<() => void>() });
+const disposable = () => ({ dispose: vi.fn<() => void>() });
 
 const HANDING: [string, () => Registration<unknown>][] = [
   ['resolves it', () => Registration.fromFactory((scope) => scope.resolve('IPool'))],
@@ -30,7 +19,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
     ['the pool was asked for before', true],
     ['it was not', false],
   ])('does not dispose a value, whether %s', async (_when, asked) => {
-    const pool = endable();
+    const pool = disposable();
     const [app, request] = openWith(Registration.fromValue(pool));
     if (asked) app.resolve('IPool');
     expect(request.resolve('ISame')).toBe(pool);
@@ -40,7 +29,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('leaves the disposal of a singleton to its owner', async () => {
-    const pool = endable();
+    const pool = disposable();
     const [app, request] = openWith(Registration.fromFactory(() => pool).pipe(singleton()));
     request.resolve('ISame');
     await request.dispose();
@@ -50,7 +39,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('leaves the disposal to its owner after any number of factories', async () => {
-    const pool = endable();
+    const pool = disposable();
     const app = openApplication(
       Registration.fromFactory(() => pool)
         .pipe(singleton())
@@ -68,9 +57,9 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('disposes what it makes of that itself', async () => {
-    const made = endable();
+    const made = disposable();
     const app = openApplication(
-      Registration.fromValue(endable()).to('IFirst'),
+      Registration.fromValue(disposable()).to('IFirst'),
       Registration.fromFactory((first) => first, ['IFirst']).to('IPool'),
       handing().pipe(singleton()).to('ISame'),
       Registration.fromFactory((scope) => {
@@ -86,7 +75,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('does not dispose what an alias with a longer lifetime keeps', async () => {
-    const pool = endable();
+    const pool = disposable();
     const [app, request] = openWith(Registration.alias('IAny').pipe(singleton()));
     app.addRegistration(Registration.fromFactory(() => pool).to('IAny'));
     request.resolve('ISame');
@@ -95,7 +84,7 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('disposes with its owner what nobody else keeps', async () => {
-    const pool = endable();
+    const pool = disposable();
     const [app, request] = openWith(Registration.fromFactory(() => pool));
     request.resolve('ISame');
     await request.dispose();
@@ -105,201 +94,11 @@ describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
   });
 
   it('does not dispose what was registered directly', async () => {
-    const pool = endable();
+    const pool = disposable();
     const [, request] = openWith(Registration.fromValue(undefined));
     request.register('IPool', () => pool);
     expect(request.resolve('ISame')).toBe(pool);
     await request.dispose();
     expect(pool.dispose).not.toHaveBeenCalled();
-  });
-});
-
-describe('what a factory hands on is disposed by its owner alone', () => {
-  const end = async (...scopes: Container[]) => {
-    for (const one of scopes) await one.dispose();
-  };
-
-  const OWNERS: [string, (registration: Registration<unknown>) => Registration<unknown>, number][] = [
-    ['once, by its owner, with externallyOwned()', (registration) => registration.pipe(externallyOwned()), 1],
-    ['by both without it', (registration) => registration, 2],
-  ];
-
-  it.each(OWNERS)('where it comes from a scope that the factory opened: %s', async (_, marked, times) => {
-    const worker = endable();
-    const app = openApplication(
-      Registration.fromFactory(() => worker)
-        .pipe(singleton(), onlyWhere(hasTag('worker')))
-        .to('IWorker'),
-      marked(
-        Registration.fromFactory((from) => from.createScope({ tags: ['worker'] }).resolve('IWorker')).pipe(singleton()),
-      ).to('ISame'),
-    );
-    app.resolve('ISame');
-    await end(app);
-    expect(worker.dispose).toHaveBeenCalledTimes(times);
-  });
-
-  it.each(OWNERS)('where it comes from another container: %s', async (_, marked, times) => {
-    const pool = endable();
-    const made = Registration.fromFactory(() => pool).pipe(singleton());
-    const platform = openApplication(made.to('IPool'));
-    const tenant = openApplication(
-      marked(Registration.fromFactory(() => platform.resolve('IPool')).pipe(singleton())).to('IPool'),
-    );
-    tenant.resolve('IPool');
-    await end(tenant);
-    expect(pool.dispose).toHaveBeenCalledTimes(times - 1);
-    await end(platform);
-    expect(pool.dispose).toHaveBeenCalledTimes(times);
-  });
-
-  it('where a decorator fails before the layer that was to be disposed', async () => {
-    const pool = endable();
-    const failing = decorate((): { release(): void } => {
-      throw new Error('cannot wrap');
-    });
-    const app = openApplication(
-      Registration.fromFactory(() => pool)
-        .pipe(singleton())
-        .to('IPool'),
-      Registration.fromFactory((same) => same, ['IPool'])
-        .pipe(
-          singleton(),
-          perRequest,
-          failing,
-          onDispose((session) => session.release()),
-        )
-        .to('ISession'),
-    );
-    const request = openRequest(app);
-    expect(() => request.resolve('ISession')).toThrow('cannot wrap');
-    await end(request);
-    expect(pool.dispose).not.toHaveBeenCalled();
-    await end(app);
-    expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('where what is registered directly gives another one each time', async () => {
-    const connections = [endable(), endable()];
-    const left = [...connections];
-    const app = openApplication(
-      Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IRepository'),
-      Registration.fromFactory((connection) => connection, ['IConnection', 'IRepository'])
-        .pipe(singleton())
-        .to('ISame'),
-    );
-    app.register('IConnection', () => left.shift());
-    expect(app.resolve('ISame')).toBe(connections[0]);
-    await end(app);
-    for (const { dispose } of connections) expect(dispose).not.toHaveBeenCalled();
-  });
-
-  const wrapped = (pool: ReturnType<typeof endable>, marked: (typeof OWNERS)[number][1], key: string) => {
-    const proxied = decorate((inner: typeof pool) => new Proxy(inner, {}));
-    return openApplication(
-      Registration.fromValue(pool).pipe(proxied).to('IPool'),
-      Registration.alias<typeof pool>('IPool').pipe(proxied).to('IReader'),
-      marked(Registration.fromFactory((same) => same, [key]).pipe(singleton(), perRequest)).to('ISame'),
-    );
-  };
-
-  it.each(['IPool', 'IReader'])(
-    'where a decorator makes a new wrapper for each resolve, with externallyOwned(): %s',
-    async (key) => {
-      const pool = endable();
-      const app = wrapped(pool, OWNERS[0]![1], key);
-      const request = openRequest(app);
-      request.resolve('ISame');
-      await end(request, app);
-      expect(pool.dispose).not.toHaveBeenCalled();
-    },
-  );
-
-  it.each(['IPool', 'IReader'])('but a new wrapper is disposed without externallyOwned(): %s', async (key) => {
-    const pool = endable();
-    const app = wrapped(pool, OWNERS[1]![1], key);
-    const request = openRequest(app);
-    request.resolve('ISame');
-    await end(request, app);
-    expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-});
-
-it('what a factory makes is disposed though its parent is a scope', async () => {
-  const disposed = vi.fn<() => void>();
-  class Jobs {
-    constructor(readonly parent: IContainer) {}
-    dispose() {
-      disposed();
-    }
-  }
-  const app = openApplication(
-    Registration.fromFactory((from) => new Jobs(from))
-      .pipe(singleton())
-      .to('IJobs'),
-  );
-  app.resolve('IJobs');
-  await app.dispose();
-  expect(disposed).toHaveBeenCalledOnce();
-});
-
-it('what was registered directly is not held by the scope once it is over', async () => {
-  const app = openApplication();
-  app.register('IJob', (from) => from.createScope({ tags: ['job'] }));
-  const job = new WeakRef(app.resolve<Container>('IJob'));
-  await job.deref()?.dispose();
-  await heapAfterCollection();
-  expect(job.deref()).toBeUndefined();
-});
-
-it('what was registered directly on one scope is disposed where another scope makes it by a factory', async () => {
-  const pool = endable();
-  const app = openApplication(
-    Registration.fromFactory(() => pool)
-      .pipe(singleton(), perRequest)
-      .to('IPool'),
-  );
-  const [directly, made] = [openRequest(app).register('IOther', () => pool), openRequest(app)];
-  directly.resolve('IOther');
-  made.resolve('IPool');
-  await directly.dispose();
-  expect(pool.dispose).not.toHaveBeenCalled();
-  await made.dispose();
-  expect(pool.dispose).toHaveBeenCalledOnce();
-});
-
-describe('a scope that a factory gives', () => {
-  it('disposes with its owner where the factory made it', async () => {
-    const pool = endable();
-    const tenant = new Container({ tags: ['tenant'] }).addRegistration(
-      Registration.fromFactory(() => pool)
-        .pipe(singleton())
-        .to('IPool'),
-    );
-    const app = openApplication(
-      Registration.fromFactory(() => tenant)
-        .pipe(singleton())
-        .to('ITenant'),
-    );
-    app.resolve<Container>('ITenant').resolve('IPool');
-    await app.dispose();
-    expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('is left alone where it is one that the factory was made in', async () => {
-    const app = openApplication();
-    app.addRegistration(
-      Registration.fromFactory((scope) => scope)
-        .pipe(singleton())
-        .to('IApplication'),
-      Registration.fromFactory(() => app)
-        .pipe(singleton(), perRequest)
-        .to('IOutermost'),
-    );
-    const request = openRequest(app);
-    expect(request.resolve('IOutermost')).toBe(request.resolve('IApplication'));
-    await request.dispose();
-    expect(app.disposed).toBe(false);
-    await app.dispose();
   });
 });

@@ -12,20 +12,20 @@ export interface Entry {
   readonly rank?: 'directly' | 'override';
   accepts(scope: Reference, addedTo: Reference): boolean;
   make(needs: readonly unknown[], scope: Reference): unknown;
-  /** How the container ends what it keeps of this, if at all. */
+  /** How the container disposes what it keeps of this, if at all. */
   endOf?(instance: unknown): (() => unknown) | undefined;
 }
 
 type Place = readonly [entry: Entry, owner: Reference];
 
-/** What the container promises, in its plainest form: every question is a walk, and nothing is remembered but instances. */
+/** What the container guarantees, in its plainest form: every question is a walk, and nothing is remembered but instances. */
 export class Reference {
   /** This scope, the one around it, and so on. */
   readonly #line: readonly Reference[];
   readonly #children: Reference[] = [];
   readonly #instances = new Map<Entry, unknown>();
   readonly #owned = new Set<unknown>();
-  readonly #ends: (() => unknown)[] = [];
+  readonly #disposers: (() => unknown)[] = [];
   #entries: Entry[] = [];
   #failures: unknown[] | undefined;
 
@@ -68,9 +68,9 @@ export class Reference {
     if (this.#failures) return this.#failures;
     const failures: unknown[] = (this.#failures = []);
     for (const child of this.#children) if (!child.#failures) failures.push(...child.dispose());
-    for (const end of this.#ends) {
+    for (const disposer of this.#disposers) {
       try {
-        end();
+        disposer();
       } catch (error) {
         failures.push(error);
       }
@@ -120,7 +120,7 @@ export class Reference {
     this.#instances.set(entry, instance);
     if (!end || isOwned) return;
     this.#owned.add(instance);
-    this.#ends.unshift(end);
+    this.#disposers.unshift(end);
   }
   #missing(key: string, asker: Reference, path: readonly Place[]): Error {
     const isKnown = this.#line.some((scope) => scope.#entries.some((entry) => entry.key === key));

@@ -142,7 +142,7 @@ export class Side<B, S extends Scope<B>> {
         this.show(orRefused(() => this.workshop.laters.at(-1 - command.at)?.()));
         break;
       case 'dispose':
-        // The end of the application ends the story: it is to come seldom.
+        // Disposing the application finishes the story, so it is rare.
         if (command.at === 0 || at !== this.scopes[0]) this.dispose(at);
     }
   }
@@ -168,8 +168,8 @@ export class Side<B, S extends Scope<B>> {
   }
 
   private dispose(scope: S): void {
-    const ending = scope.dispose();
+    const disposal = scope.dispose();
     const failed = (error: unknown) => (error as AggregateError).errors;
-    this.failures.push(ending instanceof Promise ? ending.then(() => [], failed) : Promise.resolve(ending));
+    this.failures.push(disposal instanceof Promise ? disposal.then(() => [], failed) : Promise.resolve(disposal));
   }
 }

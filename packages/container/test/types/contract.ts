@@ -37,10 +37,10 @@ exactly<IContainer>()(currentScope())(true);
 exactly<number>()(runInScope(child, () => 1))(true);
 exactly<Promise<number>>()(runInScope(own, async () => 1))(true);
 
-async function ends(): Promise<void> {
+async function closes(): Promise<void> {
   await using scope = new Container();
   await using request = scope.createScope();
   request.resolve('ILogger').info('hello');
 }
 
-export { ends, Foreign, halfOne };
+export { closes, Foreign, halfOne };
