@@ -1,4 +1,4 @@
-import { withoutLiterals } from './literals.js';
+import { withoutLiterals } from '@ambit/transaction';
 
 /** A statement's text without the values that may be written into it. Parameters are not in the text to begin with. */
 export const masked = (sql: string): string => withoutLiterals(sql, { text: '?', number: '?' }).trim();

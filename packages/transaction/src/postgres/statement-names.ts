@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isPlain } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
 
-const PREPARABLE = /^\s*(?:select|insert|update|delete|with|values)\b/i;
 /** The server and the driver keep every name for as long as the connection is open, so only so many are given. */
 const MOST_NAMES = 500;
 
@@ -19,7 +19,7 @@ export class StatementNames {
   nameOf(sql: string): string | undefined {
     const known = this.#names.get(sql);
     if (known !== undefined) return known;
-    if (this.#given >= MOST_NAMES || !PREPARABLE.test(sql) || leavesSessionState(sql)) return undefined;
+    if (this.#given >= MOST_NAMES || !isPlain(sql) || leavesSessionState(sql)) return undefined;
     const renewals = this.#renewals.get(sql);
     const hash = createHash('sha256').update(sql).digest('hex').slice(0, 32);
     const name = renewals === undefined ? `ambit_${hash}` : `ambit_${hash}_${renewals}`;
