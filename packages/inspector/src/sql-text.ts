@@ -1,4 +1,4 @@
-import { withoutLiterals } from './literals.js';
+import { withoutLiterals } from '@ambit/transaction';
 
 const LONGEST = 2000;
 

@@ -1,4 +1,4 @@
-import { withoutLiterals } from './literals.js';
+import { withoutLiterals } from '@ambit/transaction';
 
 /** The text of a statement without literals. Parameters are not part of the text. */
 export const masked = (sql: string): string => withoutLiterals(sql, { text: '?', number: '?' }).trim();

@@ -15,6 +15,7 @@ export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';
-export type { TransactionOutcome, TransactionState } from './transaction/completion.js';
+export { type Placeholders, withoutLiterals } from './sql/without-literals.js';
+export type { TransactionOutcome, TransactionState } from './transaction/outcome.js';
 export { transactionOf } from './transaction/transaction-of.js';
 export type { Transaction } from './transaction/transaction.js';

@@ -56,6 +56,7 @@ export function settleWithin(
 /** Settles as `promise` does, or rejects with `late()` after `ms`. The work behind the promise continues. */
 export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    settleWithin(clock, ms, promise, late, (failure) => (failure ? reject(failure.error) : resolve(promise)));
+    const stopTimer = startTimer(clock, () => reject(late()), ms);
+    Promise.resolve(promise).finally(stopTimer).then(resolve, reject);
   });
 }

@@ -15,3 +15,13 @@ export const transactionEnded = channel('ambit:transaction:ended');
 export function since(start: number): number {
   return start === 0 ? 0 : performance.now() - start;
 }
+
+interface Completed {
+  readonly scope: object;
+  readonly state: string;
+  readonly error: Error | undefined;
+}
+
+export function publishEnded({ scope, state: outcome, error }: Completed, sentAt: number): void {
+  transactionEnded.publish({ scope, outcome, milliseconds: since(sentAt), ...(error ? { error } : {}) });
+}

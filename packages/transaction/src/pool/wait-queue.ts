@@ -18,7 +18,7 @@ export interface WaitQueueOptions {
   readonly maxWaiting: number;
 }
 
-/** A fixed number of places, first come first served; nobody blocks the event loop while waiting. */
+/** The queue for the connections of a pool: a fixed number of places, first come first served. */
 export class WaitQueue {
   readonly #places: number;
   readonly #clock: Clock;
@@ -52,7 +52,7 @@ export class WaitQueue {
     return this.#place();
   }
 
-  /** Refuses whoever waits and whoever comes. */
+  /** Refuses all waiting and all new callers. */
   close(): void {
     this.#closed = true;
     for (let next = this.#waiting.first; next; next = this.#waiting.first) next.refuse(closed());
@@ -77,7 +77,7 @@ export class WaitQueue {
     return new Promise<Leave>((resolve, reject) => {
       const stop = (): void => {
         this.#waiting.remove(ticket);
-        callOff();
+        stopTimer();
         stopListening();
       };
       const refuse = (error: Error): void => {
@@ -89,7 +89,7 @@ export class WaitQueue {
         resolve(this.#place());
       };
       const ticket: Ticket = { admit, refuse, earlier: undefined, later: undefined };
-      const callOff = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
+      const stopTimer = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
       const stopListening = onCancelled(options, (why) => refuse(aborted(why)));
       this.#waiting.add(ticket);
     });
@@ -108,7 +108,7 @@ function closed(): TransactionError {
 }
 
 function full(maxWaiting: number): TransactionError {
-  return new TransactionError('AMBIT_TX_POOL_FULL', `${maxWaiting} callers wait for a connection already`);
+  return new TransactionError('AMBIT_TX_POOL_FULL', `${maxWaiting} callers already wait for a connection`);
 }
 
 function timedOut(timeoutMs: number, places: number): TransactionError {

@@ -2,30 +2,16 @@ import type { QueryResult } from 'pg';
 import { refuseTransactionControl } from '../sql/control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { sqlStateOf } from '../core/sql-state.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import type { Linked } from '../core/linked-list.js';
 import { checkIsolation } from '../core/options.js';
-import {
-  hangsUp,
-  isReadOnlyRefusal,
-  isStale,
-  mayBeStale,
-  poolClosed,
-  readOnlyRefusal,
-  released,
-  schemaChanged,
-  staleStatement,
-  translated,
-  unconfirmed,
-} from './errors.js';
+import { mayBeStale, poolClosed, released, unconfirmed } from './errors.js';
+import { readFailure } from './failed-statement.js';
 import { requestCancel } from './side-channel.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
-import { Statement } from './statement.js';
-import type { StatementNames } from './statement-names.js';
-import { watchStatement } from './watch-statement.js';
+import { Statement, type StatementNames } from './statement.js';
 
 export interface Checkout {
   readonly session: Session;
@@ -37,20 +23,20 @@ export interface Checkout {
 }
 
 export class PostgresConnection implements IPooledConnection, Linked<PostgresConnection> {
-  /** Its neighbours among those that are checked out. */
+  /** Its neighbours in the list of connections that are checked out. */
   earlier: PostgresConnection | undefined = undefined;
   later: PostgresConnection | undefined = undefined;
   readonly #checkout: Checkout;
   readonly #session: Session;
-  /** The driver queues by itself, but warns of it; and a release can refuse what still waits here. */
+  /** The driver queues by itself, but warns of it; and a release can refuse the statements that still wait here. */
   readonly #queue = new StatementQueue();
   #released = false;
-  /** The pool was closed, and waited no longer for the release. */
+  /** The pool was closed, and stopped waiting for the release. */
   #takenAway = false;
-  /** It is closed on its release. */
+  /** Then it is closed on its release. */
   #possiblyBroken = false;
   #cancelled = false;
-  /** A statement was rejected because of it, so nobody needs to hear of it again. */
+  /** A statement was rejected because the connection was lost, so it is not reported again. */
   #knownLost = false;
   #forReading: boolean;
 
@@ -69,13 +55,13 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   }
 
   async commit(): Promise<void> {
-    // Nothing is sent, which the state tells for certain; without one the outcome would pass for unknown.
+    // Nothing is sent. The SQLSTATE says so; without one the outcome would count as unknown.
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
     if (this.#session.outsideTransaction) {
       throw new TransactionError(
         'AMBIT_TX_CONTROL_STATEMENT',
-        'COMMIT found no open transaction: a statement has ended it',
+        'COMMIT found no open transaction: a statement has already committed it or rolled it back',
       );
     }
     if (this.#session.died) {
@@ -91,7 +77,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
       throw error;
     }
     if (command === 'COMMIT') return;
-    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', 'PostgreSQL answered COMMIT with ROLLBACK', {
+    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', 'PostgreSQL rolled back in response to COMMIT', {
       sqlState: '40000',
     });
   }
@@ -113,7 +99,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     if (!this.#takenAway) this.#return(destroy !== false);
   }
 
-  /** For a pool that is closed: the connection is, too, and every use but a rollback and the release is refused. */
+  /** For a pool that is closed: the connection is closed too, and refuses everything but a rollback and the release. */
   takeAway(): void {
     this.#takenAway = true;
     this.#queue.clear(poolClosed);
@@ -132,7 +118,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     requestCancel({ host, port, processId: processID, secretKey }, this.#checkout.settings.cancelGraceMs);
   }
 
-  /** One of our own, which may begin and end. */
+  /** A statement of our own, which may begin, commit and roll back. */
   #send(text: string): Promise<string> {
     return this.#ask(text, undefined, commandOf);
   }
@@ -142,23 +128,23 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     const turn = this.#queue.enter();
     if (turn) await turn;
     const { settings, names } = this.#checkout;
-    const stopWatch = watchStatement(this.#session, settings, () => this.cancel());
+    const stopTimer = this.#session.limitStatement(settings, () => this.cancel());
     const statement = new Statement(text, params);
-    // A statement of a user's outside of a transaction commits by itself.
+    // A user's statement outside of a transaction commits by itself.
     const commits = params ? this.#session.outsideTransaction : text === 'COMMIT';
     if (params) {
       statement.queryMode = 'extended';
       statement.name = names?.nameOf(text);
-      // Closed on its release, so that nothing reaches the next user. What has a name leaves nothing.
+      // The connection is closed on its release, so that no session state reaches the next user. A named statement leaves none.
       if (statement.name === undefined) this.#possiblyBroken ||= leavesSessionState(text);
     }
     try {
       return await this.#run(statement, read, commits);
     } catch (error) {
-      if (params && commits && mayBeStale(error, statement)) return await this.#runAfresh(text, params, read);
+      if (params && commits && mayBeStale(error, statement)) return await this.#runUnprepared(text, params, read);
       throw this.#failure(error, statement);
     } finally {
-      stopWatch();
+      stopTimer();
       this.#queue.leave();
     }
   }
@@ -175,10 +161,10 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   }
 
   /**
-   * Without what the server has prepared, which may no longer fit its tables. Nothing was done outside of a transaction,
-   * so the statement can be run again.
+   * Without the prepared statement, which may no longer fit its tables. Outside of a transaction nothing was done, so the
+   * statement can be run again.
    */
-  async #runAfresh<T>(text: string, params: readonly unknown[], read: (result: QueryResult) => T): Promise<T> {
+  async #runUnprepared<T>(text: string, params: readonly unknown[], read: (result: QueryResult) => T): Promise<T> {
     const statement = new Statement(text, params);
     statement.queryMode = 'extended';
     try {
@@ -190,25 +176,17 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     }
   }
 
-  /** Every other connection prepares it again under a new name; this one still has the old one, too. */
+  /** Every other connection prepares it again under a new name; this one still has the old name, too. */
   #replaceStatement(text: string): void {
     this.#checkout.names?.renew(text);
     this.#possiblyBroken = true;
   }
 
   #failure(error: unknown, statement: Statement): TransactionError {
-    if (isStale(error, statement)) {
-      this.#replaceStatement(statement.text);
-      return staleStatement(error);
-    }
-    // Without an SQLSTATE it is the driver's: a value that it cannot send comes too late for what was sent before it.
-    const isOfTheServer = sqlStateOf(error) !== undefined;
-    this.#possiblyBroken ||= this.#session.died || !isOfTheServer || hangsUp(error) || schemaChanged(error, statement);
-    if (isReadOnlyRefusal(error) && !this.#forReading) {
-      this.#possiblyBroken = true;
-      return readOnlyRefusal(error);
-    }
-    const failure = translated(error, this.#session.died);
+    const isDead = this.#session.died;
+    const { failure, isBroken, isStale } = readFailure(error, statement, { isDead, forReading: this.#forReading });
+    if (isStale) this.#replaceStatement(statement.text);
+    this.#possiblyBroken ||= isBroken;
     this.#knownLost ||= failure.code === 'AMBIT_TX_CONNECTION_LOST';
     return failure;
   }

@@ -4,35 +4,30 @@ import { hasNoRoom, poolClosed } from './errors.js';
 import type { PostgresSettings } from './options.js';
 import { fits } from './servers.js';
 import type { Session } from './session.js';
+import { WaitingForRoom } from './waiting-for-room.js';
 
-/** How long a server may take to close a connection; one that is gone never will. */
+/** How long a server may take to close a connection; a disconnected one never will. */
 const CLOSE_MS = 1000;
-/** How long a connection that nobody has used for a while may take to show that it works. */
+/** How long a connection that was idle for a while may take to show that it works. */
 const CHECK_MS = 1000;
-/** How often another connection is tried, for all who wait, while the server has no room for it. */
+/** How often a new connection is tried, for all waiting callers, while the server has no room for it. */
 const FULL_MS = 250;
-
-interface Waiting {
-  readonly resolve: (session: Session) => void;
-  readonly reject: (error: unknown) => void;
-  readonly order: number;
-}
 
 const nothing = (): void => undefined;
 
-/** The connections of a pool that nobody uses, and how new ones are made. How many there may be is not known here. */
-export class Clients {
+/** The idle connections of a pool, and how new ones are made. The pool itself limits their number. */
+export class IdleSessions {
   readonly #settings: PostgresSettings;
   readonly #connector: Connector;
-  /** The one used last is used next, so that the others are closed when there is little to do. */
+  /** The one used last is used next, so that the others are closed when there is little load. */
   readonly #idle: Session[] = [];
   readonly #checking = new Set<Session>();
   readonly #closing = new Set<Promise<void>>();
-  /** Those for whom the server had no room, first come first served: each gets a connection that is returned. */
-  readonly #waiting: Waiting[] = [];
+  /** Each of them gets a connection that is returned. */
+  readonly #waiting = new WaitingForRoom();
   #asked = 0;
   #open = 0;
-  /** Why the server made no further connection, until another one is tried. */
+  /** Why the server refused a new connection, until another one is tried. */
   #full: unknown = undefined;
   #stopRetry: () => void = nothing;
   #ended = false;
@@ -45,7 +40,7 @@ export class Clients {
     });
   }
 
-  /** Those being made included. */
+  /** Including those being made. */
   get open(): number {
     return this.#open;
   }
@@ -54,30 +49,30 @@ export class Clients {
     return this.#idle.length;
   }
 
-  /** Why no new connection can be acquired, while there are others to wait for. */
+  /** Why no new connection can be made, while there are others to wait for. */
   get full(): unknown {
     return this.#full;
   }
 
-  /** The connection used last, unless that is so long ago that it has to be checked first. */
+  /** The connection used last, unless it was idle for so long that it has to be checked first. */
   take(now: number): Session | undefined {
     const session = this.#idle.at(-1);
     if (session === undefined || now - session.checkedOutAt > this.#settings.checkAfterMs) return undefined;
     return this.#takeIdle();
   }
 
-  /** A connection that was idle for long and still works, a new one, or where the server has no room the next that is returned. */
+  /** A connection that was idle for long and still works, a new one, or, where the server has no room, the next that is returned. */
   async connect(forReading: boolean): Promise<Session> {
     const order = (this.#asked += 1);
     const checked = await this.#check(forReading);
     if (checked) return checked;
-    if (this.#full !== undefined && this.#open > 0) return this.#nextReturned(order);
+    if (this.#full !== undefined && this.#open > 0) return this.#waiting.wait(order);
     try {
       return await this.#connect(forReading);
     } catch (error) {
       this.#onFailure(error);
       if (this.#ended || !hasNoRoom(error) || this.#open === 0) throw error;
-      return this.#takeIdle() ?? this.#nextReturned(order);
+      return this.#takeIdle() ?? this.#waiting.wait(order);
     }
   }
 
@@ -86,16 +81,15 @@ export class Clients {
     const { target, clock, idleTimeoutMs } = this.#settings;
     const isKept = !possiblyBroken && !session.died && !this.#ended && fits(session.role, target, false);
     if (!isKept) return this.#close(session);
-    const waiting = this.#waiting.shift();
-    if (waiting) return waiting.resolve(session);
+    if (this.#waiting.size > 0 && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
     this.#idle.push(session);
   }
 
-  /** Resolves when all are closed, or the server no longer answers. */
+  /** Resolves when all are closed, or the server no longer responds. */
   async end(): Promise<void> {
     this.#ended = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(poolClosed());
+    this.#waiting.rejectAll(poolClosed());
     this.#connector.end();
     this.#stopRetry();
     for (const session of this.#checking) session.cut();
@@ -103,18 +97,10 @@ export class Clients {
     while (this.#closing.size > 0) await Promise.all(this.#closing);
   }
 
-  /** In the order asked: who asked first may have heard later that there is no room. */
-  #nextReturned(order: number): Promise<Session> {
-    return new Promise((resolve, reject) => {
-      const before = this.#waiting.findLastIndex((waiting) => waiting.order < order);
-      this.#waiting.splice(before + 1, 0, { resolve, reject, order });
-    });
-  }
-
-  /** Connections for those who wait, one at a time, as long as there is room. Until then nobody else tries. */
+  /** Connections for the waiting callers, one at a time, as long as there is room. Until then nobody else tries. */
   async #tryForWaiting(): Promise<void> {
     try {
-      while (this.#waiting.length > 0) this.release(await this.#connect(false));
+      while (this.#waiting.size > 0) this.release(await this.#connect(false));
       this.#full = undefined;
     } catch (error) {
       this.#onFailure(error);
@@ -123,12 +109,12 @@ export class Clients {
 
   #onFailure(error: unknown): void {
     if (this.#open > 0) {
-      if (hasNoRoom(error) || this.#waiting.length > 0) this.#retryLater(error);
+      if (hasNoRoom(error) || this.#waiting.size > 0) this.#retryLater(error);
       return;
     }
-    // None is left that could be returned.
+    // No connection is left that could be returned.
     this.#full = undefined;
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+    this.#waiting.rejectAll(error);
   }
 
   #retryLater(error: unknown): void {
@@ -143,13 +129,13 @@ export class Clients {
     return session;
   }
 
-  /** Where one is silent the others, which have been idle for longer, are not trusted either. */
+  /** Where one does not respond, the others, which have been idle for longer, are closed too. */
   async #check(forReading: boolean): Promise<Session | undefined> {
     const session = this.#takeIdle();
     if (!session) return undefined;
     const { clock, target } = this.#settings;
     this.#checking.add(session);
-    const works = await session.answers(clock, CHECK_MS);
+    const works = await session.responds(clock, CHECK_MS);
     this.#checking.delete(session);
     if (works && !this.#ended && fits(session.role, target, forReading)) return session;
     if (!works) session.cut();
@@ -170,11 +156,11 @@ export class Clients {
 
   #died(session: Session, error?: Error): void {
     if (!this.#forget(session) || !error) return;
-    // Whatever it throws or rejects with would end the process, and is about a connection that nobody misses.
+    // An error of `onError` itself would crash the process because of a connection that nobody uses.
     (async () => this.#settings.onError(error))().catch(nothing);
   }
 
-  /** Closes one that is idle; tells whether it was. */
+  /** Closes the connection if it is idle, and returns whether it was. */
   #forget(session: Session): boolean {
     const place = this.#idle.indexOf(session);
     if (place === -1) return false;

@@ -4,13 +4,13 @@ import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } 
 import { aborted, isTransactionError, TransactionError } from '../core/errors.js';
 import { LinkedList } from '../core/linked-list.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
-import { Clients } from './idle-sessions.js';
+import { IdleSessions } from './idle-sessions.js';
 import { PostgresConnection } from './connection.js';
 import { noConnection } from './errors.js';
 import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
 import type { TargetSessionAttrs } from './servers.js';
 import type { Session } from './session.js';
-import { StatementNames } from './statement-names.js';
+import { StatementNames } from './statement.js';
 
 const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
   'standby',
@@ -18,13 +18,13 @@ const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
   'prefer-standby',
 ] as const);
 
-/** A pool that hands out as many connections as it may, in the order asked, and none that may be broken. */
+/** A connection pool that hands out connections in the order asked, and none that may be broken. */
 export class PostgresPool implements IDatabasePool {
   readonly #settings: PostgresSettings;
-  readonly #clients: Clients;
+  readonly #sessions: IdleSessions;
   readonly #queue: WaitQueue;
   readonly #names: StatementNames | undefined;
-  /** A write is then a mistake, and not a matter of where a balancer has led us. */
+  /** A write is then a mistake of the caller, and not the fault of a load balancer that led us to a standby. */
   readonly #onlyReads: boolean;
   readonly #inUse = new LinkedList<PostgresConnection>();
   #closing: Promise<void> | undefined;
@@ -35,11 +35,11 @@ export class PostgresPool implements IDatabasePool {
     this.#queue = new WaitQueue(settings.max, settings);
     this.#names = settings.prepare ? new StatementNames() : undefined;
     this.#onlyReads = ONLY_READ.has(settings.target);
-    this.#clients = new Clients(settings);
+    this.#sessions = new IdleSessions(settings);
   }
 
   get size(): PoolSize {
-    return { open: this.#clients.open, idle: this.#clients.idle, waiting: this.#queue.waiting };
+    return { open: this.#sessions.open, idle: this.#sessions.idle, waiting: this.#queue.waiting };
   }
 
   getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
@@ -70,7 +70,7 @@ export class PostgresPool implements IDatabasePool {
     const now = clock.now();
     const place = this.#queue.enter(options, timeoutMs);
     const leave = place instanceof Promise ? await place : place;
-    const session = this.#clients.take(now) ?? (await this.#connect(leave, now + timeoutMs, options));
+    const session = this.#sessions.take(now) ?? (await this.#connect(leave, now + timeoutMs, options));
     session.checkedOutAt = now;
     const connection: PostgresConnection = new PostgresConnection({
       session,
@@ -79,7 +79,7 @@ export class PostgresPool implements IDatabasePool {
       forReading: options.readOnly === true || this.#onlyReads,
       onRelease: (possiblyBroken) => {
         this.#inUse.remove(connection);
-        this.#clients.release(session, { possiblyBroken });
+        this.#sessions.release(session, { possiblyBroken });
         leave();
       },
     });
@@ -94,15 +94,15 @@ export class PostgresPool implements IDatabasePool {
     await within(clock, closeTimeoutMs, this.#queue.empty(), overdue).catch(() => {
       for (let used = this.#inUse.first; used; used = this.#inUse.first) used.takeAway();
     });
-    await this.#clients.end();
+    await this.#sessions.end();
   }
 
-  /** The line admits no more than there may be, so one that is to come has its place. */
+  /** The queue admits no more callers than there may be connections, so a new connection has its place. */
   async #connect(leave: Leave, deadline: number, options: AcquireOptions): Promise<Session> {
     const { clock } = this.#settings;
-    const connecting = this.#clients.connect(options.readOnly === true);
+    const connecting = this.#sessions.connect(options.readOnly === true);
     const late = (): Error => {
-      const { full: cause } = this.#clients;
+      const { full: cause } = this.#sessions;
       if (!cause)
         return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
       const what = 'PostgreSQL has no room for another connection, and none of those in use was returned in time';
@@ -114,7 +114,7 @@ export class PostgresPool implements IDatabasePool {
       // It may still arrive; the place stays taken until it has.
       connecting
         .then(
-          (session) => this.#clients.release(session),
+          (session) => this.#sessions.release(session),
           () => undefined,
         )
         .finally(leave);

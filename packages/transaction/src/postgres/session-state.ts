@@ -1,5 +1,5 @@
 import { firstWords } from '../sql/control-statements.js';
-import { unquotedInPostgres } from '../sql/sql-text.js';
+import { POSTGRES, tokensOf } from '../sql/lexer.js';
 
 /** `SET LOCAL` and its like end with the transaction. */
 const CHANGES_SESSION =
@@ -27,21 +27,36 @@ const LOCAL_SET_CONFIG = /\bset_config\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,
  */
 export function leavesSessionState(sql: string): boolean {
   if (SUSPICIOUS.test(sql) && changesSessionInside(sql)) return true;
-  const start = firstWords(sql, 'postgres');
+  const start = firstWords(sql, POSTGRES);
   if (start.startsWith('declare')) return HOLD.test(sql);
   // With ANALYZE it creates the table that it explains.
   if (start.startsWith('explain')) return CREATE.test(sql);
   if (!CHANGES_SESSION.test(start)) return false;
-  return !(TEMPORARY_TABLE.test(start) && ENDS_WITH_TRANSACTION.test(unquotedInPostgres(sql)));
+  return !(TEMPORARY_TABLE.test(start) && ENDS_WITH_TRANSACTION.test(unquoted(sql)));
 }
 
 function changesSessionInside(sql: string): boolean {
   if (CHANGES_SESSION_INSIDE.test(sql) || (SETTINGS.test(sql) && UPDATE.test(sql))) return true;
-  const unquoted = unquotedInPostgres(sql);
-  if (INTO_TEMPORARY.test(sql) || INTO_TEMPORARY.test(unquoted)) return true;
-  return count(SET_CONFIG, sql) !== count(LOCAL_SET_CONFIG, unquoted);
+  const text = unquoted(sql);
+  if (INTO_TEMPORARY.test(sql) || INTO_TEMPORARY.test(text)) return true;
+  return count(SET_CONFIG, sql) !== count(LOCAL_SET_CONFIG, text);
 }
 
 function count(what: RegExp, text: string): number {
   return text.match(what)?.length ?? 0;
+}
+
+/**
+ * The statement without comments, and without what is inside quotes. Empty for a text with a backslash: what that means
+ * depends on the kind of the string, and on a setting.
+ */
+function unquoted(sql: string): string {
+  if (sql.includes('\\')) return '';
+  let text = '';
+  for (const token of tokensOf(sql, POSTGRES)) {
+    if (token.kind === 'comment') text += ' ';
+    else if (token.kind === 'text') text += "''";
+    else text += token.kind === 'name' ? '""' : token.text;
+  }
+  return text;
 }

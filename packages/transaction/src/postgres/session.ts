@@ -1,8 +1,9 @@
 import { Client, type ClientConfig } from 'pg';
-import { type Clock, within } from '../core/clock.js';
+import { type Clock, startTimer, within } from '../core/clock.js';
 import type { Role } from './servers.js';
+import { serverResponds } from './side-channel.js';
 
-/** What the driver knows but does not declare. */
+/** Fields of the driver that it does not declare. */
 type DriverClient = Client & {
   readonly processID: number;
   readonly secretKey: number;
@@ -12,16 +13,23 @@ type DriverClient = Client & {
   };
 };
 
-/** The function of the server that waits for synchronous standbys; its name is the same in every language. */
+/** The server function that waits for synchronous standbys; its name is the same in every language. */
 const WAIT_FOR_STANDBYS = 'SyncRepWaitForLSN';
+
+export interface StatementLimits {
+  readonly clock: Clock;
+  readonly queryTimeoutMs: number;
+  readonly silentAfterMs: number;
+  readonly cancelGraceMs: number;
+}
 
 const nothing = (): void => undefined;
 
-/** One connection to the server, and what is known of it. The only file that uses what the driver does not declare. */
+/** One connection to the server, and what is known of it. Only this file and `statement.ts` use undeclared fields of the driver. */
 export class Session {
   readonly client: DriverClient;
   died = false;
-  /** Set when the server gave up waiting for a standby: it then reports the commit as a success, with a warning only. */
+  /** Set when the server stopped waiting for a standby: it then reports the commit as a success, with a warning only. */
   unconfirmed = false;
   checkedOutAt = 0;
   stopIdleTimer: () => void = nothing;
@@ -30,7 +38,7 @@ export class Session {
 
   constructor(config: ClientConfig, onDeath: (session: Session, error?: Error) => void) {
     this.client = new Client(config) as unknown as DriverClient;
-    // A client without an 'error' listener ends the process when its connection breaks, so it keeps this one.
+    // Without an 'error' listener, a client whose connection breaks crashes the process.
     this.client.on('error', (error) => this.#die(onDeath, error));
     this.client.on('end', () => this.#die(onDeath));
     this.client.on('notice', ({ routine }) => {
@@ -46,7 +54,7 @@ export class Session {
     return { standby: this.#standby, readOnly: this.#standby ? true : this.#readOnlyByDefault };
   }
 
-  /** Whether no transaction is open; a statement then commits by itself. */
+  /** Whether no transaction is open: a statement then commits by itself. */
   get outsideTransaction(): boolean {
     return this.client.getTransactionStatus() === 'I';
   }
@@ -59,8 +67,8 @@ export class Session {
     this.#readOnlyByDefault = rows[0]?.read_only;
   }
 
-  /** Whether the other side is there. */
-  async answers(clock: Clock, ms: number): Promise<boolean> {
+  /** Whether the server responds. */
+  async responds(clock: Clock, ms: number): Promise<boolean> {
     try {
       await this.#inTime(clock, ms, this.client.query('SELECT 1'));
       return true;
@@ -69,7 +77,7 @@ export class Session {
     }
   }
 
-  /** Says goodbye, and cuts the connection where the server does not react. Never rejects. */
+  /** Closes the connection, and cuts it where the server does not react. Never rejects. */
   async end(clock: Clock, ms: number): Promise<void> {
     try {
       await this.#inTime(clock, ms, this.client.end());
@@ -78,10 +86,39 @@ export class Session {
     }
   }
 
-  /** The driver then rejects what is in progress. It would wait forever where it does not know that something is. */
+  /** The driver then rejects the statement in progress, which it would otherwise wait for forever. */
   cut(): void {
     this.died = true;
     this.client.connection.stream.destroy();
+  }
+
+  /**
+   * Limits the time of a statement, until the function returned is called. While the server sends nothing, it is asked now
+   * and then on another socket whether it is there, and the connection is cut where it is not: it has frozen, or its machine
+   * is gone. At the query limit the statement is cancelled, and soon after that the connection is cut.
+   */
+  limitStatement(limits: StatementLimits, cancel: () => void): () => void {
+    const { clock, queryTimeoutMs, silentAfterMs, cancelGraceMs } = limits;
+    let isOver = false;
+    const wait = (leftMs: number): (() => void) =>
+      silentAfterMs < leftMs
+        ? startTimer(clock, () => look(leftMs - silentAfterMs), silentAfterMs)
+        : startTimer(clock, timeOut, leftMs);
+    const look = (leftMs: number): void => {
+      stopTimer = wait(leftMs);
+      void serverResponds(this.client, silentAfterMs).then((responds) => {
+        if (!responds && !isOver) this.cut();
+      });
+    };
+    const timeOut = (): void => {
+      cancel();
+      stopTimer = startTimer(clock, () => this.cut(), cancelGraceMs);
+    };
+    let stopTimer = wait(queryTimeoutMs);
+    return () => {
+      isOver = true;
+      stopTimer();
+    };
   }
 
   #die(onDeath: (session: Session, error?: Error) => void, error?: Error): void {
@@ -90,6 +127,6 @@ export class Session {
   }
 
   #inTime<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T> {
-    return within(clock, ms, promise, () => new Error(`PostgreSQL did not answer within ${ms} ms`));
+    return within(clock, ms, promise, () => new Error(`PostgreSQL did not respond within ${ms} ms`));
   }
 }

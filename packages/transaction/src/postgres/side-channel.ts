@@ -25,10 +25,10 @@ export function requestCancel({ processId, secretKey, ...address }: Backend, tim
 }
 
 /**
- * Whether anybody is there, which PostgreSQL and poolers tell without a login: they answer the question for TLS with one
- * byte. A server that refuses or hangs up is there, too.
+ * Whether the server is there. PostgreSQL and poolers respond to the request for TLS with one byte, without a login. A
+ * server that refuses or closes the connection is there, too.
  */
-export function serverAnswers({ host, port }: Address, timeoutMs: number): Promise<boolean> {
+export function serverResponds({ host, port }: Address, timeoutMs: number): Promise<boolean> {
   return send({ host, port }, [SSL_REQUEST], timeoutMs);
 }
 

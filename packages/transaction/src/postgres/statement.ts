@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import { Query, type QueryResult } from 'pg';
+import { isPlain } from '../sql/control-statements.js';
+import { leavesSessionState } from './session-state.js';
 
 /** What the driver hands over but does not declare. */
 interface CopyingConnection {
@@ -31,5 +34,37 @@ export class Statement extends Query {
   handleCopyInResponse(connection: CopyingConnection): void {
     connection.sendCopyFail('query() has nothing to copy from');
     connection.sync();
+  }
+}
+
+/** The server and the driver keep every name for as long as the connection is open, so only so many are given. */
+const MOST_NAMES = 500;
+
+/**
+ * Gives each statement text one name, so that the server parses and plans it once per connection. The name is made from
+ * the text: behind a pooler that mixes up the connections of several programs, it can be missing, but never be another's.
+ * A text that has a name leaves nothing in its session, so that is looked for in the others only.
+ */
+export class StatementNames {
+  readonly #names = new Map<string, string>();
+  /** How often a text was renewed. */
+  readonly #renewals = new Map<string, number>();
+  #given = 0;
+
+  nameOf(sql: string): string | undefined {
+    const known = this.#names.get(sql);
+    if (known !== undefined) return known;
+    if (this.#given >= MOST_NAMES || !isPlain(sql) || leavesSessionState(sql)) return undefined;
+    const renewals = this.#renewals.get(sql);
+    const hash = createHash('sha256').update(sql).digest('hex').slice(0, 32);
+    const name = renewals === undefined ? `ambit_${hash}` : `ambit_${hash}_${renewals}`;
+    this.#names.set(sql, name);
+    this.#given += 1;
+    return name;
+  }
+
+  /** What the server has prepared under the name no longer fits its tables: every connection prepares it again. */
+  renew(sql: string): void {
+    if (this.#names.delete(sql)) this.#renewals.set(sql, (this.#renewals.get(sql) ?? 0) + 1);
   }
 }

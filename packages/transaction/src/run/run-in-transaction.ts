@@ -128,20 +128,16 @@ function unlessLost<T>(transaction: Transaction, work: Promise<T>): Promise<T> {
 
 function sleep(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    let stopListening: (() => void) | undefined;
-    const stopTimer = startTimer(
-      clock,
-      () => {
-        stopListening?.();
-        resolve();
-      },
-      ms,
-    );
-    stopListening =
+    const stopTimer = startTimer(clock, () => wake(), ms);
+    const stopListening =
       signal &&
       onAbort(signal, (error) => {
         stopTimer();
         reject(error);
       });
+    const wake = (): void => {
+      stopListening?.();
+      resolve();
+    };
   });
 }

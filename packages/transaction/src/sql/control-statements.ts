@@ -1,22 +1,23 @@
-import { endOfFlatComment, endOfNestedComment } from './comments.js';
 import { TransactionError } from '../core/errors.js';
+import { type Dialect, POSTGRES, SQLITE, tokensOf } from './lexer.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
 const SAVEPOINT = /^(?:savepoint|release)\b/;
 const ROLLBACK_TO = /^rollback (?:(?:work|transaction) )?to\b/;
-/** So many words tell all of these from each other. */
-const WORDS_THAT_TELL = 4;
+/** So many words distinguish all of these. */
+const ENOUGH_WORDS = 4;
 
-const WORD = /\w+/y;
-const SPACE = /\s*/y;
-const SPACE_AND_EMPTY_STATEMENTS = /[\s;]*/y;
-
-/** What begins with one of these is read alike by both databases, and controls nothing. */
+/** Both databases read what begins with one of these alike, and it controls no transaction. */
 const PLAIN = /^\s*(?:select|insert|update|delete|with|values)\b/i;
 
-/** Whether the statement would begin or end a transaction behind the back of whoever owns it. */
+/** Whether it is a SELECT, INSERT or the like, which most statements are. */
+export function isPlain(sql: string): boolean {
+  return PLAIN.test(sql);
+}
+
+/** Whether the statement would begin or complete a transaction that somebody else controls. */
 export function isTransactionControl(sql: string): boolean {
-  return !PLAIN.test(sql) && readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
+  return !isPlain(sql) && readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
 }
 
 export function refuseTransactionControl(sql: string): void {
@@ -25,70 +26,42 @@ export function refuseTransactionControl(sql: string): void {
     throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '42601' });
   }
   if (!isTransactionControl(sql)) return;
-  throw new TransactionError(
-    'AMBIT_TX_CONTROL_STATEMENT',
-    'query() was given a statement that begins or ends a transaction',
-  );
+  const what = 'query() was called with a statement that begins, commits or rolls back a transaction';
+  throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-/** For statements outside of a transaction: there SQLite would begin one at a savepoint, which nobody ends. */
+/** Outside of a transaction, SQLite would begin one at a savepoint, and nothing would commit it. */
 export function refuseSavepoint(sql: string): void {
-  if (PLAIN.test(sql) || !readings(sql).some((statement) => SAVEPOINT.test(statement))) return;
-  throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A savepoint is within a transaction only', {
+  if (isPlain(sql) || !readings(sql).some((statement) => SAVEPOINT.test(statement))) return;
+  throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A savepoint needs an open transaction', {
     sqlState: '25P01',
   });
 }
 
-/** `ROLLBACK TO SAVEPOINT` repairs a transaction rather than ending it. */
+/** `ROLLBACK TO SAVEPOINT` undoes a failed statement and does not complete the transaction. */
 export function isRollbackTo(sql: string): boolean {
-  return !PLAIN.test(sql) && readings(sql).every((statement) => ROLLBACK_TO.test(statement));
+  return !isPlain(sql) && readings(sql).every((statement) => ROLLBACK_TO.test(statement));
 }
-
-interface Dialect {
-  readonly endOfComment: (sql: string, start: number) => number | undefined;
-  readonly endOfLine: RegExp;
-}
-
-const DIALECTS = {
-  postgres: { endOfComment: endOfNestedComment, endOfLine: /[\n\r]/g },
-  sqlite: { endOfComment: endOfFlatComment, endOfLine: /\n/g },
-} satisfies Record<string, Dialect>;
 
 /** How the statement begins as either database reads it: in PostgreSQL comments nest, in SQLite they do not. */
 function readings(sql: string): string[] {
-  return [wordsAtStart(sql, DIALECTS.postgres), wordsAtStart(sql, DIALECTS.sqlite)];
+  return [POSTGRES, SQLITE].map((dialect) => wordsAtStart(sql, dialect));
 }
 
-/** How a statement begins, in lower case and without comments, as that database reads it; nothing for SELECT, INSERT and the like. */
-export function firstWords(sql: string, dialect: keyof typeof DIALECTS): string {
-  return PLAIN.test(sql) ? '' : wordsAtStart(sql, DIALECTS[dialect]);
+/** How a statement begins, in lower case and without comments, in this dialect; empty for SELECT, INSERT and the like. */
+export function firstWords(sql: string, dialect: Dialect): string {
+  return isPlain(sql) ? '' : wordsAtStart(sql, dialect);
 }
 
-/** Without the comments that either database passes over, and the semicolons of empty statements before. */
+/** Without comments, and without the semicolons of empty statements before. */
 function wordsAtStart(sql: string, dialect: Dialect): string {
   const words: string[] = [];
-  let start = passOver(SPACE_AND_EMPTY_STATEMENTS, sql, 0, dialect);
-  while (words.length < WORDS_THAT_TELL) {
-    WORD.lastIndex = start;
-    const [word] = WORD.exec(sql) ?? [];
-    if (word === undefined) break;
-    words.push(word.toLowerCase());
-    start = passOver(SPACE, sql, WORD.lastIndex, dialect);
+  for (const { kind, text } of tokensOf(sql, dialect)) {
+    if (kind === 'space' || kind === 'comment') continue;
+    if (text === ';' && words.length === 0) continue;
+    if (kind !== 'word') break;
+    words.push(text.toLowerCase());
+    if (words.length === ENOUGH_WORDS) break;
   }
   return words.join(' ');
-}
-
-/** Where it goes on after the comments and what else is nothing. */
-function passOver(nothing: RegExp, sql: string, from: number, { endOfComment, endOfLine }: Dialect): number {
-  let start = from;
-  for (;;) {
-    nothing.lastIndex = start;
-    nothing.test(sql);
-    start = nothing.lastIndex;
-    if (sql.startsWith('--', start)) {
-      endOfLine.lastIndex = start;
-      start = endOfLine.test(sql) ? endOfLine.lastIndex : sql.length;
-    } else if (sql.startsWith('/*', start)) start = endOfComment(sql, start) ?? sql.length;
-    else return start;
-  }
 }

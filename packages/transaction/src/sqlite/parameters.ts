@@ -1,13 +1,26 @@
 import { TransactionError } from '../core/errors.js';
+import { SQLITE, tokensOf } from '../sql/lexer.js';
 
 export type SqliteValue = bigint | number | string | Uint8Array | null;
 
 const INT64 = 2n ** 63n;
 
-/** The values as libsql may have them: of a boolean it aborts the process, and text it cuts at a NUL. */
+/** Replaces `$n` by `?n`: SQLite would bind `$2` before `$1` when it comes first in the text. */
+export function numberedParameters(sql: string): { text: string; count: number } {
+  let text = '';
+  let count = 0;
+  for (const token of tokensOf(sql, SQLITE)) {
+    const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
+    text += isNumbered ? token.text.replace('$', '?') : token.text;
+    if (isNumbered) count = Math.max(count, Number(token.text.slice(1)));
+  }
+  return { text, count };
+}
+
+/** The values in types that libsql can bind: a boolean aborts the process, and text is cut at a NUL. */
 export function sqliteValues(params: readonly unknown[], count: number): SqliteValue[] {
   if (params.length !== count) {
-    const found = `${params.length} parameters were given`;
+    const found = `${params.length} parameters were passed`;
     throw new TransactionError('AMBIT_TX_PARAMETER', `The statement has ${count} parameters and ${found}`, {
       sqlState: '08P01',
     });
@@ -28,12 +41,12 @@ function sqliteValue(value: unknown, position: number): SqliteValue {
     return Number.isSafeInteger(value) ? BigInt(value) : value;
   }
   if (typeof value === 'bigint') {
-    if (value < -INT64 || value >= INT64) throw refused(position, 'is beyond 64 bits', '22003');
+    if (value < -INT64 || value >= INT64) throw refused(position, 'needs more than 64 bits', '22003');
     return value;
   }
   if (value instanceof Uint8Array) return value;
   if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();
-  throw refused(position, `is ${describe(value)}; make it text first`, '42804');
+  throw refused(position, `is ${describe(value)}; convert it to text first`, '42804');
 }
 
 function describe(value: unknown): string {

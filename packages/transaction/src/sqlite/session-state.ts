@@ -1,4 +1,5 @@
 import { firstWords } from '../sql/control-statements.js';
+import { SQLITE } from '../sql/lexer.js';
 
 /** Of all PRAGMAs with a value, those that change nothing or the file itself. */
 const HARMLESS =
@@ -24,9 +25,9 @@ export function allowsWriting(sql: string): boolean {
 }
 
 export function isExplain(sql: string): boolean {
-  return firstWords(sql, 'sqlite').startsWith('explain');
+  return firstWords(sql, SQLITE).startsWith('explain');
 }
 
 function startOf(sql: string): string {
-  return firstWords(sql, 'sqlite').replace(EXPLAIN, '');
+  return firstWords(sql, SQLITE).replace(EXPLAIN, '');
 }

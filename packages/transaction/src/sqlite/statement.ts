@@ -1,16 +1,14 @@
 import type Libsql from 'libsql';
 import { TransactionError } from '../core/errors.js';
+import { SQLITE, tokensOf } from '../sql/lexer.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
-import { numberedParameters } from '../sql/sql-text.js';
-import { sqliteValues } from './parameters.js';
+import { numberedParameters, sqliteValues } from './parameters.js';
 import { changesSession, isExplain } from './session-state.js';
 
 type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
 type Row = Record<string, unknown>;
 type Ask = (values: readonly unknown[]) => Row[];
 
-/** A comment could hide another end, so a statement that may have one is asked for all its rows. */
-const GIVES_ONE_ROW = /^\s*(?:select|with)\b(?!.*(?:--|\/\*)).*\blimit[ \t\n\f\r]+1$/is;
 /** What the driver adds to a row that is asked for alone. */
 const METADATA = '_metadata';
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
@@ -88,7 +86,18 @@ function askingForOne(prepare: () => DriverStatement, first?: DriverStatement): 
 }
 
 function givesOneRow(statement: DriverStatement, sql: string): boolean {
-  return GIVES_ONE_ROW.test(sql.trimEnd()) && !statement.columns().some(({ name }) => name === METADATA);
+  return endsWithLimitOne(sql) && !statement.columns().some(({ name }) => name === METADATA);
+}
+
+function endsWithLimitOne(sql: string): boolean {
+  let [first, beforeLast, last]: string[] = [];
+  for (const { kind, text } of tokensOf(sql, SQLITE)) {
+    if (kind === 'space' || kind === 'comment') continue;
+    first ??= text.toLowerCase();
+    beforeLast = last;
+    last = text.toLowerCase();
+  }
+  return (first === 'select' || first === 'with') && beforeLast === 'limit' && last === '1';
 }
 
 /** A copy: a row of which something was deleted is slow ever after. */

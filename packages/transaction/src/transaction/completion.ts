@@ -1,16 +1,12 @@
 import { type Failure, settleWithin } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
-import { because, isTransactionError, TransactionError } from '../core/errors.js';
+import { isTransactionError, TransactionError } from '../core/errors.js';
 import { transactionEnded } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { report } from '../core/report.js';
-import { saysNothingStored } from '../core/sql-state.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { cancelSoon } from './cancellation.js';
-import { failedBefore } from './scoped-connection.js';
-
-export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
-export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
+import { failedBefore, failedCommit, isConnectionLost, refusalAfter, type TransactionState } from './outcome.js';
 
 const oneTurn = Promise.resolve();
 
@@ -114,19 +110,8 @@ export class Completion {
   }
 
   /** The error of every use after the transaction has completed. */
-  readonly refusal = (): TransactionError => {
-    const how = this.#rollback
-      ? 'was rolled back'
-      : this.#state === 'open'
-        ? 'is being committed'
-        : `is ${this.#state}`;
-    const reason = this.#rollback?.reason ?? this.#error;
-    return new TransactionError(
-      'AMBIT_TX_ENDED',
-      `The transaction ${how}${because(reason)}`,
-      reason === undefined ? {} : { cause: reason },
-    );
-  };
+  readonly refusal = (): TransactionError =>
+    refusalAfter({ state: this.#state, error: this.#error, rollback: this.#rollback });
 
   #request(): void {
     if (this.#isRequested) return;
@@ -148,14 +133,10 @@ export class Completion {
   }
 
   #commitFailed(cause: unknown): void {
-    if (saysNothingStored(cause)) {
-      this.#state = 'rolled back';
-      this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
-    } else {
-      this.#state = 'unknown';
-      this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
-      this.#broken = this.#error;
-    }
+    const { state, error } = failedCommit(cause);
+    this.#state = state;
+    this.#error = error;
+    if (state === 'unknown') this.#broken = error;
   }
 
   #sendRollback(): void {
@@ -168,16 +149,11 @@ export class Completion {
       if (failed) {
         const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
         this.#broken = error;
-        if (!this.#isConnectionLost) report(this.#settings, error);
+        // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
+        if (!isConnectionLost(this.#statements.failure?.error)) report(this.#settings, error);
       }
       decide();
     });
-  }
-
-  /** The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure. */
-  get #isConnectionLost(): boolean {
-    const error = this.#statements.failure?.error;
-    return isTransactionError(error) && error.code === 'AMBIT_TX_CONNECTION_LOST';
   }
 
   #cancelSoon(): void {

@@ -5,6 +5,7 @@ import { since, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
+import { failedBefore } from './outcome.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
@@ -98,10 +99,4 @@ export class ScopedConnection implements IConnection {
   #publish(statement: object): void {
     transactionStatement.publish({ scope: this.#owner.scope, ...statement });
   }
-}
-
-export function failedBefore(error: unknown, consequence: string): TransactionError {
-  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because an earlier statement failed`, {
-    cause: error,
-  });
 }

@@ -1,8 +1,89 @@
-import { array, assert, integer, oneof, property, string } from 'fast-check';
+import { array, assert, constantFrom, integer, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
-import { splitStatements } from '../src/index.js';
-import { numberedParameters } from '../src/sql/sql-text.js';
+import { splitStatements, withoutLiterals } from '../src/index.js';
+import { EITHER, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
+import { numberedParameters } from '../src/sqlite/parameters.js';
+
+const PIECES = [
+  ' ',
+  "'",
+  '"',
+  '`',
+  '/*',
+  '/**/',
+  '/*/',
+  '*/',
+  ';',
+  '--',
+  '--\n',
+  '$a$',
+  '[',
+  ' [',
+  'a[',
+  ']',
+  '(',
+  'array ',
+  "e'",
+  "e'\\",
+  "e'a'\n",
+  'a',
+  '1',
+  '1e+',
+  '$1 ',
+  'end;',
+];
+
+describe.each([
+  ['PostgreSQL', POSTGRES],
+  ['SQLite', SQLITE],
+  ['either', EITHER],
+])('the lexer for %s', (_name, dialect) => {
+  test('loses no character, whatever the text', () => {
+    assert(
+      property(array(oneof(constantFrom(...PIECES), string())), (pieces) => {
+        const sql = pieces.join('');
+        const tokens = [...tokensOf(sql, dialect)];
+        expect(tokens.map(({ text }) => text).join('')).toBe(sql);
+        for (const { closed, end } of tokens) expect(closed || end === sql.length).toBe(true);
+      }),
+    );
+  });
+
+  test.each<[string, ...string[]]>([
+    ["SELECT 'a''b' -- c", 'word', 'text', 'comment'],
+    ['"a""b"."c"', 'name', 'mark', 'name'],
+    ['a$1 = $1', 'word', 'mark', 'parameter'],
+    ['1.5e-3 + .5', 'number', 'mark', 'number'],
+    ["x'ff'", 'text'],
+    ["'open", 'text'],
+    ['/* open', 'comment'],
+  ])('reads %j alike', (sql, ...kinds) => {
+    expect([...tokensOf(sql, dialect)].map(({ kind }) => kind).filter((kind) => kind !== 'space')).toEqual(kinds);
+  });
+});
+
+test.each<[string, postgres: string[], sqlite: string[]]>([
+  ['/* /* */ */', ['/* /* */ */'], ['/* /* */', '*', '/']],
+  ['-- a\rb', ['-- a', 'b'], ['-- a\rb']],
+  ['a[1]', ['a', '[', '1', ']'], ['a', '[1]']],
+  ["$a$'$a$", ["$a$'$a$"], ['$', 'a$', "'$a$"]],
+  [String.raw`E'\''`, [String.raw`E'\''`], ['E', String.raw`'\''`]],
+  ['`a b`', ['`', 'a', 'b', '`'], ['`a b`']],
+])('PostgreSQL and SQLite read %j in different ways', (sql, postgres, sqlite) => {
+  const read = (dialect: typeof POSTGRES): string[] =>
+    [...tokensOf(sql, dialect)].filter(({ kind }) => kind !== 'space').map(({ text }) => text);
+  expect([read(POSTGRES), read(SQLITE)]).toEqual([postgres, sqlite]);
+});
+
+describe('withoutLiterals()', () => {
+  test.each([
+    ["SELECT * FROM users WHERE email = 'ada@example.org' LIMIT 10", 'SELECT * FROM users WHERE email = ? LIMIT ?'],
+    ['SELECT "col 2", `a 1`, $1, ?2, t1 FROM t -- secret', 'SELECT "col 2", `a 1`, $1, ?2, t1 FROM t  '],
+    ["SELECT 'open, 5", 'SELECT ?'],
+    [`SELECT "open, 5, 'secret'`, 'SELECT "open, ?, ?'],
+  ])('of %j', (sql, shown) => expect(withoutLiterals(sql, { text: '?', number: '?' })).toBe(shown));
+});
 
 describe('numberedParameters()', () => {
   test.each([
@@ -17,7 +98,9 @@ describe('numberedParameters()', () => {
     ['SELECT a$1 FROM t', 'SELECT a$1 FROM t', 0],
     ['SELECT 1', 'SELECT 1', 0],
     ['SELECT $a$, $1, $a$', 'SELECT $a$, ?1, $a$', 1],
-    ["SELECT 'open $1", "SELECT 'open ?1", 1],
+    // What nothing closes goes on to the end, as SQLite reads it.
+    ["SELECT 'open $1", "SELECT 'open $1", 0],
+    ['SELECT $1 /* $2', 'SELECT ?1 /* $2', 1],
   ])('of %j', (sql, text, count) => {
     expect(numberedParameters(sql)).toEqual({ text, count });
   });
@@ -39,33 +122,14 @@ describe('numberedParameters()', () => {
   });
 
   test('takes no longer than the text is long', () => {
-    for (const piece of [
-      ' ',
-      "'",
-      '"',
-      '/*',
-      '/**/',
-      '/*/',
-      '*/',
-      ';',
-      '--',
-      '--\n',
-      '$a$',
-      '[',
-      ' [',
-      'a[',
-      'array ',
-      "e'",
-      "e'\\",
-      'a',
-      '$1 ',
-    ]) {
+    for (const piece of PIECES) {
       const start = performance.now();
       numberedParameters(piece.repeat(20_000));
       isTransactionControl(piece.repeat(20_000));
       isTransactionControl(`ROLLBACK ${piece.repeat(20_000)}`);
       splitStatements(piece.repeat(20_000));
       splitStatements(`CREATE TRIGGER t BEGIN ${piece.repeat(20_000)}`);
+      withoutLiterals(piece.repeat(20_000), { text: '?', number: '?' });
       expect(performance.now() - start, `of many ${piece}`).toBeLessThan(5000);
     }
   });
@@ -161,7 +225,7 @@ describe('statements that control transactions', () => {
     "PREPARE/**/TRANSACTION 'x'",
     'START /* a /* b */ c */ TRANSACTION',
     'START--\nTRANSACTION',
-    // SQLite reads a repair here, and PostgreSQL a comment behind the end.
+    // SQLite reads a ROLLBACK TO here, and PostgreSQL a ROLLBACK with a comment behind it.
     'ROLLBACK /* /* */ TO a -- */ */',
     'ROLLBACK; TO a',
     '/* a */--b\nCOMMIT',
@@ -192,14 +256,14 @@ describe('statements that control transactions', () => {
   ])('are not confused with %j', (sql) => expect(isTransactionControl(sql)).toBe(false));
 
   test.each(['ROLLBACK TO a', ' ROLLBACK WORK TO SAVEPOINT a', 'ROLLBACK /* x */ TO a'])(
-    'are told from repairs: %j',
+    'are distinguished from ROLLBACK TO: %j',
     (sql) => {
       expect(isRollbackTo(sql)).toBe(true);
     },
   );
 
   test.each(['/* /* */ INSERT -- */ */ ROLLBACK TO a', '/* /* */ ROLLBACK TO a'])(
-    'are no repair when only one of the databases reads one: %j',
+    'are no ROLLBACK TO when only one of the databases reads one: %j',
     (sql) => expect(isRollbackTo(sql)).toBe(false),
   );
 });

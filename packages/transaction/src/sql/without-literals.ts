@@ -1,0 +1,35 @@
+import { POSTGRES, tokensOf } from './lexer.js';
+
+export interface Placeholders {
+  readonly text: string;
+  readonly number: string;
+}
+
+/** As PostgreSQL reads it, which is mostly as SQLite does: only backticks quote names in SQLite alone. */
+const DIALECT = { ...POSTGRES, nameQuotes: '"`' };
+
+/**
+ * The statement with a placeholder for every literal, and without comments, for a log or a span: values that are written
+ * into the text may be personal data.
+ *
+ * @param sql - the text of the statement
+ * @param placeholders - what replaces a string and a number
+ *
+ * @example
+ * ```ts
+ * import { withoutLiterals } from '@ambit/transaction';
+ *
+ * const text = withoutLiterals("SELECT * FROM users WHERE email = 'ada@example.org'", { text: '?', number: '?' });
+ * ```
+ */
+export function withoutLiterals(sql: string, placeholders: Placeholders): string {
+  let shown = '';
+  for (const { kind, text, start, closed } of tokensOf(sql, DIALECT)) {
+    if (kind === 'comment') shown += ' ';
+    else if (kind === 'text' || kind === 'number') shown += placeholders[kind];
+    // Behind a quote that nothing closes there may still be literals.
+    else if (!closed) return shown + text.charAt(0) + withoutLiterals(sql.slice(start + 1), placeholders);
+    else shown += text;
+  }
+  return shown;
+}

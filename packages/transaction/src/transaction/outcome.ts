@@ -1,0 +1,38 @@
+import { because, isTransactionError, TransactionError } from '../core/errors.js';
+import { saysNothingStored } from '../core/sql-state.js';
+
+export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
+export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
+
+interface Completed {
+  readonly state: TransactionState;
+  readonly error: TransactionError | undefined;
+  readonly rollback: { readonly reason: unknown } | undefined;
+}
+
+/** The error of every use after a commit or a rollback was asked for. */
+export function refusalAfter({ state, error, rollback }: Completed): TransactionError {
+  const how = rollback ? 'was rolled back' : state === 'open' ? 'is being committed' : `is ${state}`;
+  const reason = rollback?.reason ?? error;
+  const options = reason === undefined ? {} : { cause: reason };
+  return new TransactionError('AMBIT_TX_ENDED', `The transaction ${how}${because(reason)}`, options);
+}
+
+/** What a failed COMMIT means: nothing is stored where the database itself says so, otherwise nobody knows. */
+export function failedCommit(cause: unknown): { state: TransactionOutcome; error: TransactionError } {
+  if (saysNothingStored(cause)) {
+    const error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
+    return { state: 'rolled back', error };
+  }
+  const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
+  return { state: 'unknown', error };
+}
+
+/** The consequence of a statement that failed before. */
+export function failedBefore(cause: unknown, consequence: string): TransactionError {
+  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because an earlier statement failed`, { cause });
+}
+
+export function isConnectionLost(error: unknown): boolean {
+  return isTransactionError(error) && error.code === 'AMBIT_TX_CONNECTION_LOST';
+}
