@@ -5,21 +5,21 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { ensureInstalled, isListening } from './instances/program.mjs';
 import { openStage } from './instances/stage.mjs';
-import { STORIES } from './instances/stories.mjs';
-import { STORIES_BEHIND, STORIES_DIRECT, STORIES_OF_LOSS } from './instances/stories-of-loss.mjs';
+import { SCENARIOS } from './instances/scenarios.mjs';
+import { BALANCED_SCENARIOS, DIRECT_SCENARIOS, FAULT_SCENARIOS } from './instances/fault-scenarios.mjs';
 
 const admin = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
 let broken = 0;
 
-if (await isListening(admin)) await playAll();
+if (await isListening(admin)) await runAll();
 else skip(`everything, because no PostgreSQL listens at ${admin.host}`);
 process.exitCode = broken > 0 ? 1 : 0;
 
-async function playAll() {
-  await play(false, { ...STORIES, ...STORIES_OF_LOSS, ...STORIES_DIRECT });
+async function runAll() {
+  await run(false, { ...SCENARIOS, ...FAULT_SCENARIOS, ...DIRECT_SCENARIOS });
   const missing = ['pgbouncer', 'haproxy'].filter((name) => !ensureInstalled(name));
   if (missing.length > 0) skip(`behind HAProxy and PgBouncer, because ${missing.join(' and ')} cannot be found`);
-  else await play(true, { ...STORIES, ...STORIES_OF_LOSS, ...STORIES_BEHIND });
+  else await run(true, { ...SCENARIOS, ...FAULT_SCENARIOS, ...BALANCED_SCENARIOS });
 }
 
 /** Where PostgreSQL is required, the programs around it are required, too. @param {string} what */
@@ -30,16 +30,16 @@ function skip(what) {
 
 /**
  * @param {boolean} behind
- * @param {Record<string, import('./instances/stories.mjs').Story>} stories
+ * @param {Record<string, import('./instances/scenarios.mjs').Scenario>} scenarios
  */
-async function play(behind, stories) {
+async function run(behind, scenarios) {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-instances-'));
   const start = performance.now();
   const stage = await openStage(admin, folder, { behind });
   try {
     console.log(`${stage.title}, ready in ${Math.round(performance.now() - start)} ms`);
-    for (const [sentence, story] of Object.entries(stories)) await tell(sentence, () => story(stage));
-    await tell('no request got 500', async () => {
+    for (const [guarantee, scenario] of Object.entries(scenarios)) await check(guarantee, () => scenario(stage));
+    await check('no request got 500', async () => {
       const faults = stage.instances.flatMap((instance) => instance.faults);
       if (faults.length > 0) throw new Error(`${faults.length} were, the first: ${faults[0]?.slice(0, 500)}`);
       return 'the logs have none';
@@ -50,12 +50,12 @@ async function play(behind, stories) {
   }
 }
 
-/** @param {string} sentence @param {() => Promise<string>} story */
-async function tell(sentence, story) {
+/** @param {string} guarantee @param {() => Promise<string>} scenario */
+async function check(guarantee, scenario) {
   try {
-    console.log(`  held    ${sentence}: ${await story()}`);
+    console.log(`  held    ${guarantee}: ${await scenario()}`);
   } catch (error) {
     broken += 1;
-    console.log(`  BROKEN  ${sentence}: ${error instanceof Error ? error.message : String(error)}`);
+    console.log(`  BROKEN  ${guarantee}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -6,8 +6,8 @@ import { until } from './program.mjs';
 
 const CLIENTS = 16;
 
-/** @type {Record<string, import('./stories.mjs').Story>} */
-export const STORIES_DIRECT = {
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const DIRECT_SCENARIOS = {
   'an instance that restarts under load loses nothing': async ({ instances: [instance], urls, query }) => {
     const load = new Load(urls, 'stopped');
     await load.until(100);
@@ -19,8 +19,8 @@ export const STORIES_DIRECT = {
   },
 };
 
-/** @type {Record<string, import('./stories.mjs').Story>} */
-export const STORIES_OF_LOSS = {
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const FAULT_SCENARIOS = {
   'an instance that is killed and restarted under load loses nothing': async ({
     instances: [, instance],
     urls,
@@ -36,8 +36,8 @@ export const STORIES_OF_LOSS = {
   },
 };
 
-/** @type {Record<string, import('./stories.mjs').Story>} */
-export const STORIES_BEHIND = {
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const BALANCED_SCENARIOS = {
   'clients of the load balancer notice no restart': async ({ instances, balancer, query }) => {
     const load = new Load([balancer?.url ?? ''], 'rolling');
     for (const [index, instance] of instances.entries()) {

@@ -1,14 +1,14 @@
 import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
 
 /** @typedef {import('./stage.mjs').Stage} Stage */
-/** @typedef {(stage: Stage) => Promise<string>} Story resolves with what was observed, throws when the guarantee is broken */
+/** @typedef {(stage: Stage) => Promise<string>} Scenario resolves with what was observed, throws when the guarantee is broken */
 
 const USER = { name: 'Ada', email: 'ada@example.com' };
 /** @param {string} productId */
 const orderOf = (productId, quantity = 1) => ({ items: [{ productId, quantity }] });
 
-/** @type {Record<string, Story>} */
-export const STORIES = {
+/** @type {Record<string, Scenario>} */
+export const SCENARIOS = {
   'a user created on one instance is found on the other': async ({ urls: [one, other] }) => {
     const created = await ask(`${one}/api/users`, { body: USER });
     expectStatus(created, 201);
