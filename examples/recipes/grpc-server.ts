@@ -42,7 +42,9 @@ interface Call {
 /** The scope of a call, and what cancels it. */
 function callOptions(call: Call) {
   const cancelled = new AbortController();
-  call.on('cancelled', () => cancelled.abort(new Error('The call was cancelled')));
+  const cancel = (): void => cancelled.abort(new Error('The call was cancelled'));
+  call.on('cancelled', cancel);
+  if (call.cancelled) cancel();
   const register = (scope: Container): unknown => scope.register('IOperationId', () => call.getPath());
   return { tags: ['call'], signal: cancelled.signal, register };
 }

@@ -19,12 +19,21 @@ describe('the recipes, run', () => {
   });
   afterAll(() => database?.drop());
 
+  async function exitAt(signal: NodeJS.Signals, name: string): Promise<unknown> {
+    const program = run([fileOf(`recipes/${name}`)], { PORT: '0', DATABASE_URL: database?.url });
+    await program.firstLine;
+    program.stop(signal);
+    const { output, ...exit } = await program.ended();
+    expect(output).not.toBe('');
+    return exit;
+  }
+
   for (const { name, missing } of programs)
-    it.skipIf(missing).each(['SIGTERM', 'SIGINT'] as const)(`${name} exits with 0 at %s, by itself`, async (signal) => {
-      const program = run([fileOf(`recipes/${name}`)], { PORT: '0', DATABASE_URL: database?.url });
-      await program.firstLine;
-      program.stop(signal);
-      const { code, signal: killedBy, errors } = await program.ended();
-      expect({ code, killedBy, errors }).toEqual({ code: 0, killedBy: null, errors: '' });
+    it.skipIf(missing)(`${name} exits with 0 at SIGTERM, by itself`, async () => {
+      expect(await exitAt('SIGTERM', name)).toEqual({ code: 0, signal: null, errors: '' });
     });
+
+  it('they exit at Ctrl+C, too', async () => {
+    expect(await exitAt('SIGINT', 'websocket-server')).toEqual({ code: 0, signal: null, errors: '' });
+  });
 });

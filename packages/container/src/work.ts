@@ -4,6 +4,11 @@ import { Workload, type DrainScopesOptions } from './workload.js';
 
 export type { DrainScopesOptions } from './workload.js';
 
+declare global {
+  /** Node's own, or the DOM's. Declared for a project that has the types of neither, which may then still use this entry point. */
+  interface AbortSignal {}
+}
+
 /** The type of the scopes that the container opens. */
 export type ScopeOf<C extends IContainer> = ReturnType<C['createScope']>;
 

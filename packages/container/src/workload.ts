@@ -36,7 +36,7 @@ export class Workload {
   begin(signal: AbortSignal | undefined): RunningWork {
     if (this.#drained)
       throw new ContainerError('AMBIT_DRAINING', {
-        about: 'shutdown has begun, and no new work is accepted',
+        about: 'Shutdown has begun: new work is refused',
         hint: 'drainScopes() was called, or the scope around it is being disposed: stop what starts new work first; a queue delivers the job again',
       });
     const sources = [signal, this.#signal].filter((source) => source !== undefined);
@@ -57,7 +57,7 @@ export class Workload {
     const allFinished = Promise.all([...this.#running].map(({ finished }) => finished));
     if (await settlesWithin(timeoutMs, allFinished)) return 0;
     const late = new ContainerError('AMBIT_DRAIN_TIMEOUT', {
-      about: `the work was still running ${timeoutMs} ms after shutdown began`,
+      about: `The work was still running ${timeoutMs} ms after shutdown began`,
       hint: 'give drainScopes() a longer timeoutMs, or let the work stop when its signal aborts',
     });
     for (const running of this.#running) running.abort(late);

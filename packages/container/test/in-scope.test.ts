@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Container, currentScope, DisposeError, type IContainer } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
 import { inScope } from '../src/work.js';
-import { failing, gate, holding, logged, slow, turn } from './support/disposers.js';
+import { failing, gate, holding, logged, turn } from './support/disposers.js';
 
 const application = () => new Container({ tags: ['application'] });
 
@@ -33,11 +33,14 @@ describe('inScope', () => {
     const app = application();
     const log: string[] = [];
     await inScope(app, {}, async (scope) => {
-      holding(scope, slow(log, 'IUsers'));
+      scope.defer(async () => {
+        await turn();
+        log.push('disposed');
+      });
       await turn();
       log.push('work done');
     });
-    expect(log).toEqual(['work done', 'IUsers is ending', 'IUsers ended']);
+    expect(log).toEqual(['work done', 'disposed']);
     expect(openScopes(app)).toEqual([]);
   });
 
