@@ -5,7 +5,7 @@ import express from 'express';
 import { containerMiddleware, resolve } from '../src/index.js';
 import { application, registerEnding, serve, signal } from './support/app.js';
 
-describe('a scope that does not end well', () => {
+describe('a scope that fails to dispose', () => {
   const failures: readonly [how: string, end: () => unknown][] = [
     [
       'throws',
@@ -16,7 +16,7 @@ describe('a scope that does not end well', () => {
     ['rejects', () => Promise.reject(new Error('broken'))],
   ];
 
-  it.each(failures)('is told to onDisposeError when an instance %s', async (_how, end) => {
+  it.each(failures)('is reported to onDisposeError when an instance %s', async (_how, end) => {
     const told = signal<unknown>();
     const { app, container } = application({
       scope: { onDisposeError: (error, req) => told.resolve([error, req.url]) },
@@ -32,7 +32,7 @@ describe('a scope that does not end well', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('is told to onDisposeError when a container of another make throws at once', async () => {
+  it('is reported to onDisposeError when a container of another implementation throws at once', async () => {
     const told = signal<unknown>();
     const broken: IContainer = {
       createScope: () => broken,
@@ -48,7 +48,7 @@ describe('a scope that does not end well', () => {
     expect(await told.promise).toEqual(new Error('broken'));
   });
 
-  it('is printed when nobody is told, and so is the failure of who was told', async () => {
+  it('is printed without a reporter, and so is the failure of a reporter that fails', async () => {
     const told = signal();
     const printed: unknown[] = [];
     const print = vi.spyOn(console, 'error').mockImplementation((error: unknown) => {

@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-/** An active request, and what becomes of the transactions that its handler begins and ends. */
+/** An active request, and what becomes of the transactions that its handler begins, commits and rolls back. */
 export class FastifyActiveRequest extends ActiveRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */

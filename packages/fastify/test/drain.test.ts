@@ -23,7 +23,7 @@ test('who has sent half of a request is given the time for the head of one', asy
   expect(await text(socket)).toBe('');
 });
 
-test('a request that comes in behind one that was to be the last is answered, and says goodbye in its stead', async () => {
+test('a request that comes in behind one that was to be the last is responded to, and says `Connection: close` instead', async () => {
   const app = fastify({ return503OnClosing: false });
   const arrived = signal();
   const finish = signal();
@@ -53,7 +53,7 @@ test('a request that comes in behind one that was to be the last is answered, an
   await closed;
 });
 
-test('a connection whose answer had begun when the server closes is not waited for once it is idle', async () => {
+test('a connection whose response had begun when the server closes is not waited for once it is idle', async () => {
   const { app } = await application();
   const begun = signal();
   const finish = signal();
@@ -104,7 +104,7 @@ test('on `localhost`, where Fastify listens twice and waits for one, the contain
   const second = (app.addresses() as AddressInfo[]).find(({ address }) => address !== first);
   if (!second) {
     await app.close();
-    // From Node 22 on, its own look-up cannot be answered in Fastify's stead.
+    // From Node 22 on, its own look-up cannot be replaced.
     skip('Fastify listens once here');
     return;
   }

@@ -3,8 +3,8 @@ import { application, leftovers, get, serve, signal } from './support/app.js';
 
 const pending = (): Promise<never> => new Promise(() => undefined);
 
-describe('a request scope ends although', () => {
-  test('a hook that runs when it is answered fails', async () => {
+describe('a request scope is disposed although', () => {
+  test('a hook that runs when it is responded to fails', async () => {
     const made = await application({
       before: (app) =>
         app.addHook('onResponse', (_request, _reply, done) => done(new Error('no more room in the log'))),

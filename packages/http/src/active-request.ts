@@ -13,7 +13,6 @@ const TAGS = { tags: ['request'] };
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
- * Nothing here throws or rejects where event listeners call it.
  */
 export class ActiveRequest {
   readonly req: IncomingMessage;
@@ -123,7 +122,10 @@ export class ActiveRequest {
     this.isGone = isGone;
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isGone && (this.#abort || this.#onGone)) this.#notifyGone(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    if (isGone) {
+      this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#onGone?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();
     this.finished();
@@ -131,7 +133,7 @@ export class ActiveRequest {
     this.#passTurn();
   }
 
-  /** The client has all of the response. Of HTTP/2, what asks for a head alone counts as written from the beginning. */
+  /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */
   protected get isWhole(): boolean {
     return this.res.writableEnded && this.res.writableFinished;
   }
@@ -188,11 +190,6 @@ export class ActiveRequest {
     }
     if (this.isDisposed) void this.disposeScope();
     done(failure);
-  }
-
-  #notifyGone(reason: HttpError): void {
-    this.#abort?.abort(reason);
-    this.#onGone?.(reason);
   }
 
   #passTurn(): void {

@@ -11,6 +11,8 @@ interface HeldCall {
   readonly error: unknown;
 }
 
+type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
+
 /** After a success was discarded, error handlers have this long before the client gets a plain error. */
 const TIME_TO_RESPOND_MS = 1000;
 
@@ -43,12 +45,7 @@ export abstract class RequestTransaction implements GateKeeper {
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
-  constructor(
-    req: IncomingMessage,
-    res: ServerResponse,
-    transaction: Transaction,
-    { rollbackOn }: Pick<HeldResponseOptions, 'rollbackOn'>,
-  ) {
+  constructor(req: IncomingMessage, res: ServerResponse, transaction: Transaction, { rollbackOn }: RollbackOption) {
     this.req = req;
     this.res = res;
     this.#transaction = transaction;
@@ -113,7 +110,7 @@ export abstract class RequestTransaction implements GateKeeper {
   async decide(status: number): Promise<void> {
     this.#isDeciding = true;
     try {
-      await this.#end(status);
+      await this.#close(status);
     } catch (error) {
       await readRest(this.req);
       throw error;
@@ -169,7 +166,7 @@ export abstract class RequestTransaction implements GateKeeper {
     respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
   }
 
-  async #end(status: number): Promise<void> {
+  async #close(status: number): Promise<void> {
     let rollsBack = true;
     try {
       rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);

@@ -8,8 +8,6 @@ type Methods = Record<heads.Sender | 'on', Method> & { /** On Express only. */ r
 
 const GATE = Symbol('ambit.gate');
 
-type GatedResponse = { readonly [GATE]: ResponseGate };
-
 /**
  * Holds a response back until it is decided whether it may leave. Whatever would send the first byte starts the
  * decision; it and all that follows wait, and then happen, in order and with the head as it was at that moment.
@@ -39,7 +37,7 @@ export class ResponseGate {
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
-  static readonly #methods: Methods & ThisType<GatedResponse> = {
+  static readonly #methods: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
     end(...args) {
       return this[GATE].#end(args);
     },
@@ -59,7 +57,7 @@ export class ResponseGate {
   };
 
   /** Behind `json()` as well. It would change the head, and so throw, where the first response has left already. */
-  static readonly #send: Pick<Methods, 'send'> & ThisType<GatedResponse> = {
+  static readonly #send: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
     send(...args) {
       const gate = this[GATE];
       return gate.#complete ? gate.#drop() : gate.#direct.send?.apply(gate.#res, args);
@@ -90,8 +88,8 @@ export class ResponseGate {
 
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
-    const res = this.#res;
     if (this.#state === 'open') return this.#pass('writeHead', args);
+    const res = this.#res;
     if (this.#complete) return this.#drop();
     if (this.#state === 'asked') throw heads.headersSent();
     if (this.#waiting.length > 0) {
@@ -134,7 +132,7 @@ export class ResponseGate {
         (error: unknown) => this.#refuse(error),
       );
     }
-    // Part of a body waits: as far as the handler and its error handler can tell, it is on its way.
+    // To the handler and its error handler, a part of a body that waits counts as sent.
     pretendSent(res, !this.#complete);
     return res;
   }
@@ -190,7 +188,7 @@ export class ResponseGate {
     return this.#res;
   }
 
-  /** Behind the end, Node would end the process, or throw where nobody catches. Before it, `end()` itself may be calling. */
+  /** After `end()`, Node would crash the process, or throw where nobody catches. During it, `end()` itself may be calling. */
   #pass(name: 'write' | 'writeHead', args: unknown[]): unknown {
     return this.#res.writableEnded ? this.#drop() : this.#call(name, args);
   }

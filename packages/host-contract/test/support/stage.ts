@@ -135,7 +135,7 @@ export class Stage {
     return this.request(ORDER);
   }
 
-  /** Resolves when everything that happens after the answer has happened. */
+  /** Resolves when everything that happens after the response has happened. */
   async quiet(): Promise<void> {
     await this.scopes.allEnd();
     await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
@@ -147,7 +147,7 @@ export class Stage {
     return this.#closing;
   }
 
-  /** What every test ends with: all scopes ended, once; all connections came back, once; no warning. */
+  /** What is true after every test: all scopes disposed, once; all connections came back, once; no warning. */
   async balance(): Promise<void> {
     try {
       for (const client of this.#clients) client.leave();
