@@ -5,7 +5,7 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 
 const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IOrders');
 
-/** Something that counts how often it was ended, in each way there is. */
+/** Something that counts how often it was disposed, in each way there is. */
 function openConnection() {
   const ended: string[] = [];
   return {

@@ -5,7 +5,7 @@
  * - The two methods of a layer: a router calls every handler with the one, and every error handler with the other, also
  *   those of routes. No version before 5.3 reports failures in another way, and 5.3 not all of them.
  * - `req.next`: a router sets it when a request enters, and restores the one before when the request leaves. So it names
- *   the router that is in charge, and at the end of the application, where Express responds by itself, none.
+ *   the router that is in charge, and behind all handlers, where Express responds by itself, none.
  * - `stack`, the layers of a router, and `router`, or `_router` on Express 4, the router of an application.
  */
 const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
@@ -65,7 +65,7 @@ export function observeRouters(req: object): void {
 
 /**
  * Whether the response that is being sent comes from a handler whose failure we would have seen. It does not where another
- * copy of Express was called by a function, or is mounted as an application, and at the end of all routers.
+ * copy of Express was called by a function, or is mounted as an application, and behind all routers.
  */
 export function wouldSeeFailure(req: object, { seenIn }: FailureWatcher): boolean {
   const { next } = req as RoutedRequest;

@@ -52,8 +52,8 @@ export function withDeps<const D extends Deps, P = Request['params']>(
     try {
       const scope = currentScopeOf(req, 'withDeps()');
       const services = Object.fromEntries(entries.map(([name, key]) => [name, scope.resolve(key as string)]));
-      const answering = handler(req, res, services as Services<D>);
-      if (isPromiseLike(answering)) answering.then(undefined, fail);
+      const handling = handler(req, res, services as Services<D>);
+      if (isPromiseLike(handling)) handling.then(undefined, fail);
     } catch (error) {
       fail(error);
     }

@@ -240,7 +240,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
     expect(pool.stored).toEqual([]);
   });
 
-  it('what OPTIONS is answered with leaves, though no handler wrote it', async () => {
+  it('what OPTIONS is responded to with leaves, though no handler wrote it', async () => {
     const { app, pool } = fresh(create);
     app.use(
       withTransaction(),

@@ -42,7 +42,7 @@ const failingOnExpress5: Readonly<Record<string, RequestHandler>> = {
       .then(boom),
 };
 
-describe('a handler that fails is rolled back, whoever answers', () => {
+describe('a handler that fails is rolled back, no matter who responds', () => {
   it.each(Object.entries({ ...failing, ...failingOnExpress5 }))('when it %s', async (_name, handler) => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(), handler);
@@ -64,7 +64,7 @@ describe('a handler that fails is rolled back, whoever answers', () => {
     expect(pool.stored).toEqual([]);
   });
 
-  it('when the error handler answers 200', async () => {
+  it('when the error handler responds 200', async () => {
     const { app, pool } = application();
     app.post('/', withTransaction(), failing['calls next(error)']!);
     app.use(((_error, _req, res, _next) => void res.json('all is well')) satisfies express.ErrorRequestHandler);

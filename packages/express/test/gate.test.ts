@@ -33,8 +33,8 @@ const answers: readonly [name: string, answer: Answer, status: number, text: str
   ['sendFile', (res) => res.sendFile(fileURLToPath(new URL('support/done.txt', import.meta.url))), 200, 'done'],
 ];
 
-describe('the first answer', () => {
-  it.each(answers)('%s: not a byte leaves before COMMIT is answered', async (_name, answer, status, text) => {
+describe('the first response', () => {
+  it.each(answers)('%s: not a byte leaves before COMMIT has succeeded', async (_name, answer, status, text) => {
     const { app, pool, container } = application({ pool: SLOW_COMMIT });
     const storedAtFirstByte: number[] = [];
     app.post('/', watchFirstByte(storedAtFirstByte, pool), withTransaction(), async (req, res) => {
@@ -114,7 +114,7 @@ describe('while the first part of a stream waits', () => {
     expect(seen).toEqual([false, false, true, true]);
   });
 
-  it('a handler that fails breaks the answer off, as it does without a transaction', async () => {
+  it('a handler that fails breaks the response off, as it does without a transaction', async () => {
     const { app, pool, container } = application({ pool: SLOW_COMMIT });
     app.post('/', withTransaction(), async (req, res) => {
       await store(req, 'order');

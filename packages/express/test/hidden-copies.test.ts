@@ -52,7 +52,9 @@ describe.each(others)('where a failure could not be seen, because another copy (
     const { post, close } = await serve(app);
     const response = await post('/');
     expect(response.status).toBe(500);
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN, see docs/errors.md#') });
+    expect(await response.json()).toEqual({
+      error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN, see docs/errors.md#'),
+    });
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });

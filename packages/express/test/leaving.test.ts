@@ -4,7 +4,7 @@ import { withTransaction } from '../src/index.js';
 import { application, expectAllEnded, POST, serve, signal, store } from './support/app.js';
 
 describe('a client that leaves', () => {
-  it('before the answer has its transaction rolled back at once', async () => {
+  it('before the response has its transaction rolled back at once', async () => {
     const { app, pool, container } = application();
     const written = signal();
     app.post('/', withTransaction(), async (req) => {
@@ -20,7 +20,7 @@ describe('a client that leaves', () => {
     expect(pool.stored).toEqual([]);
   });
 
-  it('is why the transaction ended, whatever its handler answers then', async () => {
+  it('is why the transaction was rolled back, whatever its handler responds then', async () => {
     const { app, container, pool } = application();
     const [begun, refused] = [signal(), signal<unknown>()];
     app.post('/', withTransaction(), (_req, res) => {

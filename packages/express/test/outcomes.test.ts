@@ -12,7 +12,7 @@ describe('when COMMIT fails', () => {
       () => void res.status(201).location('/orders/1').set('Cache-Control', 'public').json('done'),
     );
 
-  it('the client gets the error, with nothing of the answer that was refused', async () => {
+  it('the client gets the error, with nothing of the response that was refused', async () => {
     const { status, headers, body, stored } = await answerOf(created, { pool: fails('commit') });
     expect(status).toBe(500);
     expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED]') });
@@ -34,7 +34,7 @@ describe('when COMMIT fails', () => {
   });
 
   it.each(['lost', 'lost after'] as const)(
-    'without an answer (%s), the client hears that nobody knows',
+    'without a response (%s), the client receives that the outcome is unknown',
     async (kind) => {
       const { status, body } = await answerOf(created, { pool: fails('commit', kind) });
       expect(status).toBe(503);

@@ -106,7 +106,7 @@ describe('what Node refuses of a head', () => {
     expect([status, headers.get('content-type'), headers.get('content-disposition')]).toEqual([202, 'image/png', 'a']);
   });
 
-  it('is asked without telling the handler twice that its answer has left', async () => {
+  it('is asked without refusing the handler a second time', async () => {
     let times = 0;
     const { app } = application();
     const left = signal();

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import type { IContainer } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it, vi } from 'vitest';
 import express from 'express';
 import { containerMiddleware, resolve } from '../src/index.js';
-import { application, GET, registerEnding, serve, signal } from './support/app.js';
+import { application, registerEnding, serve, signal } from './support/app.js';
 
-describe('a scope that does not end well', () => {
+describe('a scope that fails to dispose', () => {
   const failures: readonly [how: string, end: () => unknown][] = [
     [
       'throws',
@@ -17,7 +16,7 @@ describe('a scope that does not end well', () => {
     ['rejects', () => Promise.reject(new Error('broken'))],
   ];
 
-  it.each(failures)('is told to onDisposeError when an instance %s', async (_how, end) => {
+  it.each(failures)('is reported to onDisposeError when an instance %s', async (_how, end) => {
     const told = signal<unknown>();
     const { app, container } = application({
       scope: { onDisposeError: (error, req) => told.resolve([error, req.url]) },
@@ -33,7 +32,7 @@ describe('a scope that does not end well', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('is told to onDisposeError when a container of another make throws at once', async () => {
+  it('is reported to onDisposeError when a container of another implementation throws at once', async () => {
     const told = signal<unknown>();
     const broken: IContainer = {
       createScope: () => broken,
@@ -49,7 +48,7 @@ describe('a scope that does not end well', () => {
     expect(await told.promise).toEqual(new Error('broken'));
   });
 
-  it('is printed when nobody is told, and so is the failure of who was told', async () => {
+  it('is printed without a reporter, and so is the failure of a reporter that fails', async () => {
     const told = signal();
     const printed: unknown[] = [];
     const print = vi.spyOn(console, 'error').mockImplementation((error: unknown) => {
@@ -70,35 +69,5 @@ describe('a scope that does not end well', () => {
     await told.promise;
     print.mockRestore();
     expect(printed).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), new Error('deaf')]);
-  });
-});
-
-describe('IRequestSignal', () => {
-  it('aborts when the client leaves before it had its answer', async () => {
-    const { app } = application();
-    const handling = signal<AbortSignal>();
-    app.get('/', (req) => handling.resolve(resolve(req, 'IRequestSignal')));
-    const { socket } = await serve(app);
-    const client = await socket();
-    client.write(GET);
-    const gone = await handling.promise;
-    expect(gone.aborted).toBe(false);
-    client.destroy();
-    await once(gone, 'abort');
-    expect(gone.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
-  });
-
-  it('does not abort when the answer was sent, though the body was read and the client leaves', async () => {
-    const { app } = application();
-    const seen = signal<AbortSignal>();
-    app.post('/', express.json(), (req, res) => {
-      seen.resolve(resolve(req, 'IRequestSignal'));
-      res.json(req.body);
-    });
-    const { fetch, close } = await serve(app);
-    const init = { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } };
-    expect(await (await fetch('/', init)).json()).toEqual({ a: 1 });
-    await close();
-    expect((await seen.promise).aborted).toBe(false);
   });
 });

@@ -29,7 +29,7 @@ describe('a request scope', () => {
     expect(seen.size).toBe(2);
   });
 
-  it('ends once when the answer is sent', async () => {
+  it('is disposed once when the response is sent', async () => {
     const ended = vi.fn<() => void>();
     const { app, container } = application();
     registerEnding(container, ended);
@@ -44,7 +44,7 @@ describe('a request scope', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('ends when the client leaves while the handler is at work', async () => {
+  it('is disposed when the client leaves while the handler runs', async () => {
     const { app, container } = application();
     const handling = signal();
     const ended = signal();
@@ -62,7 +62,7 @@ describe('a request scope', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('ends for each of many pipelined requests when their socket dies', async () => {
+  it('is disposed for each of many pipelined requests when their socket dies', async () => {
     const { app, container } = application();
     const handling = signal();
     const ended = signal();
@@ -82,7 +82,7 @@ describe('a request scope', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('ends for an upload that is cut off', async () => {
+  it('is disposed for an upload that is cut off', async () => {
     const { app, container } = application();
     const failed = signal();
     const ended = signal();
@@ -106,7 +106,7 @@ describe('a request scope', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('has ended already when the client left before the middleware came to run', async () => {
+  it('is disposed already when the client left before the middleware came to run', async () => {
     const container = new Container({ tags: ['application'] });
     const app = express();
     const arrived = signal();
@@ -130,7 +130,7 @@ describe('a request scope', () => {
     expect(openScopes(container)).toEqual([]);
   });
 
-  it('ends for both when the middleware is mounted twice', async () => {
+  it('is disposed for both when the middleware is mounted twice', async () => {
     const { app, container } = application();
     app.get('/', containerMiddleware(container), (_req, res) => res.json(openScopes(container).length));
     const { fetch, close } = await serve(app);

@@ -6,7 +6,7 @@ import { fails } from './support/answer-of.js';
 import { application, expectAllEnded, serve, signal, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
-/** Serves one handler, whose error handler responds when it is told to. */
+/** Serves one handler, whose error handler responds when the test says so. */
 async function responseOf(
   create: (typeof versions)[number][1],
   pool: object,

@@ -13,8 +13,8 @@ const seconds: readonly [name: string, answer: (res: Response) => unknown][] = [
   ['writeHead', (res) => res.writeHead(500)],
 ];
 
-describe('a second answer', () => {
-  it.each(seconds)('by %s is dropped and told of', async (_name, answer) => {
+describe('a second response', () => {
+  it.each(seconds)('by %s is dropped and reported', async (_name, answer) => {
     const told = signal<unknown>();
     const { app, pool, container } = application();
     app.post('/here', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
@@ -32,7 +32,7 @@ describe('a second answer', () => {
     await expectAllEnded({ container, pool });
   });
 
-  it('is printed when nobody is told', async () => {
+  it('is printed without a reporter', async () => {
     const printed = signal<unknown>();
     const print = vi.spyOn(console, 'error').mockImplementation(printed.resolve);
     const { app } = application();
@@ -59,7 +59,7 @@ describe('a second answer', () => {
     expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
   });
 
-  it('by the error handler, for a handler that failed after it answered, undoes nothing', async () => {
+  it('by the error handler, for a handler that failed after it responded, undoes nothing', async () => {
     const told = signal<unknown>();
     const { app, pool } = application();
     app.post('/', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {

@@ -8,14 +8,14 @@ import { application, expectAllEnded, serve, signal, store } from './support/app
 const FIRST_HALF = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 8\r\n\r\nhalf';
 
 describe('a COMMIT that fails while its request still comes in', () => {
-  it('is answered when all of it came, and a second answer until then is dropped', async () => {
+  it('is responded to when all of it came, and a second response until then is dropped', async () => {
     const told = signal<unknown>();
     const refused = signal();
     const { app, container, pool } = application({ pool: fails('commit') });
     app.set('env', 'test');
     app.post('/', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
       await store(req, 'order');
-      // Only when the first answer is refused does anybody read the rest of the request.
+      // Only when the first response is refused does anybody read the rest of the request.
       req.once('resume', () => {
         res.json('second');
         refused.resolve();

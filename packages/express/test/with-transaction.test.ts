@@ -15,7 +15,7 @@ describe('withTransaction()', () => {
     expect(await (await (await serve(app)).post('/')).json()).toEqual([true, ['transaction'], true]);
   });
 
-  it('commits what the handler did, and ends the scope before the answer leaves', async () => {
+  it('commits what the handler did, and disposes the scope before the response leaves', async () => {
     const { app, pool, container } = application();
     const open: number[] = [];
     app.post('/', withTransaction(), async (req, res) => {
@@ -32,12 +32,12 @@ describe('withTransaction()', () => {
     expect(open[0]).toBe(1);
   });
 
-  it('commits an answer of 4xx', async () => {
+  it('commits a response of 4xx', async () => {
     const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
     expect(await answerOf(handler)).toMatchObject({ status: 422, stored: ['attempt'] });
   });
 
-  it('rolls back an answer that rollbackOn names', async () => {
+  it('rolls back a response that rollbackOn names', async () => {
     const options = { rollbackOn: (status: number) => status >= 400 };
     const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
     expect(await answerOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
@@ -72,7 +72,7 @@ describe('withTransaction()', () => {
     expect(ran).toBe(false);
   });
 
-  it('answers 503 when no connection can be had in time', async () => {
+  it('responds 503 when no connection can be had in time', async () => {
     const { app, pool } = application({ pool: { max: 1, acquireTimeoutMs: 10 } });
     const held = await pool.getConnection();
     app.post('/', withTransaction(), (_req, res) => void res.json('done'));
@@ -88,13 +88,17 @@ describe('withTransaction()', () => {
     app.post('/', withTransaction(), withTransaction(), (_req, res) => void res.json('done'));
     app.use(answerError);
     const response = await (await serve(app)).post('/');
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED, see docs/errors.md#') });
+    expect(await response.json()).toEqual({
+      error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED, see docs/errors.md#'),
+    });
     await expectAllEnded({ container, pool });
   });
 
   it('says what is missing when no request scope is there', async () => {
     const app = express().post('/', withTransaction()).use(answerError);
     const response = await (await serve(app)).post('/');
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE, see docs/errors.md#') });
+    expect(await response.json()).toEqual({
+      error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE, see docs/errors.md#'),
+    });
   });
 });

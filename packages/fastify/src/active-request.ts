@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-/** An active request, and what becomes of the transactions that its handler begins and ends. */
+/** An active request, and what becomes of the transactions that its handler begins, commits and rolls back. */
 export class FastifyActiveRequest extends ActiveRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
@@ -46,7 +46,8 @@ export class FastifyActiveRequest extends ActiveRequest {
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
-          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate) void this.#respondInPlace(transaction, error);
+          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate)
+            void this.#respondInPlace(transaction, error);
         });
         return begun.scope;
       },

@@ -33,8 +33,8 @@ export interface ContainerPluginOptions extends LoadOptions {
   /** The application container; `server.close()` disposes it. */
   readonly container: IContainer;
   /**
-   * When the request scope ends for a request that failed. `error`, the default: before the error handler runs.
-   * `response`: with the answer, for error handlers that resolve from the scope.
+   * When the request scope of a failed request is disposed. `error`, the default: before the error handler runs.
+   * `response`: with the response, for error handlers that resolve from the scope.
    */
   readonly disposeOn?: 'error' | 'response';
   /**
@@ -48,8 +48,8 @@ export interface ContainerPluginOptions extends LoadOptions {
 }
 
 /**
- * Gives every request a scope tagged `request` as `request.container`, and ends it exactly once, also for clients that
- * go away. `server.close()` waits for the answers under way, then disposes the application container.
+ * Gives every request a scope tagged `request` as `request.container`, and disposes it exactly once, also for clients
+ * that leave. `server.close()` waits for the responses in progress, then disposes the application container.
  *
  * @example
  * ```ts

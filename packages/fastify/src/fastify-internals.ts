@@ -23,7 +23,7 @@ export function definePlugin<Options extends FastifyPluginOptions>(
   meta: PluginMeta<Options>,
 ): FastifyPluginAsync<Options> {
   const { name, dependencies = [], plugin } = meta;
-  // Asynchronous, because what a plugin with a callback throws ends the process.
+  // Asynchronous, because what a plugin with a callback throws crashes the process.
   const register = async (server: FastifyInstance, options: Options): Promise<void> => plugin(server, options);
   return Object.assign(register, {
     [Symbol.for('skip-override')]: true,

@@ -28,7 +28,7 @@ export function goOnAfter(
   const letGo = holdReply(reply, { until: waited, drop });
   const settle = (): void => {
     settled.add(disposing);
-    // In one tick with what follows: a handler that ends between the two would respond a second time.
+    // In one tick with what follows: a handler that finishes between the two would respond a second time.
     letGo();
     try {
       goOn();

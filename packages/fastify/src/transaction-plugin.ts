@@ -15,16 +15,16 @@ declare module 'fastify' {
     readonly transactionScope?: IContainer | undefined;
     /** Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind. */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
-    /** Resolves when the database has committed. Rejects, with the scope ended all the same, when it has not. */
+    /** Resolves when the database has committed. Rejects, with the scope disposed all the same, when it has not. */
     commitTransaction(): Promise<void>;
-    /** Resolves when the transaction is over; does nothing when there is none. Never rejects. */
+    /** Resolves when the transaction is closed; does nothing when there is none. Never rejects. */
     rollbackTransaction(): Promise<void>;
   }
 }
 
 /** What every transaction is begun with, unless `startTransaction(options)` says otherwise. */
 export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
-  /** Told of failures that change no outcome. Default: the request's log. */
+  /** Called with failures that change no outcome. Default: the request's log. */
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { application, failing, leftovers, store } from './support/app.js';
 
 describe('commitTransaction()', () => {
-  test('commits, ends the scope and clears transactionScope', async () => {
+  test('commits, disposes the scope and clears transactionScope', async () => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
       const scope = (await request.startTransaction()) as Container;
@@ -54,7 +54,7 @@ describe('commitTransaction()', () => {
 });
 
 describe('rollbackTransaction()', () => {
-  test('rolls back, ends the scope and clears transactionScope', async () => {
+  test('rolls back, disposes the scope and clears transactionScope', async () => {
     const made = await application();
     made.app.post('/', async (request) => {
       const scope = (await request.startTransaction()) as Container;
@@ -104,7 +104,7 @@ describe('rollbackTransaction()', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('calls off a start that is under way', async () => {
+  test('cancels a start that is in progress', async () => {
     const made = await application({ pool: { faultAt: () => ({ ms: 20, kind: 'none' }) } });
     made.app.post('/', async (request) => {
       const starting = request.startTransaction();
@@ -118,7 +118,7 @@ describe('rollbackTransaction()', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('that the database does not answer never rejects', async () => {
+  test('that the database does not respond to never rejects', async () => {
     const errors: Error[] = [];
     const made = await application({ pool: { faultAt: failing('rollback', 'lost') } });
     made.app.post('/', async (request) => {
@@ -134,7 +134,7 @@ describe('rollbackTransaction()', () => {
 });
 
 describe('a commit stands', () => {
-  test('when the answer cannot be sent after it', async () => {
+  test('when the response cannot be sent after it', async () => {
     const made = await application();
     made.app.post('/', async (request) => {
       await request.startTransaction();
@@ -148,7 +148,7 @@ describe('a commit stands', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('when the handler ended the transaction through the connection', async () => {
+  test('when the handler closed the transaction through the connection', async () => {
     const made = await application();
     made.app.post('/', async (request) => {
       const scope = await request.startTransaction();

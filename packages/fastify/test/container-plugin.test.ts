@@ -33,7 +33,7 @@ describe('the container plugin', () => {
     expect(scopes.map((each) => (each as Container).parent)).toEqual([container, container]);
   });
 
-  test('disposes the scope with the answer, also of a route that nobody knows', async () => {
+  test('disposes the scope with the response, also of a route that nobody knows', async () => {
     const made = await application();
     made.app.get('/', () => 'hello');
 
@@ -85,7 +85,7 @@ describe('the container plugin', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('waits for an asynchronous end before the error handler runs', async () => {
+  test('waits for an asynchronous disposal before the error handler runs', async () => {
     const events: string[] = [];
     const { app } = await application();
     app.setErrorHandler(() => events.push('error handler'));
@@ -167,8 +167,8 @@ describe('encapsulation', () => {
   });
 });
 
-describe('an application container that has ended', () => {
-  test('answers with its own error', async () => {
+describe('an application container that was disposed', () => {
+  test('responds with its own error', async () => {
     const { app, container } = await application();
     app.get('/', () => 'hello');
     await container.dispose();

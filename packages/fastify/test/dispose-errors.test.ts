@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
 import { application, signal } from './support/app.js';
 
-describe('a scope that does not end well', () => {
+describe('a scope that fails to dispose', () => {
   const failing = (request: FastifyRequest): string => {
     (request.container as Container).defer(() => Promise.reject(new Error('cannot end')));
     return 'hello';
   };
 
-  test('is told to onDisposeError, and the client notices nothing', async () => {
+  test('is reported to onDisposeError, and the client notices nothing', async () => {
     const told = signal<{ error: unknown; url: string }>();
     const { app } = await application({
       plugin: { onDisposeError: (error, { url }) => told.resolve({ error, url }) },
@@ -22,7 +22,7 @@ describe('a scope that does not end well', () => {
   });
 
   test.each(['throws', 'rejects'])(
-    'is told to the log of the request by default, and when the reporter %s',
+    'is reported to the log of the request by default, and when the reporter %s',
     async (how) => {
       const lines: string[] = [];
       const app = fastify({ logger: { level: 'error', stream: { write: (line) => void lines.push(line) } } });

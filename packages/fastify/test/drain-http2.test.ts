@@ -43,7 +43,7 @@ describe('a server that closes and speaks HTTP/2', () => {
     await Promise.all([app.close(), once(session, 'close')]);
   });
 
-  test('answers the streams under way, and takes no more on their session', async () => {
+  test('responds to the streams in progress, and takes no more on their session', async () => {
     const arrived = signal();
     const finish = signal();
     const { app, container, session } = await connected({

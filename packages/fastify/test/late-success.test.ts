@@ -75,7 +75,7 @@ describe('a success that is sent while the error handler works', () => {
 });
 
 describe('startTransaction() that nobody awaits', () => {
-  test('does not end the process when it fails, and the response is no success', async () => {
+  test('does not crash the process when it fails, and the response is no success', async () => {
     const made = await application({ pool: { faultAt: failing('acquire', 'refused') } });
     made.app.post('/', async (request) => {
       void request.startTransaction();

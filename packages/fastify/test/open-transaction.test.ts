@@ -50,7 +50,7 @@ describe('an open transaction is rolled back', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('when it was open for too long, and the answer says so', async () => {
+  test('when it was open for too long, and the response says so', async () => {
     const made = await application();
     made.app.post('/', async (request) => {
       await request.startTransaction({ timeoutMs: 5 });

@@ -65,7 +65,7 @@ function reset(stream: ClientHttp2Stream): void {
   stream.on('error', () => undefined).close(constants.NGHTTP2_CANCEL);
 }
 
-describe('the scope of an HTTP/2 request ends although', () => {
+describe('the scope of an HTTP/2 request is disposed although', () => {
   test('it is one of many streams of its session', async () => {
     const made = await connected();
     const session = await made.open();

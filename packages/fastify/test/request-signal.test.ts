@@ -5,7 +5,7 @@ import { application, get, serve, signal } from './support/app.js';
 const pending = (): Promise<never> => new Promise(() => undefined);
 
 describe('IRequestSignal', () => {
-  test('aborts when the client goes before it has its answer', async () => {
+  test('aborts when the client goes before it has its response', async () => {
     const made = await application();
     const aborted = signal<unknown>();
     const arrived = signal();
@@ -24,7 +24,7 @@ describe('IRequestSignal', () => {
     expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
   });
 
-  test('does not abort for a client that has its answer, nor for a body that was read', async () => {
+  test('does not abort for a client that has its response, nor for a body that was read', async () => {
     const { app, container } = await application();
     const signals: AbortSignal[] = [];
     app.post('/', async (request) => {
@@ -42,7 +42,7 @@ describe('IRequestSignal', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   });
 
-  test('does not abort for an injected request that is answered', async () => {
+  test('does not abort for an injected request that is responded to', async () => {
     const { app } = await application();
     const signals: AbortSignal[] = [];
     app.get('/', (request) => {

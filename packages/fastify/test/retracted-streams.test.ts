@@ -35,7 +35,7 @@ describe('a response stream that fails while its transaction is undone', () => {
     await setImmediate();
   });
 
-  test('or committed is answered with its error, and the commit stands', async () => {
+  test('or committed is responded to with its error, and the commit stands', async () => {
     const made = await application({
       pool: { faultAt: (point) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' }) },
     });

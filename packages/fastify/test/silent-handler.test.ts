@@ -7,7 +7,7 @@ import { application, leftovers, signal, store } from './support/app.js';
 const never = new Promise<void>(() => undefined);
 
 describe('a handler that does not respond until its transaction has timed out', () => {
-  test('has the client answered with 503 through the error handler, and stores nothing', async () => {
+  test('has the client receive 503 through the error handler, and stores nothing', async () => {
     const made = await application();
     const errors: unknown[] = [];
     made.app.setErrorHandler(async (error: Error & { code: string }, _request, reply) => {
@@ -76,7 +76,7 @@ describe('a handler that does not respond until its transaction has timed out', 
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('and then responds with an error of its own is answered with the reason', async () => {
+  test('and then responds with an error of its own: the client receives the reason', async () => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
       const scope = await request.startTransaction({ timeoutMs: 10 });

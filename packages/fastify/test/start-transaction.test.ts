@@ -49,7 +49,7 @@ describe('startTransaction()', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('may be called again when the first has ended', async () => {
+  test('may be called again when the first is closed', async () => {
     const made = await application();
     made.app.post('/', async (request) => {
       for (const what of ['first', 'second']) {
@@ -66,7 +66,7 @@ describe('startTransaction()', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('after the request has ended is refused', async () => {
+  test('after the request has finished is refused', async () => {
     const made = await application();
     const refused = signal<unknown>();
     made.app.post('/', async (request) => {

@@ -6,7 +6,7 @@ import { application, failing, get, leftovers, serve, signal, store } from './su
 const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
 
 describe('commitTransaction() that nobody awaits', () => {
-  test('holds the answer back until the database has answered', async () => {
+  test('holds the response back until the database has responded', async () => {
     const made = await application({ pool: { faultAt: slow } });
     made.app.post('/', async (request) => {
       await request.startTransaction();
@@ -22,7 +22,7 @@ describe('commitTransaction() that nobody awaits', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('holds back an answer that the handler sends and does not return, which is sent once', async () => {
+  test('holds back a response that the handler sends and does not return, which is sent once', async () => {
     const made = await application({ pool: { faultAt: slow } });
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();

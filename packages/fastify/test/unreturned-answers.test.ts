@@ -8,7 +8,7 @@ import { application, leftovers, store } from './support/app.js';
 const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 const slowQuery = (point: FaultPoint): FakeFault => ({ ms: point === 'query' ? 20 : 0, kind: 'none' });
 
-describe('an error that a handler sends, and does not return, is answered', () => {
+describe('an error that a handler sends, and does not return, is responded to', () => {
   const ends: Record<string, ((request: FastifyRequest) => unknown) | undefined> = {
     nothing: undefined,
     'what ends at once': (request) => (request.container as Container).defer(() => undefined),
@@ -98,7 +98,7 @@ describe('an error that a handler sends, and does not return, is answered', () =
   });
 });
 
-test('a handler that takes too long is answered so, though its statement fails while it is rolled back', async () => {
+test('the response to a handler that takes too long says so, though its statement fails while it is rolled back', async () => {
   const { container, pool } = await application({ pool: { faultAt: slowQuery } });
   const app = fastify({ handlerTimeout: 5 });
   await app.register(containerPlugin, { container });

@@ -1,4 +1,4 @@
-/** An answer as it came over the wire. */
+/** A response as it came over the wire. */
 export interface Answer {
   readonly status: number;
   /** Names in lower case. */
@@ -6,7 +6,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The first whole answer in `bytes` and how many of them it took, or nothing when more must come. */
+/** The first whole response in `bytes` and how many of them it took, or nothing when more must come. */
 export function readAnswer(
   bytes: Buffer,
   { toHead = false, noMoreWillCome = false } = {},

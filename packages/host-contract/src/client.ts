@@ -81,13 +81,13 @@ export class RawClient {
     this.#socket.write(text);
   }
 
-  /** Sends the requests in one piece, without waiting for the answers in between. */
+  /** Sends the requests in one piece, without waiting for the responses in between. */
   send(...requests: RequestText[]): void {
     this.#toHead.push(...requests.map(({ method }) => method === 'HEAD'));
     this.write(requests.map(requestText).join(''));
   }
 
-  /** The next answer; rejects when it does not come in time, or the connection closes. */
+  /** The next response; rejects when it does not come in time, or the connection closes. */
   async answer(patienceMs?: number): Promise<Answer> {
     const toHead = this.#toHead.shift() ?? false;
     let read: ReturnType<typeof readAnswer>;
@@ -95,7 +95,7 @@ export class RawClient {
       read = readAnswer(this.#bytes, { toHead, noMoreWillCome: this.#ended });
       return read !== undefined || this.#ended;
     };
-    await this.#happenings.until(whole, 'the answer came whole', patienceMs);
+    await this.#happenings.until(whole, 'the response came whole', patienceMs);
     if (!read) throw new Error(`The connection closed after "${this.#bytes.toString()}"`);
     this.#bytes = this.#bytes.subarray(read.length);
     return read.answer;
@@ -106,7 +106,7 @@ export class RawClient {
     return this.answer();
   }
 
-  /** Resolves once something of the answer came that contains `text`. */
+  /** Resolves once something of the response came that contains `text`. */
   hears(text: string): Promise<void> {
     return this.#happenings.until(() => this.#bytes.includes(text), `the client hears "${text}"`);
   }

@@ -5,7 +5,7 @@ const PATIENCE_MS = 3000;
 export class Happenings {
   readonly #waiting = new Set<() => void>();
 
-  /** Something happened: whoever waits looks again. */
+  /** Something happened: those who wait look again. */
   tell(): void {
     for (const look of this.#waiting) look();
   }

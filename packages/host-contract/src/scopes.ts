@@ -56,7 +56,7 @@ export class ScopeLedger {
 
   /** Resolves when no scope is open. */
   allEnd(): Promise<void> {
-    return this.#happenings.until(() => this.open.length === 0, 'every scope ended');
+    return this.#happenings.until(() => this.open.length === 0, 'every scope is disposed');
   }
 
   /** Follows all scopes below `app`; returns what stops it. */

@@ -51,7 +51,7 @@ class Crowd {
     await Promise.all(Array.from({ length: CLIENTS }, (_, index) => this.#client(running.port, index)));
     await this.scopes.allEnd();
     await running.close();
-    // Waits until the last connection is home, so a connection that never comes home is a test that never ends.
+    // Waits until the last connection is back in the pool, so a connection that is never returned is a test that never ends.
     await this.pool.close();
     unfollow();
   }
@@ -92,7 +92,7 @@ class Crowd {
 
   async #readAnswers(client: RawClient, ids: readonly string[]): Promise<void> {
     for (const id of ids) {
-      // A handler that never answers is left after a while.
+      // A handler that never responds is left after a while.
       const answer = await client.answer(400).catch(() => undefined);
       if (!answer) return;
       if (answer.status === 201) this.acknowledged.push(id);
@@ -104,8 +104,8 @@ class Crowd {
 const hosts =
   runtime === 'Node' ? [expressHost, express4Host, fastifyHost, nodeHost, honoHost, fetchHost] : [fetchHost];
 
-describe.each(hosts)('a crowd of unruly clients and a moody database, on $name', (host) => {
-  test(`end everything once, and hear no lie (SEED=${SEED})`, async () => {
+describe.each(hosts)('many unruly clients and a database that fails at random, on $name', (host) => {
+  test(`finish everything once, and receive no untrue response (SEED=${SEED})`, async () => {
     const crowd = new Crowd();
     await crowd.play(host);
     const stored = new Set(crowd.pool.stored);

@@ -6,6 +6,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { Container } from '@ambit/container';
 import { containerMiddleware, drain } from '@ambit/express';
 import { containerPlugin } from '@ambit/fastify';
+import { createHandler } from '@ambit/http';
 import express from 'express';
 import { fastify, type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
@@ -13,13 +14,20 @@ import { Pause } from '../src/index.js';
 import { certificate } from './support/certificate.js';
 import { refused } from './support/refused.js';
 
-/** Answers every request with what `work` gives; `close` is how this host is told to stop. */
+/** Responds to every request with the result of `work`; `close` is how this host is stopped. */
 type Serve = (work: () => Promise<string>) => Promise<{ port: number; close: () => Promise<void> }>;
 
 const onExpress: Serve = async (work) => {
   const app = express().use(containerMiddleware(new Container()));
   app.get('/', async (_req, res) => void res.send(await work()));
   const server = createServer(certificate, app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => drain(server) };
+};
+
+const onNode: Serve = async (work) => {
+  const handler = createHandler(new Container(), async (_req, res) => res.end(await work()));
+  const server = createServer(certificate, handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { port: (server.address() as AddressInfo).port, close: () => drain(server) };
 };
@@ -41,6 +49,7 @@ async function client(port: number): Promise<TLSSocket> {
 test.each([
   ['Express', onExpress],
   ['Fastify', onFastify],
+  ['node:http', onNode],
 ])('closing %s over TLS waits for who has asked something, and not for who never did', async (_name, serve) => {
   const work = new Pause();
   const { port, close } = await serve(async () => {

@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream';
 import { Container } from '@ambit/container';
 import { containerMiddleware } from '@ambit/express';
 import { containerPlugin } from '@ambit/fastify';
+import { createHandler } from '@ambit/http';
 import express from 'express';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
@@ -37,6 +38,14 @@ async function serveOnExpress(saw: Saw): Promise<Server> {
   return createServer(app);
 }
 
+async function serveOnNode(saw: Saw): Promise<Server> {
+  const handler = createHandler(new Container(), (req, res) => {
+    saw(req.socket);
+    res.end('hello');
+  });
+  return createServer(handler);
+}
+
 async function buildOnFastify(saw: Saw) {
   const app = fastify();
   await app.register(containerPlugin, { container: new Container() });
@@ -53,6 +62,7 @@ const serveOnFastify = async (saw: Saw): Promise<Server> => (await buildOnFastif
 const HOSTS: [string, (saw: Saw) => Promise<Server>][] = [
   ['Express', serveOnExpress],
   ['Fastify', serveOnFastify],
+  ['node:http', serveOnNode],
 ];
 
 const WAYS: [string, (saw: Saw) => Promise<Inject>][] = [

@@ -13,7 +13,7 @@ interface Message {
   readonly port?: number;
 }
 
-describe.each(['Express', 'Fastify'])('a process that serves with %s', (host) => {
+describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %s', (host) => {
   const happenings = new Happenings();
   let folder: string;
   let child: ChildProcess;
@@ -49,7 +49,7 @@ describe.each(['Express', 'Fastify'])('a process that serves with %s', (host) =>
     rmSync(folder, { recursive: true });
   });
 
-  test('answers at SIGTERM what has begun, ends its container, and exits with code 0', async () => {
+  test('responds at SIGTERM to what has begun, disposes its container, and exits with code 0', async () => {
     const idle = await RawClient.connect(port);
     await idle.request({ method: 'POST', path: '/orders', body: { id: 'first' } });
     const client = await RawClient.connect(port);

@@ -3,12 +3,12 @@ import { expressHost } from './support/simulation/express.js';
 import { fastifyHost } from './support/simulation/fastify.js';
 import { type Played, Runner } from './support/simulation/runner.js';
 
-/** `SEED=123` plays that one life again on every host; `SEEDS=100000` plays more of them. */
+/** `SEED=123` plays that one run again on every host; `SEEDS=100000` plays more of them. */
 const { SEED, SEEDS = '10000' } = process.env;
 
 const { stackTraceLimit } = Error;
 beforeAll(() => {
-  // Most of these lives hold errors, and their stacks would take a good part of the time.
+  // Most of these runs hold errors, and their stacks would take a good part of the time.
   Error.stackTraceLimit = SEED === undefined ? 0 : 30;
 });
 afterAll(() => {
@@ -27,18 +27,18 @@ describe.each(hosts)('on $name', ({ host, name, lives }) => {
   const report = ({ seed, broken, trace }: Played): string =>
     broken.length === 0 ? '' : [`SEED=${seed} replays it on ${name}:`, ...broken, '', ...trace].join('\n');
 
-  test.runIf(SEED)(`the life of SEED=${SEED} keeps every promise`, async () => {
+  test.runIf(SEED)(`the run of SEED=${SEED} keeps every guarantee`, async () => {
     const runner = await Runner.of(host);
     expect(report(await runner.replay(Number(SEED)))).toBe('');
   });
 
-  test.skipIf(SEED)(`${lives} random lives keep every promise`, { timeout: 600_000 }, async () => {
+  test.skipIf(SEED)(`${lives} random runs keep every guarantee`, { timeout: 600_000 }, async () => {
     const runner = await Runner.of(host);
     const played = await runner.firstToBreak(lives);
     expect(played ? report(played) : '').toBe('');
   });
 
-  test.skipIf(SEED)('a seed is one and the same life, whatever is played beside it', async () => {
+  test.skipIf(SEED)('a seed is one and the same run, whatever is played beside it', async () => {
     const runner = await Runner.of(host);
     const beside = await runner.tell(200);
     for (const { seed, trace } of beside) expect((await runner.replay(seed)).trace).toEqual(trace);

@@ -14,6 +14,8 @@ import { outcomeContract } from './contract/outcomes.js';
 import { refusedInputContract } from './contract/refused-input.js';
 import { replacedResponseContract } from './contract/replaced-responses.js';
 import { requestScopeContract } from './contract/request-scope.js';
+import { connectionCloseContract } from './contract/connection-close.js';
+import { turnContract } from './contract/turns.js';
 import { shutdownContract } from './contract/shutdown.js';
 import { signalContract } from './contract/signal.js';
 import { Stage } from './support/stage.js';
@@ -25,9 +27,6 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
     describe.skipIf(kind.missing)('holds', () => {
       const stageTest = testOn(host, kind);
       requestScopeContract(stageTest);
-      clientContract(stageTest);
-      refusedInputContract(stageTest);
-      floodContract(stageTest);
       signalContract(stageTest);
       disposalContract(stageTest);
       containerContract(stageTest);
@@ -35,11 +34,17 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       replacedResponseContract(stageTest);
       outcomeContract(stageTest);
       bareErrorResponseContract(stageTest);
-      goneContract(stageTest);
       databaseFaultContract(stageTest);
       killContract(stageTest);
       shutdownContract(stageTest);
       alone(stageTest);
+      if (host.servesSockets === false) return;
+      clientContract(stageTest);
+      refusedInputContract(stageTest);
+      floodContract(stageTest);
+      turnContract(stageTest);
+      goneContract(stageTest);
+      connectionCloseContract(stageTest);
     });
   });
 }

@@ -13,7 +13,6 @@ const TAGS = { tags: ['request'] };
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
- * Nothing here throws or rejects where event listeners call it.
  */
 export class ActiveRequest {
   readonly req: IncomingMessage;
@@ -21,17 +20,20 @@ export class ActiveRequest {
   /** Its neighbours on the connection. */
   older: ActiveRequest | undefined = undefined;
   newer: ActiveRequest | undefined = undefined;
+  /** Undefined until it is opened. */
+  scope: IContainer | undefined = undefined;
+  isFinished = false;
+  /** The client left before it had its response. */
+  isGone = false;
+  /** The disposal of its scope has begun. */
+  isDisposed = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
-  #scope: IContainer | undefined = undefined;
   /** What it waits for. */
   #turn: PendingTurn | undefined = undefined;
   #hasTurn = false;
   /** It counts as in progress in the application. */
   #hasEntered = false;
-  #isFinished = false;
-  #isGone = false;
-  #isDisposed = false;
   #disposing: Promise<void> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
   #onGone: ((reason: HttpError) => void) | undefined = undefined;
@@ -61,29 +63,11 @@ export class ActiveRequest {
     return undefined;
   }
 
-  get scope(): IContainer | undefined {
-    return this.#scope;
-  }
-
-  get isFinished(): boolean {
-    return this.#isFinished;
-  }
-
-  /** The client left before it had its response. */
-  get isGone(): boolean {
-    return this.#isGone;
-  }
-
-  /** The disposal of its scope has begun. */
-  get isDisposed(): boolean {
-    return this.#isDisposed;
-  }
-
   /** Aborts when the client is gone before it had its response. Made when first asked for. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.#isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      if (this.isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     return this.#abort.signal;
   }
@@ -91,7 +75,7 @@ export class ActiveRequest {
   /** Notifies one listener of what the signal says, for much less than a signal costs. */
   onGone(listener: (reason: HttpError) => void): void {
     this.#onGone = listener;
-    if (this.#isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    if (this.isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
   }
 
   whenFinished(): Promise<void> {
@@ -105,7 +89,7 @@ export class ActiveRequest {
   open(container: IContainer, done: (error?: unknown) => void): void {
     const connection = this.#connection;
     const { maxPerConnection } = this.#host.load;
-    if (this.#isFinished) {
+    if (this.isFinished) {
       // Behind what Node refused, no more requests are taken.
       if (!connection.isFinishing) this.#openScope(container, done);
     } else if ((this.#hasTurn = connection.takeTurn(maxPerConnection))) this.#enter(container, done);
@@ -114,8 +98,8 @@ export class ActiveRequest {
 
   /** Disposes the scope once. Returns a promise where there may be something to wait for; it never rejects unreported. */
   dispose(reason?: unknown): Promise<void> | undefined {
-    if (!this.#isDisposed) {
-      this.#isDisposed = true;
+    if (!this.isDisposed) {
+      this.isDisposed = true;
       this.#disposing = this.disposeAll(reason);
     }
     return this.#disposing;
@@ -133,12 +117,15 @@ export class ActiveRequest {
 
   /** The response is out, or it never will be because the client is gone. */
   finish(isGone: boolean): void {
-    if (this.#isFinished) return;
-    this.#isFinished = true;
-    this.#isGone = isGone;
+    if (this.isFinished) return;
+    this.isFinished = true;
+    this.isGone = isGone;
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isGone && (this.#abort || this.#onGone)) this.#notifyGone(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    if (isGone) {
+      this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#onGone?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();
     this.finished();
@@ -146,7 +133,7 @@ export class ActiveRequest {
     this.#passTurn();
   }
 
-  /** The client has all of the response. Of HTTP/2, what asks for a head alone counts as written from the beginning. */
+  /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */
   protected get isWhole(): boolean {
     return this.res.writableEnded && this.res.writableFinished;
   }
@@ -162,7 +149,7 @@ export class ActiveRequest {
 
   protected disposeScope(): Promise<void> | undefined {
     try {
-      const disposing = this.#scope?.dispose() ?? undefined;
+      const disposing = this.scope?.dispose() ?? undefined;
       disposing?.then(undefined, (error: unknown) => this.#host.onDisposeError(error, this));
       return disposing;
     } catch (error) {
@@ -196,18 +183,13 @@ export class ActiveRequest {
   #openScope(container: IContainer, done: (error?: unknown) => void): void {
     let failure: unknown;
     try {
-      this.#scope = container.createScope(TAGS);
-      this.#scope.register('IRequestSignal', () => this.signal);
+      const scope = (this.scope = container.createScope(TAGS));
+      scope.register('IRequestSignal', () => this.signal);
     } catch (error) {
       failure = error;
     }
-    if (this.#isDisposed) void this.disposeScope();
+    if (this.isDisposed) void this.disposeScope();
     done(failure);
-  }
-
-  #notifyGone(reason: HttpError): void {
-    this.#abort?.abort(reason);
-    this.#onGone?.(reason);
   }
 
   #passTurn(): void {

@@ -6,14 +6,14 @@ import { passOnDrain } from './node-internals.js';
 /** How long a client may take to read its last response before the connection is closed over what it still sends. */
 const LINGER_MS = 1000;
 
-/** The client closed its side in the middle of a request: it is gone, and reads no response. */
+/** The client closed its side in the middle of a request: it is disconnected, and reads no response. */
 const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
 
 /**
  * Gives `finish` each connection whose input Node refuses, before anything is sent on it. Where that returns true, the
- * connection has complete requests to answer and is closed behind them; otherwise all goes on as in Node.
+ * connection has complete requests to respond to and is closed behind them; otherwise all goes on as in Node.
  *
- * Node's own answer to such input, like that of most listeners for `clientError`, cuts off the requests in progress.
+ * Node's own response to such input, like that of most listeners for `clientError`, cuts off the requests in progress.
  */
 export function finishBeforeErrors(server: Server, finish: (socket: Socket) => boolean): void {
   const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean;

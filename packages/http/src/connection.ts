@@ -123,7 +123,7 @@ export class Connection {
     return true;
   }
 
-  /** Of pipelined responses only the last may say it: Node ends the connection behind it, with all that waits there. */
+  /** Of pipelined responses only the last may say it: Node closes the connection behind it, with all that waits there. */
   sayClose(res: ServerResponse): void {
     if (this.#isHttp2) return;
     this.#takeBackClose();

@@ -105,7 +105,7 @@ export class Connections {
     Reflect.deleteProperty(this.#server, 'closeIdleConnections');
   }
 
-  /** Finishes requests whose end nobody notices, until the server has closed. */
+  /** Finishes requests of which no event says that they are finished, until the server has closed. */
   startReaping(): void {
     this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
   }
@@ -146,7 +146,7 @@ export class Connections {
     this.startReaping();
   }
 
-  /** To Node a connection is idle when its response has ended, though a slow client may not have all of it yet. */
+  /** To Node a connection is idle when `end()` of its response was called, though a slow client may not have all of it yet. */
   #spareResponses(): void {
     const server = this.#server;
     // A server for HTTP/2 alone has no such method, and no such problem: a session that closes sends all it has.

@@ -15,8 +15,8 @@ export function respondPlainly(res: ServerResponse, error: unknown): void {
 
 /**
  * Express's own error handler sees that nothing was sent, then waits until the request is read, then responds. A second
- * response of the handler in between would crash the process, so the waiting is done before it, behind the gate; for the
- * end of an upload, too, unless its client leaves.
+ * response of the handler in between would crash the process, so the waiting is done before it, behind the gate; an
+ * upload is read to its end, too, unless its client leaves.
  */
 export async function readRest(req: IncomingMessage): Promise<void> {
   if (!req.readable) return;

@@ -14,7 +14,7 @@ import type { Socket } from 'node:net';
  * - `response.finished`: what `closeIdleConnections()` looks at, though a slow client may not have all of it yet.
  * - `response._header`: the head once it is sent. `headersSent` looks there, and so does whatever changes the head.
  * - `response._removedContLen` and `_removedTE`: once these headers were removed, Node frames the body by neither, and the
- *   client waits for its end until the connection closes.
+ *   client waits for the rest of it until the connection closes.
  */
 interface ServedSocket extends Socket {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
@@ -67,7 +67,7 @@ export function pretendSent(res: ServerResponse, pretend: boolean): void {
   Reflect.set(res, '_header', pretend ? 'held back' : null);
 }
 
-/** Lets Node say again where the body ends, after its headers were removed. */
+/** Lets Node say again how long the body is, after its headers were removed. */
 export function restoreFraming(res: ServerResponse): void {
   Object.assign(res, { _removedContLen: false, _removedTE: false });
 }

@@ -11,6 +11,8 @@ interface HeldCall {
   readonly error: unknown;
 }
 
+type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
+
 /** After a success was discarded, error handlers have this long before the client gets a plain error. */
 const TIME_TO_RESPOND_MS = 1000;
 
@@ -39,16 +41,11 @@ export abstract class RequestTransaction implements GateKeeper {
   /** COMMIT is in progress. */
   #isDeciding = false;
   /** How the handlers went on meanwhile. */
-  #held: HeldCall[] | undefined = undefined;
+  readonly #held: HeldCall[] = [];
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
-  constructor(
-    req: IncomingMessage,
-    res: ServerResponse,
-    transaction: Transaction,
-    { rollbackOn }: Pick<HeldResponseOptions, 'rollbackOn'>,
-  ) {
+  constructor(req: IncomingMessage, res: ServerResponse, transaction: Transaction, { rollbackOn }: RollbackOption) {
     this.req = req;
     this.res = res;
     this.#transaction = transaction;
@@ -69,10 +66,8 @@ export abstract class RequestTransaction implements GateKeeper {
 
   /** Called with the error of a handler that failed. */
   fail(error: unknown): void {
-    // The handler goes on, and a success of it must still be refused.
-    if (this.isTooLate) return;
-    // The first response decides: what fails after it changes nothing.
-    if (!this.#gate.forget() || this.#failure) return;
+    // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
+    if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
     this.#failure = { error, isOfHandler: true };
     void this.#transaction.rollback(error);
   }
@@ -81,7 +76,7 @@ export abstract class RequestTransaction implements GateKeeper {
    * Whether `next(error)` must wait, and will be called: while COMMIT is in progress it is open which error the handlers get.
    */
   hold(next: (error?: unknown) => void, error: unknown): boolean {
-    if (this.#isDeciding) (this.#held ??= []).push({ next, error });
+    if (this.#isDeciding) this.#held.push({ next, error });
     return this.#isDeciding;
   }
 
@@ -115,7 +110,7 @@ export abstract class RequestTransaction implements GateKeeper {
   async decide(status: number): Promise<void> {
     this.#isDeciding = true;
     try {
-      await this.#end(status);
+      await this.#close(status);
     } catch (error) {
       await readRest(this.req);
       throw error;
@@ -164,16 +159,14 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   #takeHeld(): readonly HeldCall[] {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    return held;
+    return this.#held.splice(0);
   }
 
   #respond(): void {
     respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
   }
 
-  async #end(status: number): Promise<void> {
+  async #close(status: number): Promise<void> {
     let rollsBack = true;
     try {
       rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);

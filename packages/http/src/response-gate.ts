@@ -1,26 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { GateKeeper } from './held-response.js';
-import {
-  checkBody,
-  checkHead,
-  clearHead,
-  dryRun,
-  type Head,
-  headersSent,
-  readHead,
-  restoreHead,
-  type Sender,
-} from './head.js';
+import * as heads from './head.js';
 import { pretendSent } from './node-internals.js';
 
 type Method = (...args: unknown[]) => unknown;
-type Methods = Record<Sender | 'on', Method> & { /** On Express only. */ readonly send?: Method };
+type Methods = Record<heads.Sender | 'on', Method> & { /** On Express only. */ readonly send?: Method };
 
 const GATE = Symbol('ambit.gate');
-
-interface GatedResponse {
-  readonly [GATE]: ResponseGate;
-}
 
 /**
  * Holds a response back until it is decided whether it may leave. Whatever would send the first byte starts the
@@ -39,7 +25,7 @@ export class ResponseGate {
   #complete = false;
   /** The first part of a response was discarded, and the rest of it may follow. */
   #isDiscarding = false;
-  /** Listeners for `drain` that a middleware keeps for a stream of their own, which knows nothing of this gate. */
+  /** Listeners for `drain` that a middleware keeps for a stream of its own, which knows nothing of this gate. */
   #kept: (() => unknown)[] | undefined = undefined;
 
   constructor(res: ServerResponse, keeper: GateKeeper) {
@@ -51,7 +37,7 @@ export class ResponseGate {
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
-  static readonly #methods: Methods & ThisType<GatedResponse> = {
+  static readonly #methods: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
     end(...args) {
       return this[GATE].#end(args);
     },
@@ -71,7 +57,7 @@ export class ResponseGate {
   };
 
   /** Behind `json()` as well. It would change the head, and so throw, where the first response has left already. */
-  static readonly #send: Pick<Methods, 'send'> & ThisType<GatedResponse> = {
+  static readonly #send: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
     send(...args) {
       const gate = this[GATE];
       return gate.#complete ? gate.#drop() : gate.#direct.send?.apply(gate.#res, args);
@@ -87,15 +73,14 @@ export class ResponseGate {
 
   #end(args: unknown[]): unknown {
     if (this.#complete) return this.#drop();
-    const [chunk] = args;
-    if (this.#state !== 'open' && typeof chunk !== 'function') checkBody(chunk ?? '');
+    if (this.#state !== 'open' && typeof args[0] !== 'function') heads.checkBody(args[0] ?? '');
     return this.#start('end', args);
   }
 
   #write(args: unknown[]): unknown {
     if (this.#state === 'open') return this.#pass('write', args);
     if (this.#complete) return this.#drop();
-    checkBody(args[0]);
+    heads.checkBody(args[0]);
     this.#start('write', args);
     // The writer of what is discarded need not wait for `drain`.
     return this.#isDiscarding;
@@ -103,17 +88,17 @@ export class ResponseGate {
 
   /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
   #writeHead(args: unknown[]): unknown {
-    const res = this.#res;
     if (this.#state === 'open') return this.#pass('writeHead', args);
+    const res = this.#res;
     if (this.#complete) return this.#drop();
-    if (this.#state === 'asked') throw headersSent();
+    if (this.#state === 'asked') throw heads.headersSent();
     if (this.#waiting.length > 0) {
       // A middleware that compresses the body behind this gate writes the head before each part, until one has left.
       if (args.length === 1 && args[0] === res.statusCode) return res;
-      throw headersSent();
+      throw heads.headersSent();
     }
     if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard('writeHead');
-    dryRun(res, 'writeHead', args);
+    heads.dryRun(res, 'writeHead', args);
     res.statusCode = args[0] as number;
     this.#waiting.push(() => this.#call('writeHead', args));
     return res;
@@ -128,34 +113,34 @@ export class ResponseGate {
     return result;
   }
 
-  #start(method: Exclude<Sender, 'writeHead'>, args: unknown[]): unknown {
+  #start(method: Exclude<heads.Sender, 'writeHead'>, args: unknown[]): unknown {
     const res = this.#res;
     const isFirst = this.#state === 'unasked';
     if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(method);
     this.#isDiscarding = false;
     // Before the decision, nothing else waits than a head.
-    if (isFirst && this.#waiting.length === 0) checkHead(res, method, args);
+    if (isFirst && this.#waiting.length === 0) heads.checkHead(res, method, args);
     this.#complete = method === 'end';
     if (this.#state === 'open') return this.#call(method, args);
     if (isFirst) this.#keeper.onFirstResponse();
     this.#waiting.push(() => this.#call(method, args));
     if (isFirst) {
       this.#state = 'asked';
-      const head = readHead(res);
+      const head = heads.readHead(res);
       this.#keeper.decide(head.status).then(
         () => this.#release(head),
         (error: unknown) => this.#refuse(error),
       );
     }
-    // Part of a body waits: as far as the handler and its error handler can tell, it is on its way.
+    // To the handler and its error handler, a part of a body that waits counts as sent.
     pretendSent(res, !this.#complete);
     return res;
   }
 
-  #release(head: Head): void {
+  #release(head: heads.Head): void {
     this.#open();
     try {
-      restoreHead(this.#res, head);
+      heads.restoreHead(this.#res, head);
       const results = this.#waiting.map((step) => step());
       if (!this.#complete && results.at(-1) !== false) this.#goOn();
     } catch (error) {
@@ -178,17 +163,17 @@ export class ResponseGate {
       this.#state = 'unasked';
       this.#isDiscarding = !this.#complete;
       this.#waiting = [];
-      clearHead(res, this.#isDiscarding);
+      heads.clearHead(res, this.#isDiscarding);
     }
     this.#complete = false;
     this.#keeper.onRefused(error);
   }
 
   /** Nothing of this response leaves; the next one finds no trace of it. */
-  #discard(method: Sender): ServerResponse {
+  #discard(method: heads.Sender): ServerResponse {
     this.#isDiscarding = method !== 'end';
     this.#waiting = [];
-    clearHead(this.#res, this.#isDiscarding);
+    heads.clearHead(this.#res, this.#isDiscarding);
     this.#keeper.onDiscarded(!this.#isDiscarding);
     return this.#res;
   }
@@ -203,12 +188,12 @@ export class ResponseGate {
     return this.#res;
   }
 
-  /** Behind the end, Node would end the process, or throw where nobody catches. Before it, `end()` itself may be calling. */
+  /** After `end()`, Node would crash the process, or throw where nobody catches. During it, `end()` itself may be calling. */
   #pass(name: 'write' | 'writeHead', args: unknown[]): unknown {
     return this.#res.writableEnded ? this.#drop() : this.#call(name, args);
   }
 
-  #call(name: Sender | 'on', args: unknown[]): unknown {
+  #call(name: heads.Sender | 'on', args: unknown[]): unknown {
     return this.#direct[name].apply(this.#res, args);
   }
 }

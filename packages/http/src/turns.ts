@@ -52,7 +52,7 @@ export class Turns {
     return begin;
   }
 
-  /** Not while a chunk is being parsed, which may end in CONNECT or in garbage. */
+  /** Not while a chunk is being parsed, which may contain CONNECT or garbage at its end. */
   #schedule(): void {
     if (this.#isScheduled || this.#waiting.length > 0 === (this.#parsers !== undefined)) return;
     this.#isScheduled = true;

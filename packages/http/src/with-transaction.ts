@@ -52,7 +52,16 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
   };
 }
 
-/** Begins a transaction that is rolled back when the client leaves, for whoever holds the response back until COMMIT. */
+/**
+ * Begins a transaction that is rolled back when the client leaves, for a host that holds the response back until COMMIT.
+ *
+ * @param req the request
+ * @param res its response, of which nothing was sent
+ * @param scope the request scope
+ * @param options the terms of the transaction
+ * @returns the transaction, begun
+ * @throws HttpError `AMBIT_HTTP_TRANSACTION_STARTED` or `AMBIT_HTTP_HEAD_SENT` (as a rejection)
+ */
 export async function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,

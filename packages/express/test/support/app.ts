@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
 });
 
-/** An application with a request scope for everything, on a database that fails where it is told to. */
+/** An application with a request scope for everything, on a database that fails where the test says so. */
 export function application(options: { pool?: FakePoolOptions; scope?: ContainerMiddlewareOptions } = {}) {
   const pool = new FakePool(options.pool);
   const container = new Container({ tags: ['application'] });

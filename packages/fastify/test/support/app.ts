@@ -25,7 +25,7 @@ afterEach(async () => {
   if (crashes.length > 0) throw new AggregateError(crashes.splice(0), 'The process would have crashed');
 });
 
-/** A server with both plugins, on a database that fails where it is told to. */
+/** A server with both plugins, on a database that fails where the test says so. */
 export async function application(
   options: {
     pool?: FakePoolOptions;
@@ -73,7 +73,7 @@ export function get(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
 }
 
-/** What requests have left behind once every connection is home: open scopes, offences against the database. */
+/** What requests have left behind once every connection is back in the pool: open scopes, offences against the database. */
 export async function leftovers({ container, pool }: { container: Container; pool: FakePool }): Promise<string[]> {
   await pool.close();
   // A scope that ends its transaction is the last to end.

@@ -14,7 +14,7 @@ const FROM_THE_DATABASE = /\borders|_pkey|unique|constraint|no_such|relation|syn
 export function bareErrorResponseContract(test: StageTest): void {
   describe('without an error handler of the application', () => {
     test.for(STATEMENTS_THAT_FAIL)(
-      'a handler whose %j fails is answered with 500 and none of it',
+      'a handler whose %j fails is responded to with 500 and none of it',
       async (sql, { stage }) => {
         await stage.serveOrder(
           async (call) => {

@@ -61,7 +61,7 @@ export function clientContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test.for(ways)('$how while a large answer is on its way leaves nothing open', async ({ go }, { stage }) => {
+    test.for(ways)('$how while a large response is on its way leaves nothing open', async ({ go }, { stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'x'.repeat(50_000_000) }));
       const client = await stage.client();
       client.send({ path: '/' });
@@ -82,7 +82,7 @@ export function clientContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('after its answer came leaves nothing open', async ({ stage }) => {
+    test('after its response came leaves nothing open', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
       const client = await stage.client();
       await client.request({ path: '/' });
@@ -90,7 +90,7 @@ export function clientContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('while the answer is being made is told so to nobody, and the late answer hurts nobody', async ({ stage }) => {
+    test('while the response is being made is no error, and neither is the late response', async ({ stage }) => {
       const work = new Pause();
       await stage.serveRequest(async () => {
         await work.here();
@@ -106,7 +106,7 @@ export function clientContract(test: StageTest): void {
     });
   });
 
-  test('pipelined requests are answered in order, each from a scope of its own', async ({ stage }) => {
+  test('pipelined requests are responded to in order, each from a scope of its own', async ({ stage }) => {
     await stage.serve([
       { method: 'POST', path: '/', handle: ({ body }) => ({ kind: 'json', body }) },
       { method: 'GET', path: '/', handle: () => ({ kind: 'text', text: 'hello' }) },

@@ -61,7 +61,7 @@ export function containerContract(test: StageTest): void {
       container: (ledger: ScopeLedger, pool: IDatabasePool) => ForeignContainer.application(ledger, pool),
     };
 
-    test('gives a request its scope and is told of its end once', async ({ stage }) => {
+    test('opens a scope for a request and disposes it once', async ({ stage }) => {
       await stage.serveRequest(({ scope }) => {
         scope.register('IGreeting', () => 'hello');
         return { kind: 'text', text: scope.resolve<string>('IGreeting') };
@@ -71,7 +71,7 @@ export function containerContract(test: StageTest): void {
       expect(stage.scopes.count('request')).toBe(1);
     });
 
-    test('that refuses a registration fails the request, and its scope ends all the same', async ({ stage }) => {
+    test('that refuses a registration fails the request, and its scope is disposed all the same', async ({ stage }) => {
       const readOnly: StageOptions['container'] = (ledger, pool) => {
         const app = ForeignContainer.application(ledger, pool);
         const refuse = (): never => {
@@ -89,7 +89,7 @@ export function containerContract(test: StageTest): void {
       expect(stage.scopes.count('request')).toBe(1);
     });
 
-    test('commits what a handler answers', async ({ stage }) => {
+    test('commits when a handler responds', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         return CREATED;

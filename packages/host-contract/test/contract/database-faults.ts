@@ -17,7 +17,7 @@ const refuse = (): never => {
 /** A database that refuses, or dies, at one of the steps of an order. */
 export function databaseFaultContract(test: StageTest): void {
   describe('an order whose database', () => {
-    test('has no connection to spare in time is answered 503', async ({ stage }) => {
+    test('has no connection to spare in time is responded to with 503', async ({ stage }) => {
       const giveBack = await stage.takeAllConnections();
       await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 10 } });
       const answer = await stage.order();
@@ -32,19 +32,22 @@ export function databaseFaultContract(test: StageTest): void {
       { whose: 'our pool', error: connectionLost() },
       { whose: 'a foreign pool', error: new Error('connect ECONNREFUSED secret-host:5432') },
     ];
-    test.for(refusals)('gives no connection, as $whose says it, is answered 503', async ({ error }, { stage }) => {
-      await serveOrder(stage);
-      stage.pool.beforeAcquire(() => {
-        throw error;
-      });
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expect(answer.text).not.toContain('secret');
-      expect(stage.errors).toMatchObject([{ unavailable: true }]);
-      expect(stage.pool.steps).toEqual(['acquire']);
-    });
+    test.for(refusals)(
+      'gives no connection, as $whose says it, is responded to with 503',
+      async ({ error }, { stage }) => {
+        await serveOrder(stage);
+        stage.pool.beforeAcquire(() => {
+          throw error;
+        });
+        const answer = await stage.order();
+        expect(answer.status).toBe(503);
+        expect(answer.text).not.toContain('secret');
+        expect(stage.errors).toMatchObject([{ unavailable: true }]);
+        expect(stage.pool.steps).toEqual(['acquire']);
+      },
+    );
 
-    test('never settles getConnection() is answered 503 within the time limit, and the scope is disposed', async ({
+    test('never settles getConnection() is responded to with 503 within the time limit, and the scope is disposed', async ({
       stage,
     }) => {
       await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 20, cancelAfterMs: 20 } });
@@ -77,7 +80,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'release']);
     });
 
-    test('refuses BEGIN is rolled back, released, and answered with the error', async ({ stage }) => {
+    test('refuses BEGIN is rolled back, released, and responded to with the error', async ({ stage }) => {
       await serveOrder(stage);
       stage.pool.before('begin', refuse);
       const answer = await stage.order();
@@ -89,7 +92,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(stage.scopes.count('transaction')).toBe(1);
     });
 
-    test('refuses COMMIT is never answered 201, and is not stored', async ({ stage }) => {
+    test('refuses COMMIT is never responded to with 201, and is not stored', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         const connection = call.transactionScope.resolve<IConnection>('IConnection');
@@ -106,9 +109,9 @@ export function databaseFaultContract(test: StageTest): void {
       expect(stage.pool.steps.at(-1)).toBe('release');
     });
 
-    test('answers COMMIT without having committed is never answered 201', async ({ stage }) => {
+    test('confirms COMMIT without having committed is never responded to with 201', async ({ stage }) => {
       await serveOrder(stage);
-      // On PostgreSQL a failed transaction answers COMMIT with ROLLBACK, and the driver resolves.
+      // On PostgreSQL a failed transaction replies to COMMIT with ROLLBACK, and the driver resolves.
       stage.pool.before('commit', ({ inner }) => inner.query('SELECT nonsense').catch(() => inner.rollback()));
       const answer = await stage.order();
       expect(answer.status).toBeGreaterThanOrEqual(500);
@@ -116,7 +119,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    test('is lost before COMMIT arrives is answered 503, and the order is not there', async ({ stage }) => {
+    test('is lost before COMMIT arrives is responded to with 503, and the order is not there', async ({ stage }) => {
       await serveOrder(stage);
       stage.pool.before('commit', (connection) => stage.database.kill(connection));
       const answer = await stage.order();
@@ -125,7 +128,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    test('is lost when it has committed is answered 503 with the code that says: unknown, and the order is there', async ({
+    test('is lost when it has committed is responded to with 503 and the code that says: unknown, and the order is there', async ({
       stage,
     }) => {
       await serveOrder(stage);
@@ -140,7 +143,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(stage.pool.steps.at(-1)).toBe('destroy');
     });
 
-    test('never answers COMMIT is given up after a while', async ({ stage }) => {
+    test('never replies to COMMIT is abandoned after a while', async ({ stage }) => {
       await stage.serveOrder(
         async (call) => {
           await stage.insertOrder(call);
@@ -156,7 +159,7 @@ export function databaseFaultContract(test: StageTest): void {
       expect(stage.pool.steps.at(-1)).toBe('destroy');
     });
 
-    test('refuses ROLLBACK is answered with what the handler failed for, and the connection is destroyed', async ({
+    test('refuses ROLLBACK is responded to with what the handler failed for, and the connection is destroyed', async ({
       stage,
     }) => {
       await stage.serveOrder(async (call) => {

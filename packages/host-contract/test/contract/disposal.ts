@@ -14,8 +14,8 @@ function addResource(stage: Stage, tag: string, end: () => unknown): void {
 }
 
 export function disposalContract(test: StageTest): void {
-  describe('the end of a scope', () => {
-    test('ends what the scope made, once', async ({ stage }) => {
+  describe('the disposal of a scope', () => {
+    test('disposes what the scope made, once', async ({ stage }) => {
       let ends = 0;
       addResource(stage, 'request', () => (ends += 1));
       await stage.serveRequest((call) => {
@@ -39,7 +39,7 @@ export function disposalContract(test: StageTest): void {
     ];
 
     test.for(failures)(
-      'that $name is told to onDisposeError, and the client still has its answer',
+      'that $name is reported to onDisposeError, and the client still has its response',
       async ({ end }, { stage }) => {
         addResource(stage, 'request', end);
         await stage.serveRequest((call) => {
@@ -47,7 +47,7 @@ export function disposalContract(test: StageTest): void {
           return { kind: 'text', text: 'hello' };
         });
         expect(await stage.get()).toMatchObject({ status: 200, text: 'hello' });
-        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is told');
+        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is reported');
         await stage.close();
         expect(stage.disposeErrors).toMatchObject([{ errors: [{ message: 'it would not end' }] }]);
       },
@@ -62,7 +62,7 @@ export function disposalContract(test: StageTest): void {
           throw new Error('the reason');
         });
         expect((await stage.get()).status).toBe(500);
-        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is told');
+        await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is reported');
         expect(stage.errors).toMatchObject([{ message: 'the reason' }]);
         await stage.close();
         expect(stage.disposeErrors).toHaveLength(1);
@@ -82,7 +82,7 @@ export function disposalContract(test: StageTest): void {
       expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
     });
 
-    test('of a transaction is told to an onError that may itself fail, and changes no outcome then', async ({
+    test('of a transaction is reported to an onError that may itself fail, and changes no outcome then', async ({
       stage,
     }) => {
       const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
@@ -103,7 +103,7 @@ export function disposalContract(test: StageTest): void {
       warn.mockRestore();
     });
 
-    test('does not delay the answer', async ({ stage }) => {
+    test('does not delay the response', async ({ stage }) => {
       const end = new Pause();
       addResource(stage, 'request', end.here);
       await stage.serveRequest((call) => {
@@ -118,7 +118,7 @@ export function disposalContract(test: StageTest): void {
     });
   });
 
-  describe('an application container that has ended', () => {
+  describe('an application container that was disposed', () => {
     test('took the open transactions with it', async ({ stage }) => {
       const work = new Pause();
       await stage.serveOrder(async (call) => {

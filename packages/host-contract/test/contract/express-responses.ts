@@ -6,10 +6,10 @@ import { serveOnExpress } from '../support/serve-on-express.js';
 import { ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
-/** What the tables say of the middleware-based host only: the answer that waits for COMMIT. */
+/** What the tables say of the middleware-based host only: the response that waits for COMMIT. */
 export function expressResponseContract(test: StageTest): void {
-  describe('an answer behind withTransaction()', () => {
-    test('an answer that cannot be serialised is rolled back', async ({ stage }) => {
+  describe('a response behind withTransaction()', () => {
+    test('a response that cannot be serialised is rolled back', async ({ stage }) => {
       await serveOnExpress(stage, (app) =>
         app.post('/orders', withTransaction(), async (req, res) => {
           await stage.insertOrder({ transactionScope: req.transactionScope! });
@@ -60,7 +60,7 @@ export function expressResponseContract(test: StageTest): void {
       },
     ];
     test.for(answers)(
-      '$name is held back until COMMIT is answered, and loses nothing',
+      '$name is held back until COMMIT has succeeded, and loses nothing',
       async ({ answer, text }, { stage }) => {
         await serveOnExpress(stage, (app) => {
           app.get('/ping', (_req, res) => void res.end());
@@ -85,7 +85,7 @@ export function expressResponseContract(test: StageTest): void {
       },
     );
 
-    test('a step that nobody answers behind is answered 404', async ({ stage }) => {
+    test('where no handler behind it responds, the response is 404', async ({ stage }) => {
       await serveOnExpress(stage, (app) => app.post('/orders', withTransaction(), (_req, _res, next) => next()));
       expect((await stage.order()).status).toBe(404);
     });

@@ -51,7 +51,7 @@ export function expressTransactionContract(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
     });
 
-    test('an error handler of the route that answers does not save the work', async ({ stage }) => {
+    test('an error handler of the route that responds does not save the work', async ({ stage }) => {
       await serveOnExpress(stage, (app) =>
         app.post(
           '/orders',
@@ -138,7 +138,7 @@ export function expressTransactionContract(test: StageTest): void {
       expect([await stage.stored(), await stage.stored(`${stage.orderId}, too`)]).toEqual([false, false]);
     });
 
-    test('rollbackOn() rolls back an answer of that status, and the client still has it', async ({ stage }) => {
+    test('rollbackOn() rolls back a response of that status, and the client still has it', async ({ stage }) => {
       await serveOnExpress(stage, (app) =>
         app.post('/orders', withTransaction({ rollbackOn: (status) => status >= 400 }), async (req, res) => {
           await stage.insertOrder({ transactionScope: req.transactionScope! });

@@ -100,7 +100,7 @@ export function fastifyTransactionContract(test: StageTest): void {
     });
 
     test.for(['returns', 'does not return'])(
-      'a transaction left open by a handler that %s its answer is rolled back, and the answer is a coded 500',
+      'a transaction left open by a handler that %s its response is rolled back, and the response is a coded 500',
       async (how, { stage }) => {
         await serveOnFastify(stage, (app) =>
           app.post('/orders', async (request, reply) => {
@@ -135,7 +135,7 @@ export function fastifyTransactionContract(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
     });
 
-    test('an answer that does not fit its schema leaves what was committed', async ({ stage }) => {
+    test('a response that does not fit its schema leaves what was committed', async ({ stage }) => {
       await serveOnFastify(stage, (app) => {
         const schema = {
           response: { 201: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },
@@ -150,7 +150,7 @@ export function fastifyTransactionContract(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
-    test('an error after the answer does not undo the commit', async ({ stage }) => {
+    test('an error after the response does not undo the commit', async ({ stage }) => {
       const broken = new Pause();
       await serveOnFastify(stage, (app) =>
         app.post('/orders', async (request, reply) => {

@@ -31,7 +31,9 @@ const post = (id: number, text = '') => ({ method: 'POST', path: '/', body: { id
 /** More requests than a host takes on at a time. */
 export function floodContract(test: StageTest): void {
   describe('of the requests that a client pipelines', () => {
-    test('no more than maxRequestsPerConnection are in progress, and all are answered in order', async ({ stage }) => {
+    test('no more than maxRequestsPerConnection are in progress, and all are responded to in order', async ({
+      stage,
+    }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 4 }, () =>
         stage.happenings.until(() => running.most >= 4, '4 are in progress'),
       );
@@ -120,7 +122,7 @@ export function floodContract(test: StageTest): void {
       for (let id = 0; id < 3; id += 1) expect(JSON.parse((await client.answer()).text)).toMatchObject({ id });
     });
 
-    test('those that wait are answered, too, when the server closes or garbage follows', async ({ stage }) => {
+    test('those that wait are responded to, too, when the server closes or garbage follows', async ({ stage }) => {
       const work = new Pause();
       await serveCounting(stage, { maxRequestsPerConnection: 1 }, work.here);
       const [client, other] = [await stage.client(), await stage.client()];

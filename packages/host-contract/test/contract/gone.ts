@@ -6,7 +6,7 @@ import type { StageTest } from '../support/stage-test.js';
 
 const ways = ['leave', 'reset'] as const;
 
-/** Serves an order that waits in its handler for ever, and resolves when it does. */
+/** Serves an order that waits in its handler forever, and resolves when it does. */
 async function startEndlessOrder(stage: Stage, onConnection: (connection: IConnection) => void = () => undefined) {
   await stage.serveOrder(async (call) => {
     onConnection(call.transactionScope.resolve<IConnection>('IConnection'));
@@ -48,7 +48,7 @@ export function goneContract(test: StageTest): void {
       expect(stage.scopes.count('transaction')).toBe(0);
     });
 
-    test('while a connection is acquired, the connection goes home', async ({ stage }) => {
+    test('while a connection is acquired, the connection is returned to the pool', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);
       const client = await stage.client();
       stage.pool.after('acquire', async () => {
@@ -134,7 +134,7 @@ export function goneContract(test: StageTest): void {
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
     });
 
-    test('after the answer, the order stays', async ({ stage }) => {
+    test('after the response, the order stays', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         return CREATED;

@@ -6,9 +6,9 @@ import type { StageTest } from '../support/stage-test.js';
 
 const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
 
-/** What becomes of a transaction whose handler does not simply answer. */
+/** What becomes of a transaction whose handler does not simply respond. */
 export function outcomeContract(test: StageTest): void {
-  describe('a transaction is rolled back before the error is answered', () => {
+  describe('a transaction is rolled back before the error response', () => {
     const failures: readonly { name: string; fail: (call: Call) => Promise<void> | void }[] = [
       {
         name: 'throws',
@@ -56,7 +56,7 @@ export function outcomeContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    test('when a statement failed and the handler answers as if it had not', async ({ stage }) => {
+    test('when a statement failed and the handler responds as if it had not', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         await stage.insertOrder(call).catch(() => undefined);
@@ -96,7 +96,7 @@ export function outcomeContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    test('when it was open for too long, though the handler never answers and the client stays', async ({ stage }) => {
+    test('when it was open for too long, though the handler never responds and the client stays', async ({ stage }) => {
       await stage.serveOrder(
         async (call) => {
           await stage.insertOrder(call);
@@ -107,12 +107,12 @@ export function outcomeContract(test: StageTest): void {
       const client = await stage.client();
       client.send(ORDER);
       await stage.pool.reaches('rollback');
-      await stage.happenings.until(() => stage.pool.out.size === 0, 'the connection is home');
+      await stage.happenings.until(() => stage.pool.out.size === 0, 'the connection is back in the pool');
       expect(stage.scopes.open).toEqual(['request']);
       expect(await stage.stored()).toBe(false);
     });
 
-    test('when the transaction was ended by the handler itself', async ({ stage }) => {
+    test('when the transaction was closed by the handler itself', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         await call.transactionScope.resolve<IConnection>('IConnection').rollback();
@@ -144,7 +144,7 @@ export function outcomeContract(test: StageTest): void {
       expect((await stage.order()).status).toBe(201);
     });
 
-    test('begins as it was told', async ({ stage }) => {
+    test('begins with its options', async ({ stage }) => {
       await stage.serveOrder(
         async (call) => {
           await stage.insertOrder(call);
@@ -156,7 +156,7 @@ export function outcomeContract(test: StageTest): void {
       expect(stage.errors).toMatchObject([{ sqlState: '25006' }]);
     });
 
-    test('sees nothing of another one under way', async ({ stage }) => {
+    test('sees nothing of another one in progress', async ({ stage }) => {
       const readOnly = { readOnly: true };
       await stage.serve([
         {

@@ -21,7 +21,7 @@ const BEHIND = [
 /** A request that arrived complete gets its true response, whatever the client sends behind it. */
 export function refusedInputContract(test: StageTest): void {
   describe.each(BEHIND)('a complete request followed by $name', ({ headers, behind }) => {
-    test('is carried out and answered, and then the connection closes', async ({ stage }) => {
+    test('is carried out and responded to, and then the connection closes', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
         return CREATED;
@@ -34,7 +34,7 @@ export function refusedInputContract(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
-    test('is answered when that comes while it is carried out', async ({ stage }) => {
+    test('is responded to when that comes while it is carried out', async ({ stage }) => {
       const work = new Pause();
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
@@ -116,7 +116,7 @@ export function refusedInputContract(test: StageTest): void {
       expect(stage.pool.steps).toEqual([]);
     });
 
-    test('alone is answered with 400, and nothing is carried out', async ({ stage }) => {
+    test('alone is responded to with 400, and nothing is carried out', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
       const client = await stage.client();
       client.write('HELLO\r\n\r\n');

@@ -4,9 +4,9 @@ import { expectTakenBack, MANY_HEADERS } from '../support/headers.js';
 import { CREATED } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
-/** An error that takes the place of an answer says nothing that was true of that answer only. */
+/** An error that takes the place of a response says nothing that was true of that response only. */
 export function replacedResponseContract(test: StageTest): void {
-  describe('an answer replaced by an error', () => {
+  describe('a response replaced by an error', () => {
     test('because COMMIT fails takes back what was said of it, and nothing else', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);

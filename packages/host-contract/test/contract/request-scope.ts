@@ -10,7 +10,7 @@ const requestId = (scope: { resolve<T>(key: string): T }): string =>
 
 export function requestScopeContract(test: StageTest): void {
   describe('a request', () => {
-    test('has a scope tagged request of its own, and it ends with the answer', async ({ stage }) => {
+    test('has a scope tagged request of its own, and it is disposed with the response', async ({ stage }) => {
       const seen: string[] = [];
       await stage.serveRequest(({ scope }) => {
         seen.push(requestId(scope), requestId(scope));
@@ -40,7 +40,7 @@ export function requestScopeContract(test: StageTest): void {
         text: 'ab',
       },
     ];
-    test.for(replies)('answered with $name ends its scope', async ({ reply, status, text }, { stage }) => {
+    test.for(replies)('responded to with $name disposes its scope', async ({ reply, status, text }, { stage }) => {
       await stage.serveRequest(reply);
       const answer = await stage.get();
       expect(answer.status).toBe(status);
@@ -66,7 +66,7 @@ export function requestScopeContract(test: StageTest): void {
       expect((await client.answer()).text).toMatch(/^first [0-9a-f-]{36}$/);
     });
 
-    test('with HEAD ends its scope', async ({ stage }) => {
+    test('with HEAD disposes its scope', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'json', body: { a: 1 } }));
       const answer = await stage.request({ method: 'HEAD', path: '/' });
       expect(answer).toMatchObject({ status: 200, text: '' });
@@ -75,7 +75,7 @@ export function requestScopeContract(test: StageTest): void {
       expect(stage.scopes.count('request')).toBe(1);
     });
 
-    test('for an unknown route ends its scope', async ({ stage }) => {
+    test('for an unknown route disposes its scope', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: '' }));
       expect((await stage.get('/nowhere')).status).toBe(404);
       await stage.quiet();
@@ -90,7 +90,7 @@ export function requestScopeContract(test: StageTest): void {
     });
   });
 
-  test('a request that is over is forgotten, though its connection lives on', async ({ stage }) => {
+  test('a request that is over is forgotten, though its connection stays open', async ({ stage }) => {
     let served: WeakRef<object> | undefined;
     await stage.serveRequest(({ scope }) => {
       served ??= new WeakRef(scope);
@@ -122,14 +122,14 @@ export function requestScopeContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('because its handler hands over an error is answered by the error handler', async ({ stage }) => {
+    test('because its handler hands over an error is responded to by the error handler', async ({ stage }) => {
       await stage.serveRequest(({ fail }) => fail(new Error('secret')));
       expect((await stage.get()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'secret' }]);
       await stage.quiet();
     });
 
-    test('after its answer has been sent keeps the answer', async ({ stage }) => {
+    test('after its response has been sent keeps the response', async ({ stage }) => {
       await stage.serveRequest(async ({ answer }) => {
         await answer({ kind: 'json', body: { a: 1 } });
         throw new Error('too late');
@@ -138,7 +138,7 @@ export function requestScopeContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('because its answer cannot be serialised is answered with an error', async ({ stage }) => {
+    test('because its response cannot be serialised is responded to with an error', async ({ stage }) => {
       const circle: Record<string, unknown> = {};
       circle['self'] = circle;
       await stage.serveRequest(() => ({ kind: 'json', body: circle }));

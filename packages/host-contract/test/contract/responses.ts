@@ -4,10 +4,10 @@ import type { Reply } from '../hosts/host.js';
 import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
-/** A handler that answers has its transaction committed before anybody hears of the answer. */
+/** A handler that responds has its transaction committed before anybody hears of the response. */
 export function responseContract(test: StageTest): void {
-  describe('an answer in a transaction', () => {
-    test('is sent when the order is stored and the connection is home', async ({ stage }) => {
+  describe('a response in a transaction', () => {
+    test('is sent when the order is stored and the connection is back in the pool', async ({ stage }) => {
       const openAtWork: string[] = [];
       await stage.serveOrder(async (call) => {
         openAtWork.push(...stage.scopes.open);
@@ -45,7 +45,7 @@ export function responseContract(test: StageTest): void {
     ];
 
     test.for(replies)(
-      'of $name arrives whole, and not a byte of it before COMMIT is answered',
+      'of $name arrives whole, and not a byte of it before COMMIT has succeeded',
       async ({ reply, status, text }, { stage }) => {
         await stage.serveOrder(async (call) => {
           await stage.insertOrder(call);
@@ -158,7 +158,7 @@ export function responseContract(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
-    test('ends the IConnection: a query afterwards is refused', async ({ stage }) => {
+    test('closes the IConnection: a query afterwards is refused', async ({ stage }) => {
       let late: Promise<unknown> | undefined;
       await stage.serveOrder(async (call) => {
         const connection = call.transactionScope.resolve<{ query(sql: string): Promise<unknown> }>('IConnection');

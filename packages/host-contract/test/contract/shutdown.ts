@@ -24,7 +24,9 @@ export function shutdownContract(test: StageTest): void {
       for (const client of clients) await client.closed();
     });
 
-    test('answers what has begun, tells that client to go, and does not wait until it goes', async ({ stage }) => {
+    test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
+      stage,
+    }) => {
       const work = new Pause();
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
@@ -61,7 +63,7 @@ export function shutdownContract(test: StageTest): void {
       expect(await stage.stored()).toBe(true);
     });
 
-    test('answers all of the pipelined requests that have begun, and the last tells the client to go', async ({
+    test('responds to all of the pipelined requests that have begun, and the last says `Connection: close`', async ({
       stage,
     }) => {
       const work = new Pause();
@@ -85,7 +87,7 @@ export function shutdownContract(test: StageTest): void {
       await closed;
     });
 
-    test('waits until a slow client has all of its answer', async ({ stage }) => {
+    test('waits until a slow client has all of its response', async ({ stage }) => {
       const text = '.'.repeat(8_000_000);
       await stage.serveRequest(() => ({ kind: 'text', text }));
       const client = await stage.client();
@@ -99,7 +101,7 @@ export function shutdownContract(test: StageTest): void {
       await closed;
     });
 
-    test('ends the application container when the last request is over', async ({ stage }) => {
+    test('disposes the application container when the last request is over', async ({ stage }) => {
       const work = new Pause();
       await stage.serveRequest(async ({ scope }) => {
         await work.here();

@@ -32,7 +32,7 @@ export function signalContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('is aborted already for whoever asks when the client is gone', async ({ stage }) => {
+    test('is aborted already when asked for after the client is gone', async ({ stage }) => {
       const work = new Pause();
       const asked = new Pause();
       let scope: Call['scope'] | undefined;
@@ -53,7 +53,7 @@ export function signalContract(test: StageTest): void {
       expect(() => scope?.resolve('IRequestSignal')).toThrow(/AMBIT_DISPOSED/);
     });
 
-    test.for(['GET', 'POST'] as const)('does not abort for a %s that is answered', async (method, { stage }) => {
+    test.for(['GET', 'POST'] as const)('does not abort for a %s that is responded to', async (method, { stage }) => {
       let signal: AbortSignal | undefined;
       await stage.serve([
         {

@@ -27,9 +27,10 @@ export function fastifyWith(mount: (app: FastifyInstance) => unknown, parts: Fas
 async function start(
   mount: (app: FastifyInstance) => unknown,
   parts: FastifyParts,
-  { container, routes, onDisposeError, ownErrorHandler = true, limits, onError }: AppDescription,
+  { container, routes, onDisposeError, ownErrorHandler = true, limits, before, onError }: AppDescription,
 ): Promise<RunningHost> {
   const app = fastify({ bodyLimit: BODY_LIMIT });
+  if (before) app.addHook('onRequest', ({ raw }, _reply, done) => void before(raw, done));
   await app.register(containerPlugin, { container, onDisposeError, ...limits, ...parts });
   await app.register(transactionPlugin);
   if (ownErrorHandler) {

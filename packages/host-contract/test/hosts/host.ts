@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
 
-/** What a handler answers with, in no host's words. */
+/** What a handler responds with, in no host's words. */
 export type Reply =
   | { readonly kind: 'json'; readonly body: unknown; readonly status?: number }
   | { readonly kind: 'text'; readonly text: string }
@@ -20,9 +20,9 @@ export interface Call {
   /** `transactionScope` of the request; on a route without a transaction there is none. */
   readonly transactionScope: IContainer;
   readonly body: unknown;
-  /** Says something of the answer to come. */
+  /** Says something of the response to come. */
   setHeaders(headers: Readonly<Record<string, string>>): void;
-  /** Answers before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
+  /** Responds before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
   answer(reply: Reply): Promise<void>;
   /** Hands an error over as the host's handlers do besides throwing: `next(error)`, or sending it. */
   fail(error: unknown): void;
@@ -31,7 +31,7 @@ export interface Call {
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Runs the handler in a transaction that is committed when it answers. */
+  /** Runs the handler in a transaction that is committed when it responds. */
   readonly transaction?: TransactionOptions;
   readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
 }
@@ -47,17 +47,19 @@ export interface AppDescription {
   readonly container: IContainer;
   readonly routes: readonly Route[];
   readonly onDisposeError: (error: unknown) => void;
-  /** Default true; with `false`, errors are answered by the framework itself. */
+  /** Default true; with `false`, errors are responded to by the framework itself. */
   readonly ownErrorHandler?: boolean;
   /** How much the application takes on at a time. */
   readonly limits?: RequestLimits;
-  /** Told of every error that reached the application's error handler. */
+  /** Runs before the host's own part, for every request; `next` may be called at any time, in any asynchronous context. */
+  readonly before?: ((request: IncomingMessage, next: () => void) => void | Promise<void>) | undefined;
+  /** Called with every error that reached the application's error handler. */
   readonly onError: (error: unknown) => void;
 }
 
 export interface RunningHost {
   readonly port: number;
-  /** Stops as an application does on SIGTERM: answers what has begun, then ends the application container. */
+  /** Stops as an application does on SIGTERM: responds to what has begun, then disposes the application container. */
   close(): Promise<void>;
 }
 
@@ -68,15 +70,23 @@ export interface Exception {
   readonly because: string;
 }
 
-/** One of the hosts under contract, with an ordinary application on it. */
+/**
+ * One of the hosts under contract, with an ordinary application on it. To put another host under contract, write one file
+ * beside this one that exports a `Host`, and a test file that calls `describeHostContract(host)`.
+ */
 export interface Host {
   /** Default: none. The tests are skipped, and tell the reason. */
   readonly exceptions?: readonly Exception[];
   readonly name: string;
+  /**
+   * Whether the host serves sockets of Node. Without, what only a client with a socket of its own can do is left out:
+   * pipelining, garbage behind a request, floods, `Connection: close`. Default: true.
+   */
+  readonly servesSockets?: false;
   start(app: AppDescription): Promise<RunningHost>;
 }
 
-/** What both applications answer an error with: no text of a driver, and 503 where the client may come back. */
+/** What both applications respond to an error with: no text of a driver, and 503 where the client may come back. */
 export function replyTo(error: unknown): { status: number; body: { error: string; code?: unknown } } {
   const { statusCode, code, unavailable } = Object(error) as Record<string, unknown>;
   if (unavailable === true) return { status: 503, body: { error: 'Try again later', code } };

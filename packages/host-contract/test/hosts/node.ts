@@ -23,6 +23,7 @@ async function start({
   onDisposeError,
   ownErrorHandler = true,
   limits,
+  before,
   onError,
 }: AppDescription): Promise<RunningHost> {
   const handleError = (error: unknown, _req: IncomingMessage, res: ServerResponse): void => {
@@ -39,7 +40,9 @@ async function start({
     return send(res, { kind: 'json', status: 404, body: { error: 'Not found' } });
   };
   const options = { onDisposeError, ...limits, ...(ownErrorHandler && { onError: handleError }) };
-  const server = createServer(createHandler(container, handler, options)).listen(0, '127.0.0.1');
+  const listener = createHandler(container, handler, options);
+  const server = createServer(before ? (req, res) => void before(req, () => listener(req, res)) : listener);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,

@@ -20,10 +20,10 @@ const OF_EVERY_ANSWER = {
   'x-request-id': '7',
 };
 
-/** What a handler says of its answer, and what its application says of all of them. */
+/** What a handler says of its response, and what its application says of all of them. */
 export const MANY_HEADERS = { ...OF_ONE_ANSWER, ...OF_EVERY_ANSWER };
 
-/** The first answer's headers are gone; Express adds an `etag` of the error's own. */
+/** The first response's headers are gone; Express adds an `etag` for the error. */
 export function expectTakenBack({ headers }: Answer): void {
   expect(Object.entries(OF_ONE_ANSWER).filter(([name, value]) => headers[name] === value)).toEqual([]);
   expect(Object.keys(OF_ONE_ANSWER).filter((name) => name !== 'etag' && name in headers)).toEqual([]);

@@ -1,6 +1,9 @@
-// The main file of an application: node main.mjs <Express|Fastify> <SQLite file>. Tells its parent what happens.
+// The main file of an application: node main.mjs <Express|Fastify|node:http> <SQLite file>. Tells its parent what happens.
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { Container, onDispose, Registration, singleton } from '@ambit/container';
+import { createHandler, withTransaction as withNodeTransaction } from '@ambit/http';
 import { containerMiddleware, disposeOnSignal, withTransaction } from '@ambit/express';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
@@ -37,6 +40,14 @@ if (host === 'Express') {
     res.status(201).json({});
   });
   const server = app.listen(0, '127.0.0.1', () => process.send({ event: 'listening', port: server.address().port }));
+  disposeOnSignal(server, container);
+} else if (host === 'node:http') {
+  const placeOrder = withNodeTransaction(async (req, res, scope) => {
+    await place(scope, await json(req));
+    res.writeHead(201, { 'content-type': 'application/json' }).end('{}');
+  });
+  const server = createServer(createHandler(container, placeOrder));
+  server.listen(0, '127.0.0.1', () => process.send({ event: 'listening', port: server.address().port }));
   disposeOnSignal(server, container);
 } else {
   const app = fastify();

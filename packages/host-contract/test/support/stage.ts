@@ -11,12 +11,13 @@ import {
   type TestDatabase,
   WatchedPool,
 } from '../../src/index.js';
-import type { Call, Host, Reply, RequestLimits, Route, RunningHost } from '../hosts/host.js';
+import type { AppDescription, Call, Host, Reply, RequestLimits, Route, RunningHost } from '../hosts/host.js';
 
 export interface StageOptions {
   /** Whether the application has an error handler of its own. Default true. */
   readonly ownErrorHandler?: boolean;
   readonly limits?: RequestLimits;
+  readonly before?: AppDescription['before'];
   /** The same host with routes of the test's own. */
   readonly host?: Host;
   /** Another container than ours; it must tell the ledger of its scopes. */
@@ -61,7 +62,7 @@ export class Stage {
 
   async serve(
     routes: readonly Route[],
-    { container, host = this.host, limits = {}, ownErrorHandler = true }: StageOptions = {},
+    { container, host = this.host, limits = {}, before, ownErrorHandler = true }: StageOptions = {},
   ): Promise<void> {
     if (container) this.#container = container(this.scopes, this.pool);
     this.#running = await host.start({
@@ -73,6 +74,7 @@ export class Stage {
       },
       ownErrorHandler,
       limits,
+      before,
       onError: (error) => {
         this.errors.push(error);
         this.happenings.tell();
@@ -133,7 +135,7 @@ export class Stage {
     return this.request(ORDER);
   }
 
-  /** Resolves when everything that happens after the answer has happened. */
+  /** Resolves when everything that happens after the response has happened. */
   async quiet(): Promise<void> {
     await this.scopes.allEnd();
     await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
@@ -145,7 +147,7 @@ export class Stage {
     return this.#closing;
   }
 
-  /** What every test ends with: all scopes ended, once; all connections came back, once; no warning. */
+  /** What is true after every test: all scopes disposed, once; all connections came back, once; no warning. */
   async balance(): Promise<void> {
     try {
       for (const client of this.#clients) client.leave();

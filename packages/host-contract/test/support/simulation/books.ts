@@ -19,12 +19,12 @@ function checkWaiting({ ledger }: Life, socket: FakeSocket): void {
   for (const [index, visit] of socket.visits.entries()) {
     if (index >= length) {
       const mayWait = !visit.isSent || !visit.comesWhole || visit.breaksOff || (visit.waits && !visit.first);
-      if (!mayWait) visit.broke('its client waits for an answer that does not come');
+      if (!mayWait) visit.broke('its client waits for a response that does not come');
       return;
     }
     if (visit.breaksOff) continue;
-    if (visit.scope && !ledger.isOver(visit.scope)) visit.broke('it was answered, and its scope is open');
-    if (visit.signal?.aborted) visit.broke('it was answered, and its signal aborted');
+    if (visit.scope && !ledger.isOver(visit.scope)) visit.broke('it was responded to, and its scope is open');
+    if (visit.signal?.aborted) visit.broke('it was responded to, and its signal aborted');
   }
 }
 
@@ -46,23 +46,23 @@ function checkVisit(life: Life, visit: Visit): void {
   }
   // After the time limit Express may respond by itself, too, for a handler that fails then.
   if (visit.secondAnswersReported > 0 && visit.answers < 2 && !visit.isBare && !visit.isTooLate)
-    visit.broke('its one answer was taken for a second one');
+    visit.broke('its one response was taken for a second one');
   // All clients are gone by now.
   if (visit.answers === 0 && !visit.isBare && visit.signal?.aborted === false) {
-    visit.broke('its client is gone without an answer, and its signal did not abort');
+    visit.broke('its client is gone without a response, and its signal did not abort');
   }
-  if (visit.endFails && visit.disposeErrors === 0) visit.broke('its scope did not end well, and nobody was told');
-  if (!visit.endFails && !life.unruly && visit.disposeErrors > 0) visit.broke('its scope did not end well');
+  if (visit.endFails && visit.disposeErrors === 0) visit.broke('its scope failed to dispose, and it was not reported');
+  if (!visit.endFails && !life.unruly && visit.disposeErrors > 0) visit.broke('its scope failed to dispose');
   if (visit.disposeErrors > 1) visit.broke(`the end of its scope was reported ${visit.disposeErrors} times`);
 }
 
 function checkAnswers(life: Life, socket: FakeSocket): void {
-  if (!ANSWERS.test(socket.heard)) life.broke(`a client heard what is no answer: ${socket.heard}`);
+  if (!ANSWERS.test(socket.heard)) life.broke(`a client heard what is no response: ${socket.heard}`);
   for (const [index, answer] of answersTo(socket).entries()) {
     const visit = socket.visits[index];
     if (!visit) return;
     const mark = /m\d/.exec(answer.text)?.[0];
-    if (mark !== undefined && mark !== visit.mark) visit.broke(`it was answered what belongs to ${mark}`);
+    if (mark !== undefined && mark !== visit.mark) visit.broke(`its response belongs to ${mark}`);
     checkRefusal(life, visit, answer);
     checkHead(visit, answer);
     if (life.calm) checkCalm(visit, answer);
@@ -74,7 +74,7 @@ function checkRefusal({ pool }: Life, visit: Visit, answer: Answer): void {
   if (!isError(visit, answer) || answer.text.includes('AMBIT_TX_OUTCOME_UNKNOWN')) return;
   const ofTheDatabase = answer.text.includes('AMBIT_TX_');
   if (!ofTheDatabase && visit.asked === 'commit') return;
-  // Of a failure after the answer; it does not know of the COMMIT that nobody answered.
+  // Of a failure after the response; it does not know of the COMMIT of which nobody knows the outcome.
   if (!ofTheDatabase && visit.first === 'answered' && !visit.commitIsAnswered) return;
   for (const mark of visit.written) {
     const stored = pool.stored.includes(mark) && !visit.knownStored.has(mark);
@@ -82,32 +82,32 @@ function checkRefusal({ pool }: Life, visit: Visit, answer: Answer): void {
   }
 }
 
-/** What was said of an answer that was refused holds for no error. */
+/** What was said of a response that was refused holds for no error. */
 function checkHead(visit: Visit, { headers, text }: Answer): void {
   const isRefused = /AMBIT_(?:TX_COMMIT_FAILED|TX_OUTCOME_UNKNOWN|HTTP_TRANSACTION_LEFT_OPEN)/.test(text);
   if (isRefused && !visit.endsItself && 'location' in headers) {
-    visit.broke(`its error has the location of the answer: ${text}`);
+    visit.broke(`its error has the location of the response: ${text}`);
   }
 }
 
-/** The answer of an error handler or of the framework, and no refusal of the handler's own. */
+/** The response of an error handler or of the framework, and no refusal of the handler's own. */
 function isError({ isBare, mark }: Visit, { status, text }: Answer): boolean {
   return status >= 400 && (text.includes('"error":') || (isBare && !text.includes(mark)));
 }
 
-/** Where nothing went wrong, the handler's answer is the client's. */
+/** Where nothing went wrong, the handler's response is the client's. */
 function checkCalm(visit: Visit, { status }: Answer): void {
   if (visit.first === 'failed' && visit.errorStatus !== undefined && !visit.breaksOff && status !== visit.errorStatus) {
-    visit.broke(`its error handler answered ${visit.errorStatus}, and the client heard ${status}`);
+    visit.broke(`its error handler responded ${visit.errorStatus}, and the client heard ${status}`);
   }
   if (visit.first !== 'answered') return;
   const { hostCommits } = visit.life;
   const mayBeRefused = hostCommits ? visit.asked === 'rollback' : visit.asked !== 'rollback' && !visit.knownStored.size;
   if (mayBeRefused && visit.inTransaction) return;
   if (!visit.isBare && visit.secondAnswersReported !== (hostCommits && visit.inTransaction ? visit.answers - 1 : 0)) {
-    visit.broke(`it was answered ${visit.answers} times, and ${visit.secondAnswersReported} were reported as too many`);
+    visit.broke(`there were ${visit.answers} responses, and ${visit.secondAnswersReported} were reported as too many`);
   }
-  if (status !== visit.status) visit.broke(`its handler answered ${visit.status}, and the client heard ${status}`);
+  if (status !== visit.status) visit.broke(`its handler responded ${visit.status}, and the client heard ${status}`);
 }
 
 /** Those that came whole. */

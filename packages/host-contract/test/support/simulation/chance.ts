@@ -1,6 +1,6 @@
 import { seededRandom } from '@ambit/transaction/testing';
 
-/** All that is left to chance in one life, drawn from one seed. */
+/** All that is left to chance in one run, drawn from one seed. */
 export class Chance {
   readonly next: () => number;
 

@@ -38,7 +38,7 @@ export class Client {
     for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(life, this.socket, `m${firstMark + i}`));
   }
 
-  /** Comes, sends what it has to send, in one piece or in several, and may leave before it was answered. */
+  /** Comes, sends what it has to send, in one piece or in several, and may leave before its response. */
   come(): void {
     if (this.socket.hasLeft) return;
     const { chance, calm } = this.#life;

@@ -6,7 +6,7 @@ import type { Life } from './run.js';
 import { type Visit, visitOf } from './visit.js';
 import { ignore } from './work.js';
 
-/** The end of a server in the middle of a life: SIGTERM at any time. */
+/** The end of a server in the middle of a run: SIGTERM at any time. */
 export class Closing {
   readonly #life: Life;
   readonly #served: Served;
@@ -34,14 +34,14 @@ export class Closing {
     return this.#begunAt < Infinity;
   }
 
-  /** The last answer on a connection says that it is, and no other does; Node's own 400 says nothing, and is. */
+  /** The last response on a connection says that it is, and no other does; Node's own 400 says nothing, and is. */
   answers(visit: Visit, status: number, text: string, behind: readonly Visit[]): void {
     if (this.#life.clock.now() <= this.#begunAt || status === 400) return;
     const saysSo = /^connection: close\r$/im.test(text);
     const hasCompany = behind.some(({ scope, bringsScope }) => scope && !bringsScope);
-    if (saysSo && hasCompany) visit.broke('the server closes, and its answer turns away the requests behind it');
+    if (saysSo && hasCompany) visit.broke('the server closes, and its response turns away the requests behind it');
     const isAlone = !behind.some(({ hasArrived }) => hasArrived);
-    if (!saysSo && isAlone) visit.broke('the server closes, and its answer does not say so');
+    if (!saysSo && isAlone) visit.broke('the server closes, and its response does not say so');
   }
 
   check(): void {
@@ -49,7 +49,7 @@ export class Closing {
     if (!this.#life.ledger.isOver(this.#life.application)) this.#life.broke('the application is open');
   }
 
-  /** By now, all that is going to be answered has been. */
+  /** By now, all that is going to be responded to has been. */
   #expectNotIdle({ socket }: Client): void {
     const sent = socket.visits.filter(({ isSent }) => isSent);
     const isIdle = sent.length === answersTo(socket).length && sent.every(({ comesWhole }) => comesWhole);

@@ -82,9 +82,9 @@ const PLAIN_DEEDS: Deeds = {
   'fail in the hands of Express': ({ visit, req }) => req.next?.(visit.fails()),
   'hand over an error, then answer': async ({ visit, res, next }) => {
     next(visit.fails());
-    // What the framework answers by itself does not expect another answer before it, and would end the process.
+    // A response of the framework itself does not expect another response before it, and would crash the process.
     if (visit.isBare) return;
-    // Nobody can tell its answer from that of the error handler it has called.
+    // Nobody can tell its response from that of the error handler it has called.
     visit.lies = true;
     visit.breaksOff = true;
     await pause(visit);

@@ -19,7 +19,7 @@ function serve(): Served {
   // It begins to listen to routers when it is first mounted, as it is in an application.
   withTransaction();
   const app = express();
-  // What the framework answers by itself, it prints as well, except in tests.
+  // What the framework responds to by itself, it prints as well, except in tests.
   app.disable('x-powered-by').disable('etag').set('env', 'test');
   app.use(takeTime, arrive, takeTime, express.json());
   app.post(['/orders', '/bare/orders'], begin, answerOnExpress);

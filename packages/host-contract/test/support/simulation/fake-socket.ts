@@ -76,12 +76,12 @@ export class FakeSocket extends Duplex {
     this.#life.note('client', `hears ${status}`);
     const visit = this.visits[this.#answers];
     this.#answers += 1;
-    // The answers behind the first one may have been made before, and kept until their turn came.
+    // The responses behind the first one may have been made before, and kept until their turn came.
     if (visit?.scope && !visit.bringsScope && this.#answers === 1) {
       this.#life.closing?.answers(visit, status, text, this.visits.slice(1));
     }
     if (visit) checkAcknowledged(visit, status);
-    // To a body that is cut off after its answer, Node itself says 400.
-    else if (status !== 400) this.#life.broke('a client heard more answers than it has sent requests');
+    // To a body that is cut off after its response, Node itself responds 400.
+    else if (status !== 400) this.#life.broke('a client heard more responses than it has sent requests');
   }
 }

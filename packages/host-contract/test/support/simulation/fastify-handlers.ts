@@ -84,7 +84,7 @@ const ORDER_DEEDS: Deeds = {
   'wait for ever': ({ visit }) => wait(visit),
   'commit without awaiting it, then answer': async (scene) => {
     const { visit, reply } = scene;
-    // Whoever is told before it answers, and answers all the same, is not to be believed.
+    // Who is notified before it responds, and responds all the same, is not to be believed.
     commit(scene).catch(() => (visit.lies = !visit.first));
     if (visit.life.chance.of(0.5)) await pause(visit);
     return reply.code(visit.answersWith(201)).send({ mark: visit.mark });

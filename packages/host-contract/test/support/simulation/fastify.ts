@@ -55,7 +55,7 @@ async function close(server: FastifyInstance, application: Application, ending: 
   await server.close();
 }
 
-/** Stands for the application container of the life whose request has just come: the plugin takes one for good. */
+/** Stands for the application container of the run whose request has just come: the plugin takes one for good. */
 class Application implements IContainer {
   #current: IContainer | undefined = undefined;
 

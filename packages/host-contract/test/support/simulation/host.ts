@@ -4,7 +4,7 @@ import type { IContainer } from '@ambit/container';
 /** A host with an ordinary application on it, whose requests come from no network. */
 export interface SimulatedHost {
   readonly name: string;
-  /** Whether the handler's answer commits, or the handler does. */
+  /** Whether the handler's response commits, or the handler does. */
   readonly commits: boolean;
   /** Whether the scope of a request that failed ends before its error handler is called. */
   readonly endsScopesOnError: boolean;
@@ -14,7 +14,7 @@ export interface SimulatedHost {
 
 export interface Served {
   readonly server: Server;
-  /** Stops as an application does on SIGTERM, and ends the application container with it. */
+  /** Stops as an application does on SIGTERM, and disposes the application container with it. */
   close(application: IContainer): Promise<void>;
 }
 

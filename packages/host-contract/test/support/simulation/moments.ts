@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { Visit } from './visit.js';
 
-/** The status whose answers roll back where a host can be told so. */
+/** The status whose response rolls back, where a host has `rollbackOn`. */
 export const ROLLS_BACK = 202;
 
 /** What must be true at the moment BEGIN is sent. */

@@ -15,7 +15,7 @@ interface LifeOptions {
   readonly seed: number;
   readonly host: SimulatedHost;
   readonly served: Served;
-  /** Whether the server, which is this life's own, closes in the middle. */
+  /** Whether the server, which is this run's own, closes in the middle. */
   readonly closes: boolean;
   /** Writes down what happens. */
   readonly trace?: string[] | undefined;
@@ -29,16 +29,16 @@ export class Life {
   readonly application: IContainer;
   readonly pool: FakePool;
   readonly clients: readonly Client[];
-  /** Whether the host commits when the handler answers. */
+  /** Whether the host commits when the handler responds. */
   readonly hostCommits: boolean;
   readonly endsScopesOnError: boolean;
   /** Nobody leaves and nothing fails, but for what the handlers do themselves. */
   readonly calm: boolean;
-  /** What becomes of the server, where it is this life's own. */
+  /** What becomes of the server, where it is this run's own. */
   readonly closing: Closing | undefined;
-  /** Whether a transaction may last only so long; without that, a statement that is never answered would hold it for ever. */
+  /** Whether a transaction may last only so long; without that, a statement without a result would hold it forever. */
   readonly hasTimeouts: boolean;
-  /** The simulation itself made the end of a scope slow, or fail. */
+  /** The simulation itself made the disposal of a scope slow, or fail. */
   unruly = false;
   readonly #faultRate: number;
   readonly #broken: string[] = [];
@@ -70,7 +70,7 @@ export class Life {
     );
   }
 
-  /** Returns what went against the promises: nothing, it is hoped. */
+  /** Returns what went against the guarantees: nothing, it is hoped. */
   async play(): Promise<readonly string[]> {
     for (const client of this.clients) {
       if (this.chance.of(0.7)) client.come();
@@ -100,7 +100,7 @@ export class Life {
     this.#broken.push(promise);
   }
 
-  /** After a while, or after a few turns of what else is under way. */
+  /** After a while, or after a few turns of what else is in progress. */
   later(fn: () => void): void {
     if (this.chance.of(0.5)) this.clock.setTimer(fn, this.chance.below(300));
     else hop(this.chance.below(40), fn);
@@ -141,7 +141,7 @@ export class Life {
   #queryLate(): void {
     for (const visit of this.visits()) {
       for (const handle of visit.handles) {
-        handle.query('late').then(() => visit.broke('a query after the end was answered'), ignore);
+        handle.query('late').then(() => visit.broke('a query after the end had a result'), ignore);
       }
     }
   }

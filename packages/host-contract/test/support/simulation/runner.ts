@@ -7,12 +7,12 @@ const SIDE_BY_SIDE = 10;
 
 export interface Played {
   readonly seed: number;
-  /** What went against the promises: nothing, it is hoped. */
+  /** What went against the guarantees: nothing, it is hoped. */
   readonly broken: readonly string[];
   readonly trace: readonly string[];
 }
 
-/** Plays the lives of one host. */
+/** Plays the runs of one host. */
 export class Runner {
   readonly #host: SimulatedHost;
   readonly #served: Served;

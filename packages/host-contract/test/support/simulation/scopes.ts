@@ -3,11 +3,11 @@ import { Container, type IContainer } from '@ambit/container';
 interface Entry {
   readonly tag: string;
   ends: number;
-  /** Whoever ends a scope behind the host's back allows the host to end it again. */
+  /** Who disposes a scope behind the host's back allows the host to dispose it again. */
   endedFromTheSide: boolean;
 }
 
-/** Every scope of one life, and how often it was ended. */
+/** Every scope of one run, and how often it was disposed. */
 export class Ledger {
   readonly #entries = new Map<IContainer, Entry>();
 
@@ -26,7 +26,7 @@ export class Ledger {
     try {
       await scope.dispose();
     } catch {
-      // Whoever owns the scope is told, too.
+      // The owner of the scope is notified, too.
     }
   }
 
@@ -54,7 +54,7 @@ export class Ledger {
 /** One for all lives, since its first scope costs more than the next thousand. */
 const allLives = new Container({ tags: ['process'] });
 
-/** Our own container: ends the scopes below a scope with it, and has `defer`. */
+/** Our own container: disposes the scopes below a scope with it, and has `defer`. */
 export function ourApplication(ledger: Ledger): IContainer {
   return watched(allLives.createScope({ tags: ['application'] }), 'application', ledger);
 }

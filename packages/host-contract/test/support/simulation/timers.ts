@@ -2,7 +2,7 @@ import type { Clock } from '@ambit/transaction';
 
 const TIMERS = ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as const;
 
-/** While `play` runs, the timers that hosts take from Node go by the clock of a life; so it has to play alone. */
+/** While `play` runs, the timers that hosts take from Node go by the clock of a run; so it has to play alone. */
 export async function onClock<T>(clock: Clock, play: () => Promise<T>): Promise<T> {
   const real = TIMERS.map((name) => [name, globalThis[name]] as const);
   const clearReal = globalThis.clearInterval;
@@ -24,7 +24,7 @@ export async function onClock<T>(clock: Clock, play: () => Promise<T>): Promise<
   }
 }
 
-/** What would go on for ever must not keep a life from its end. */
+/** What would go on forever must not keep a run from its end. */
 const OFTEN = 1000;
 
 function every(clock: Clock, fn: () => void, ms: number): () => void {

@@ -16,7 +16,7 @@ import { WatchedConnection } from './watched-connection.js';
 export class Visit {
   readonly life: Life;
   readonly socket: FakeSocket;
-  /** What its transaction writes, and its answers bear. */
+  /** What its transaction writes, and its responses bear. */
   readonly mark: string;
   readonly inTransaction: boolean;
   /** Whether the application leaves errors to the framework. */
@@ -30,16 +30,16 @@ export class Visit {
   hasArrived = false;
   /** What the handler did first, as far as it did anything. */
   first: 'answered' | 'failed' | undefined = undefined;
-  /** The status that the handler answered first. */
+  /** The status that the handler responded with first. */
   status: number | undefined = undefined;
-  /** The status that its error handler answered. */
+  /** The status that its error handler responded with. */
   errorStatus: number | undefined = undefined;
-  /** How often the handler and the error handler answered. */
+  /** How often the handler and the error handler responded. */
   answers = 0;
   secondAnswersReported = 0;
   /** The handler waits for something that does not come. */
   waits = false;
-  /** The handler ended the transaction by itself, or asked for it where that is its part. */
+  /** The handler closed the transaction by itself, or asked for it where that is its part. */
   asked: 'commit' | 'rollback' | undefined = undefined;
   /** And that by means of the connection, behind the host's back. */
   endsItself = false;
@@ -51,7 +51,7 @@ export class Visit {
   lies = false;
   commitIsAnswered = false;
   readonly written = new Set<string>();
-  /** What the handler knows to be stored, because it has ended the transaction itself. */
+  /** What the handler knows to be stored, because it has closed the transaction itself. */
   readonly knownStored = new Set<string>();
   readonly handles: IConnection[] = [];
   transaction: Transaction | undefined = undefined;
@@ -79,7 +79,7 @@ export class Visit {
     this.life.broke(`${this.mark}: ${promise}`);
   }
 
-  /** From here on it has a scope; some come with something to end, which may not end well. */
+  /** From here on it has a scope; some come with something to end, which may fail to dispose. */
   begins(scope: IContainer): void {
     const { chance, calm } = this.life;
     this.scope = scope;
@@ -91,7 +91,7 @@ export class Visit {
     this.endFails = throws;
   }
 
-  /** What `withTransaction()` and `startTransaction()` are told. */
+  /** What `withTransaction()` and `startTransaction()` are called with. */
   terms(): TransactionOptions {
     const { chance, clock, hasTimeouts } = this.life;
     return {
@@ -103,7 +103,7 @@ export class Visit {
     };
   }
 
-  /** Called just before the handler answers. */
+  /** Called just before the handler responds. */
   answersWith(status: number): number {
     this.note(`answers ${status}`);
     this.answers += 1;
@@ -119,7 +119,7 @@ export class Visit {
     return new Error('the handler failed');
   }
 
-  /** What an error handler answers: most applications have a status for it. */
+  /** What an error handler responds: most applications have a status for it. */
   /** A success of an error handler that has waited is taken for one of the handler that failed, so it does not try. */
   answersError(status: number, hasWaited: boolean): number {
     this.answers += 1;
@@ -140,7 +140,7 @@ export class Visit {
     for (const mark of this.written) this.knownStored.add(mark);
   }
 
-  /** The pool of the life, as seen from here. */
+  /** The pool of the run, as seen from here. */
   readonly #pool: Pick<IDatabasePool, 'getConnection'> = {
     getConnection: async (options) => {
       this.note('asks for a connection');

@@ -5,7 +5,7 @@ import type { Visit } from './visit.js';
 
 export const ignore = (): void => undefined;
 
-/** What a handler does before it answers: statements awaited or not, caught or not, and time that passes. */
+/** What a handler does before it responds: statements awaited or not, caught or not, and time that passes. */
 export async function work(visit: Visit, scope: IContainer | undefined): Promise<void> {
   const { chance } = visit.life;
   if (!scope) throw new Error('there is no transaction');
@@ -54,7 +54,7 @@ function makeUnruly({ life }: Visit, scope: IContainer, connection: IConnection)
   atEndOf(scope, life.chance.pick(ends));
 }
 
-/** The body of an answer that ends too early. */
+/** The body of a response that ends too early. */
 export async function* breaking(visit: Visit): AsyncGenerator<string> {
   yield visit.mark;
   await pause(visit);

@@ -1,25 +1,25 @@
 /** A program as an application would write it; it runs the built package. */
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Container, onDispose, Registration, singleton } from '@ambit/container';
-import { containerMiddleware, disposeOnSignal } from '@ambit/express';
-import express from 'express';
+import { createHandler, disposeOnSignal } from '@ambit/http';
 
-const end = () => {
+const dispose = () => {
   if (process.argv[2] === 'fails') throw new Error('broken');
   if (process.argv[2] === 'hangs') return new Promise(() => void createServer().listen(0, '127.0.0.1'));
-  return process.stdout.write('application ended\n');
+  return process.stdout.write('application disposed\n');
 };
 const appContainer = new Container({ tags: ['application'] });
 appContainer.addRegistration(
   Registration.fromFactory(() => ({}))
-    .pipe(singleton(), onDispose(end))
+    .pipe(singleton(), onDispose(dispose))
     .to('IPool'),
 );
 appContainer.resolve('IPool');
 
-const app = express().use(containerMiddleware(appContainer));
-const server = app.listen(0, '127.0.0.1', () => process.stdout.write('listening\n'));
+const server = createHttpServer(createHandler(appContainer, (_req, res) => res.end()));
+server.listen(0, '127.0.0.1', () => process.stdout.write('listening\n'));
 disposeOnSignal(server, appContainer, {
   disposeTimeoutMs: process.argv[2] === 'hangs' ? 50 : Infinity,
   onError: async (error) => {

@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { Container } from '@ambit/container';
+import { FakePool } from '@ambit/transaction/testing';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createHandler, drain, type Handler, withTransaction } from '../src/index.js';
+
+const running: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const stop of running.splice(0)) await stop();
+});
+
+async function serve(handlers: Readonly<Record<string, Handler>>) {
+  const container = new Container({ tags: ['application'] });
+  container.register('IDatabasePool', () => new FakePool());
+  const handler: Handler = (req, res, scope) => handlers[req.url ?? '']?.(req, res, scope);
+  const server = createServer(createHandler(container, handler)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  running.push(
+    () => server.closeAllConnections(),
+    () => server.close(),
+  );
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    fetch: (path: string) => fetch(`http://127.0.0.1:${port}${path}`),
+    socket: async (): Promise<Socket> => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    },
+  };
+}
+
+/** A server with a request that is responded to when the test says so. */
+async function inProgress() {
+  const handling = signal();
+  const response = signal();
+  const served = await serve({
+    '/': async (_req, res) => {
+      handling.resolve();
+      await response.promise;
+      res.end('done');
+    },
+  });
+  const request = served.fetch('/');
+  await handling.promise;
+  return { ...served, request, response };
+}
+
+/** A promise and the function that resolves it. */
+function signal() {
+  let resolve!: () => void;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+describe('drain()', () => {
+  it('lets a request finish that comes in behind one that was to be the last', async () => {
+    const handling = signal();
+    const response = signal();
+    const { server, socket } = await serve({
+      '/a': async (_req, res) => {
+        handling.resolve();
+        await response.promise;
+        res.end('response a');
+      },
+      '/b': (_req, res) => {
+        res.end('response b');
+        response.resolve();
+      },
+    });
+    const client = await socket();
+    client.write(get('a'));
+    await handling.promise;
+    const drained = drain(server);
+    client.write(get('b'));
+    expect(closes(await text(client))).toEqual(['response a', 'response b, close']);
+    await drained;
+  });
+
+  it('closes the connection of a client whose stream still waits for COMMIT', async () => {
+    let drained: Promise<void> | undefined;
+    const { server, fetch } = await serve({
+      '/': withTransaction((_req, res) => {
+        res.write('all ');
+        drained = drain(server);
+        res.end('done');
+      }),
+    });
+    const response = await fetch('/');
+    expect([await response.text(), response.headers.get('connection')]).toEqual(['all done', 'close']);
+    await drained;
+  });
+
+  it('cuts what has not finished in time', async () => {
+    const { server, request } = await inProgress();
+    await Promise.all([drain(server, { timeoutMs: 10 }), expect(request).rejects.toThrow()]);
+  });
+
+  it.each([Infinity, 2 ** 31])(
+    'cuts nothing when the time is %s ms, for which Node has no timer',
+    async (timeoutMs) => {
+      const { server, socket, request, response } = await inProgress();
+      const silent = await socket();
+      const drained = drain(server, { timeoutMs });
+      // A timer of Node's that is too long fires after 1 ms, which is long before this.
+      await once(silent, 'close');
+      response.resolve();
+      expect(await (await request).text()).toBe('done');
+      await drained;
+    },
+  );
+
+  it.each<[event: 'upgrade' | 'connect', request: string]>([
+    ['upgrade', 'GET /chat HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
+    ['connect', 'CONNECT test:80 HTTP/1.1\r\nhost: test\r\n\r\n'],
+  ])('cuts a connection that has left HTTP by `%s`', async (event, request) => {
+    const { server, socket } = await serve({});
+    server.on(event, (_req: IncomingMessage, tunnel: Duplex) => void tunnel.write('hello'));
+    const client = await socket();
+    client.write(request);
+    await once(client, 'data');
+    await Promise.all([drain(server, { timeoutMs: 10 }), once(client, 'close')]);
+    expect(server.listening).toBe(false);
+  });
+
+  it('of a server that does not listen has nothing to do', async () => {
+    const server = createServer();
+    await drain(server);
+    expect(server.listening).toBe(false);
+  });
+});
+
+const get = (name: string): string => `GET /${name} HTTP/1.1\r\nhost: test\r\n\r\n`;
+
+/** The body of each response, and whether it says `Connection: close`. */
+function closes(responses: string): string[] {
+  const parts = responses.split(/(?=HTTP\/1\.1 200)/);
+  return parts.map(
+    (response) => (/response \w/.exec(response)?.[0] ?? '') + (/^connection: close/im.test(response) ? ', close' : ''),
+  );
+}
+
+describe('SIGTERM', () => {
+  it.each([
+    ['disposes the application container, and exits with 0', 'succeeds', 0, 'application disposed\n'],
+    ['exits with 1 when the container failed to dispose', 'fails', 1, 'reported: AMBIT_DISPOSE_FAILED\n'],
+    [
+      'exits with 1 when the container is not disposed in time, and says what is still open',
+      'hangs',
+      1,
+      'reported: AMBIT_HTTP_DISPOSE_TIMEOUT, a server is still open\n',
+    ],
+  ])('%s', async (_name, how, code, output) => {
+    const program = fileURLToPath(new URL('support/signalled.mjs', import.meta.url));
+    const child = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let printed = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (String(chunk).startsWith('listening')) child.kill('SIGTERM');
+      else printed += String(chunk);
+    });
+    expect(await once(child, 'exit')).toEqual([code, null]);
+    expect(printed).toBe(output);
+  });
+});
