@@ -72,6 +72,8 @@ export function brokenRules(root) {
       // A benchmark also measures what is no package.
       const isAtHome = rule.mayUse === 'any' || staysIn(room, file, specifier);
       if (specifier.startsWith('.')) return isAtHome ? '' : 'leaves its room with';
+      // The `imports` of its own package.json.
+      if (specifier.startsWith('#')) return '';
       if (pointsUpward(name)) return 'points upward with';
       const bans = (/** @type {string} */ banned) =>
         isWithin(banned, specifier) || (banned === NODE && isBuiltin(specifier));

@@ -48,7 +48,12 @@ class SocketClient extends ActiveRequest implements RequestClient {
   declare private active: RequestWithScope | undefined;
 
   admitted(): Promise<this> {
-    return new Promise((resolve, reject) => this.open(NO_SCOPE, (error) => (error ? reject(error) : resolve(this))));
+    return new Promise((resolve, reject) => {
+      this.open(NO_SCOPE, (refusal) => {
+        if (refusal instanceof Error) reject(refusal);
+        else resolve(this);
+      });
+    });
   }
 
   watch(active: RequestWithScope): void {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
 
 export type Fetch = (request: Request) => Promise<Response>;
@@ -50,7 +49,7 @@ export function serveFetch(fetch: Fetch, onError: (error: unknown) => Response):
   }
   return new Promise((resolve) => {
     const server = serve({ port: 0, hostname, fetch: (request) => fetch(request).catch(onError) }, (info) =>
-      resolve({ port: (info as AddressInfo).port, stop }),
+      resolve({ port: info.port, stop }),
     );
     const stop = (): Promise<void> => new Promise((stopped) => void server.close(() => stopped()));
   });
