@@ -13,7 +13,8 @@ import { collectionFor, resolverFor } from './resolvers.js';
 import { refuseDisposed } from './scope.js';
 import { Shape } from './shape.js';
 import { start } from './start.js';
-import { NEAR, scopeOpened, tenths, type Disposal, type Kept, type Rare } from './state.js';
+import { scopeOpened } from './events.js';
+import { NEAR, tenths, type Disposal, type Kept, type Rare } from './state.js';
 import { progress } from './tracing.js';
 
 export interface ScopeOptions {

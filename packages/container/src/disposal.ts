@@ -3,7 +3,8 @@ import { ContainerError, DisposeError, type Failure } from './errors.js';
 import { findDisposer, isPromise } from './keeping.js';
 import { descendants } from './scope.js';
 import type { Scope } from './shape.js';
-import { instanceDisposed, isMaking, scopeClosed, type Disposal, type Kept, type Starting } from './state.js';
+import { instanceDisposed, scopeClosed } from './events.js';
+import { isMaking, type Disposal, type Kept, type Starting } from './state.js';
 import { progress } from './tracing.js';
 
 /** Shared by all scopes that have nothing to dispose. */

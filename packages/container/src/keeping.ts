@@ -4,7 +4,8 @@ import { isValue } from './places.js';
 import { cycle } from './problems.js';
 import { refuseDisposed } from './scope.js';
 import type { Scope } from './shape.js';
-import { cells, indexOf, instanceCreated, rare, type Kept } from './state.js';
+import { instanceCreated } from './events.js';
+import { cells, indexOf, rare, type Kept } from './state.js';
 import { running } from './tracing.js';
 
 /** Work given to `defer` is kept like an instance. Its key is for errors and events. */

@@ -2,7 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import { descendants } from './scope.js';
-import { ago, scopeOpened } from './state.js';
+import { scopeOpened } from './events.js';
+import { ago } from './state.js';
 
 let traces: WeakMap<Container, string> | undefined;
 

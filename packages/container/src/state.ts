@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel';
 import { setTimeout } from 'node:timers';
 import type { Binding } from './binding.js';
 import type { Failure } from './errors.js';
@@ -173,12 +172,3 @@ export function tenths(): number {
 
 /** How long ago that was, for a message. */
 export const ago = (then: number): string => `${((performance.now() - then * 100) / 1000).toFixed(1)} s ago`;
-
-/** `{ scope }`, after a child scope was opened. */
-export const scopeOpened = channel('ambit:scope:opened');
-/** `{ scope }`, after a scope and all below it were disposed. */
-export const scopeClosed = channel('ambit:scope:closed');
-/** `{ scope, key, milliseconds }`, after a scope made an instance that it keeps. */
-export const instanceCreated = channel('ambit:instance:created');
-/** `{ scope, key, error? }`, after an instance was disposed. */
-export const instanceDisposed = channel('ambit:instance:disposed');

@@ -6,7 +6,8 @@ import type { Binding } from './binding.js';
 import { announce, keep, keepLayers, keepUnfinished, reentered } from './keeping.js';
 import type { Key } from './keys.js';
 import type { Resolver, Scope, Shape } from './shape.js';
-import { BUSY, instanceCreated, page, UNDEFINED } from './state.js';
+import { instanceCreated } from './events.js';
+import { BUSY, page, UNDEFINED } from './state.js';
 import { began, progress } from './tracing.js';
 
 export type Constructor = new (...needs: unknown[]) => unknown;
