@@ -15,7 +15,7 @@ describe('when COMMIT fails', () => {
   it('the client gets the error, with nothing of the response that was refused', async () => {
     const { status, headers, body, stored } = await answerOf(created, { pool: fails('commit') });
     expect(status).toBe(500);
-    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED]') });
+    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED,') });
     expect([headers.get('location'), headers.get('cache-control'), headers.get('x-of-every-answer')]).toEqual([
       null,
       null,
@@ -29,7 +29,7 @@ describe('when COMMIT fails', () => {
     const said = 'the connection died';
     // The causes included.
     expect(inspect(errors)).toContain(said);
-    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN]') });
+    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN,') });
     expect(JSON.stringify(body)).not.toContain(said);
   });
 
@@ -38,7 +38,7 @@ describe('when COMMIT fails', () => {
     async (kind) => {
       const { status, body } = await answerOf(created, { pool: fails('commit', kind) });
       expect(status).toBe(503);
-      expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN]') });
+      expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN,') });
     },
   );
 
@@ -90,7 +90,7 @@ describe('a handler that knows of a failure', () => {
       const handler: RequestHandler = (req, res) => act(req).then(() => void res.status(201).json('done'));
       const { status, body } = await answerOf(handler, { pool });
       expect(status).toBe(500);
-      expect(body).toEqual({ error: expect.stringContaining(`[AMBIT_TX_${code}]`) });
+      expect(body).toEqual({ error: expect.stringContaining(`[AMBIT_TX_${code},`) });
     },
   );
 });

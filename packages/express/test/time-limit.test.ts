@@ -26,7 +26,7 @@ describe('a handler that has not responded when its transaction reaches its time
     const { post, close } = await serve(app);
     const response = await post('/');
     expect(response.status).toBe(503);
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_TX_TIMEOUT]') });
+    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_TX_TIMEOUT,') });
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });

@@ -66,7 +66,7 @@ describe('withTransaction()', () => {
     const { body } = await answerOf(handler, { pool: fails(point) });
     expect(body).toEqual({
       error: expect.stringMatching(
-        /^(No connection could be had|BEGIN failed)\. .*\[AMBIT_TX_(ACQUIRE|BEGIN)_FAILED\]$/,
+        /^(No connection could be acquired|BEGIN failed)\. .*\[AMBIT_TX_(ACQUIRE|BEGIN)_FAILED, see .*\]$/,
       ),
     });
     expect(ran).toBe(false);

@@ -95,7 +95,7 @@ describe('startTransaction()', () => {
     expect(answer.statusCode).toBe(status);
     expect(answer.json()).toMatchObject({
       code,
-      message: expect.stringMatching(/^(No connection could be had|BEGIN failed)\. /),
+      message: expect.stringMatching(/^(No connection could be acquired|BEGIN failed)\. /),
     });
     // What the driver said is for the log.
     expect(answer.body).not.toMatch(/refused\.|the connection died|no connection could be made/);

@@ -28,7 +28,7 @@ function requestOn(pool: FakePool): Container {
   return app.createScope({ tags: ['request'] });
 }
 
-it('a transaction is told of from the connection to the COMMIT', async () => {
+it('publishes a transaction from its connection to its COMMIT', async () => {
   const request = requestOn(new FakePool());
   listen();
 
@@ -46,7 +46,7 @@ it('a transaction is told of from the connection to the COMMIT', async () => {
   ]);
 });
 
-it('a statement that fails is told of with its error, and so is the rollback that follows', async () => {
+it('publishes a failed statement with its error, and the rollback that follows', async () => {
   const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'query' ? 'refused' : 'none' }) });
   const transaction = await beginTransaction(requestOn(pool));
   listen();
@@ -60,7 +60,7 @@ it('a statement that fails is told of with its error, and so is the rollback tha
   ]);
 });
 
-it('a COMMIT without an answer is told of as unknown', async () => {
+it('publishes a COMMIT without a response as unknown', async () => {
   const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'commit' ? 'lost' : 'none' }) });
   const transaction = await beginTransaction(requestOn(pool));
   listen();
@@ -70,7 +70,7 @@ it('a COMMIT without an answer is told of as unknown', async () => {
   expect(heard).toMatchObject([{ name: 'ended', message: { outcome: 'unknown' } }]);
 });
 
-it('a pool that gives no connection is told of', async () => {
+it('publishes that a pool gave no connection', async () => {
   const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'acquire' ? 'refused' : 'none' }) });
   const request = requestOn(pool);
   listen();

@@ -41,7 +41,7 @@ describe('a container whose scopes dispose their children by themselves, and may
     expect([pool.out, pool.violations]).toEqual([0, []]);
   });
 
-  test('is not disposed twice when a client leaves, which ends the transaction and the request', async () => {
+  test('is not disposed twice when a client disconnects, which rolls back the transaction and finishes the request', async () => {
     const transaction = await opened();
     const rolledBack = transaction.rollback(new Error('the client is gone'));
     await play(Promise.all([rolledBack, Promise.resolve(request.dispose())]));

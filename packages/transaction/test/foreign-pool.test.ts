@@ -127,7 +127,7 @@ describe('a pool that is not ours', () => {
       },
     );
 
-    test('does not outlast the client, or the wish to begin', async () => {
+    test('does not outlast the client, or a rollback() of the start', async () => {
       const client = new AbortController();
       const aborted = beginTransaction(request, options({ signal: client.signal }));
       clock.setTimer(() => client.abort(), 50);
@@ -140,7 +140,7 @@ describe('a pool that is not ours', () => {
       expect(clock.now()).toBe(250);
     });
 
-    test('and gives a connection too late gets it back at once, even if it cannot take it', async () => {
+    test('and gives a connection too late gets it back at once, even if its release() fails', async () => {
       await expect(play(beginTransaction(request, options({ acquireTimeoutMs: 10 })))).rejects.toThrow();
       expect(pool.out).toBe(0);
       await answer();
@@ -183,7 +183,7 @@ describe('a pool that is not ours', () => {
     usePool(() => connection('release', fail));
     const begun = beginTransaction(request, options());
     await request.dispose();
-    await expect(play(begun)).rejects.toThrow('the scope has ended');
+    await expect(play(begun)).rejects.toThrow('the scope is disposed');
     expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
   });
 });

@@ -14,7 +14,7 @@ function names(list: LinkedList<Item>): number[] {
   return found;
 }
 
-test('a list is in the order of arrival, whoever leaves it and however often', () => {
+test('a list keeps the order of arrival, whichever items are removed and however often', () => {
   assert(
     property(array(nat({ max: 9 })), (moves) => {
       const list = new LinkedList<Item>();

@@ -3,7 +3,7 @@ import type { IDatabasePool } from '../src/index.js';
 import { databases, type TestDatabase } from './support/databases.js';
 
 describe.each(databases)('a pool over $name', ({ missing, open }) => {
-  describe.skipIf(missing)('keeps its promises', () => {
+  describe.skipIf(missing)('keeps its guarantees', () => {
     let database: TestDatabase;
     let pool: IDatabasePool;
 
@@ -37,7 +37,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       expect(await bodies()).toEqual([]);
     });
 
-    test('rolls back what is given back open, or destroys it', async () => {
+    test('rolls back a connection that is released in a transaction, or destroys it', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
@@ -182,7 +182,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       expect(await bodies()).toEqual(['kept']);
     });
 
-    test('refuses a second release, and the second borrower keeps what it borrowed', async () => {
+    test('refuses a second release, and the next user keeps the connection', async () => {
       const first = await pool.getConnection();
       first.release();
       const second = await pool.getConnection();
@@ -202,7 +202,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       await expect(connection.rollback()).rejects.toMatchObject(used);
     });
 
-    test('gives up waiting for a connection after the acquire time-out, and leaks no place', async () => {
+    test('stops waiting for a connection after the acquire time-out, and leaks no place', async () => {
       const first = await pool.getConnection();
       const waiting = pool.getConnection({ timeoutMs: 20 });
       expect(pool.size?.waiting).toBe(1);
@@ -251,7 +251,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       expect(order).toEqual([1, 2, 3]);
     });
 
-    test('lets a failed statement spoil nothing for the next borrower', async () => {
+    test('does not let a failed statement affect the next user', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
@@ -282,7 +282,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       await expect(connection.query('SELECT 1')).rejects.toMatchObject(released);
     });
 
-    test('closes once those on loan are home, and lends nothing after that', async () => {
+    test('closes once the connections in use are released, and hands out none after that', async () => {
       const connection = await pool.getConnection();
       const closing = pool.close();
       await expect(pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });

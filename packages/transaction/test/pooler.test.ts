@@ -33,7 +33,7 @@ describe('what PostgreSQL takes its leave with', () => {
     expect(saysNothingStored(error)).toBe(false);
   });
 
-  it('is one where it waited for a COMMIT in vain', () => {
+  it('is one where it got no response to COMMIT', () => {
     const error = translated(said('FATAL', '25P03'), false);
     expect(error).toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '25P03' });
     expect(saysNothingStored(error)).toBe(true);

@@ -46,7 +46,7 @@ describe.skipIf(!hasPostgres)('a pool with several hosts', () => {
     all.forEach((connection) => connection.release());
   });
 
-  test('tells of all hosts when none gives a connection, and that waiting may help', async () => {
+  test('reports all hosts when none gives a connection, as a temporary failure', async () => {
     const pool = poolOf(() => `${ofSilent()},127.0.0.1:1`);
     const error = (await pool.query('SELECT 1').catch((failure: unknown) => failure)) as TransactionError;
     expect(error).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', unavailable: true });

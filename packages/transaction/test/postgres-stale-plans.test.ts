@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('when a table is changed after its statements were
 });
 
 describe('the names of prepared statements', () => {
-  test('are new after a change of what they stand for, and not without end', () => {
+  test('are new after a change of their table, and limited in number', () => {
     const names = new StatementNames();
     const seen = new Set<string>();
     for (let change = 0; change < 2000; change += 1) {

@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   });
 
   describe('COMMIT', () => {
-    test('answered with ROLLBACK is an error', async () => {
+    test('that PostgreSQL rolls back is an error', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('SELECT 1 / 0').catch(() => undefined);
@@ -218,7 +218,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   });
 
   describe('an abort', () => {
-    test('cancels the statement under way on the server, frees its locks, and destroys the connection', async () => {
+    test('cancels the statement in progress on the server, frees its locks, and destroys the connection', async () => {
       await pool.query('INSERT INTO orders VALUES (1)');
       await database.admin.query('BEGIN');
       await database.admin.query('SELECT * FROM orders FOR UPDATE');
@@ -254,7 +254,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   });
 
   describe('time-outs', () => {
-    test('end a statement that takes too long, and the connection is not lent again', async () => {
+    test('cancel a statement that takes too long, and the connection is not used again', async () => {
       const impatient = database.pool({ max: 1, queryTimeoutMs: 50 });
       await expect(impatient.query('SELECT pg_sleep(60)')).rejects.toMatchObject({
         sqlState: '57014',
@@ -264,7 +264,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await expect(impatient.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
     });
 
-    test('of the server end a statement and keep the connection', async () => {
+    test('of the server cancel a statement and keep the connection', async () => {
       const limited = database.pool({ max: 1, statementTimeoutMs: 50 });
       await expect(limited.query('SELECT pg_sleep(60)')).rejects.toMatchObject({ sqlState: '57014' });
       expect(limited.size).toMatchObject({ open: 1, idle: 1 });
@@ -275,7 +275,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await expect(patient.query('SHOW statement_timeout')).resolves.toEqual([{ statement_timeout: '0' }]);
     });
 
-    test('end the wait for a server that accepts and never answers', async () => {
+    test('end the wait for a server that accepts and never responds', async () => {
       const server = createServer((socket) => void socket.on('error', () => undefined));
       await once(server.listen(0, '127.0.0.1'), 'listening');
       const { port } = server.address() as AddressInfo;
@@ -385,7 +385,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     await expect(one.query('SELECT pg_backend_pid() AS pid')).resolves.toEqual([{ pid }]);
   });
 
-  test('cancels nothing for whoever has given the connection back', async () => {
+  test('cancels nothing for a caller that has released the connection', async () => {
     const one = database.pool({ max: 1 });
     const connection = await one.getConnection();
     connection.release();
@@ -421,7 +421,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     expect(names).toHaveLength(prepare ? 1 : 0);
   });
 
-  test('destroys a connection that is given back during a statement', async () => {
+  test('destroys a connection that is released during a statement', async () => {
     const connection = await pool.getConnection();
     const pid = await pidOf(connection);
     const slow = connection.query('SELECT pg_sleep(60)');
@@ -509,7 +509,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await expectPoolIntact();
     });
 
-    test('repairs a failed statement with a savepoint', async () => {
+    test('undoes a failed statement with a savepoint', async () => {
       await runInTransaction(request, async (scope) => {
         const connection = scope.resolve<IConnection>('IConnection');
         await connection.query('INSERT INTO orders VALUES (1)');

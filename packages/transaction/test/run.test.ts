@@ -91,7 +91,7 @@ describe('runInTransaction()', () => {
     await expect(attempt).resolves.toBe(2);
   });
 
-  test('gives up after so many retries, with the last error', async () => {
+  test('stops after so many retries, with the last error', async () => {
     faultsOf.commit = [conflict, conflict, conflict];
     await expect(run(insert, { retries: 2 })).rejects.toMatchObject({
       code: 'AMBIT_TX_COMMIT_FAILED',
@@ -190,12 +190,12 @@ describe('runInTransaction()', () => {
     expect(endedAt).toBe(5000);
   });
 
-  test('waits for a connection as long as it is told to, also where that is longer', async () => {
+  test('waits for a connection as long as acquireTimeoutMs says, also where that is longer', async () => {
     holdConnection(20_000);
     await expect(run(insert, { acquireTimeoutMs: 25_000 })).resolves.toBe(1);
   });
 
-  test('gives up the wait for a connection when its own time is up', async () => {
+  test('stops waiting for a connection when its own time limit has passed', async () => {
     holdConnection(20_000);
     await expect(run(insert, { timeoutMs: 3000 })).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
     expect(endedAt).toBe(3000);
@@ -223,7 +223,7 @@ describe('runInTransaction()', () => {
     expect(endedAt).toBe(1000);
   });
 
-  test('leaves work behind that does not come to an end', async () => {
+  test('stops waiting for work that does not finish', async () => {
     const work = run(() => new Promise(() => undefined), { timeoutMs: 1000 });
     await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
   });
@@ -241,7 +241,7 @@ describe('runInTransaction()', () => {
     await expect(paused).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
   });
 
-  test('tells the work when its attempt can no longer commit', async () => {
+  test('notifies the work when its attempt can no longer commit', async () => {
     const told = new Promise<unknown>((resolve) => {
       const waiting: Work<never> = (_scope, { signal }) =>
         new Promise(() => signal.addEventListener('abort', () => resolve(signal.reason)));
@@ -265,7 +265,7 @@ describe('runInTransaction()', () => {
       expect(pool.stored).toEqual(['INSERT order', 'INSERT bill']);
     });
 
-    test('repairs a transaction in which its statement failed', async () => {
+    test('undoes its failed statement, and the transaction commits', async () => {
       await run(async (scope) => {
         const connection = connectionOf(scope);
         await connection.query('INSERT order');
@@ -359,7 +359,7 @@ describe('runInTransaction()', () => {
       expect(pool.stored).toEqual(['INSERT 1']);
     });
 
-    test.each(['resolves', 'rejects'])('stores nothing when it %s before a run within it has ended', async (how) => {
+    test.each(['resolves', 'rejects'])('stores nothing when it %s before a run within it has finished', async (how) => {
       const work = run(async (scope) => {
         const connection = connectionOf(scope);
         let inner: Promise<unknown> = Promise.resolve();
@@ -395,7 +395,7 @@ describe('runInTransaction()', () => {
       expect(elsewhere.stored).toEqual(['INSERT there']);
     });
 
-    test('rolls back a transaction that ends while it is at work', async () => {
+    test('rolls back a transaction that is committed while it is in progress', async () => {
       const work = run(async (scope) => {
         await runInTransaction(scope, async () => {
           await connectionOf(scope).query('INSERT half');

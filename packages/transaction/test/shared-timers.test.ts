@@ -21,28 +21,28 @@ describe('timers of one length, on one timer', () => {
     expect(await late).toBeGreaterThan(23);
   });
 
-  test('do not call once they are called off, wherever they stand', async () => {
+  test('do not call once they are cancelled, in any position', async () => {
     const calls: number[] = [];
-    const callOff = [0, 1, 2, 3, 4].map((number) => startSharedTimer(() => calls.push(number), 10));
-    callOff[0]?.();
-    callOff[2]?.();
-    callOff[4]?.();
-    callOff[4]?.();
+    const cancelTimer = [0, 1, 2, 3, 4].map((number) => startSharedTimer(() => calls.push(number), 10));
+    cancelTimer[0]?.();
+    cancelTimer[2]?.();
+    cancelTimer[4]?.();
+    cancelTimer[4]?.();
     startSharedTimer(() => calls.push(5), 10);
     await after(10);
-    callOff[1]?.();
+    cancelTimer[1]?.();
     expect(calls).toEqual([1, 3, 5]);
   });
 
-  test('may be started and called off by one that calls', async () => {
+  test('may be started and cancelled by one that fires', async () => {
     const calls: string[] = [];
     await new Promise<void>((resolve) => {
       startSharedTimer(() => {
         calls.push('first');
-        callOff();
+        cancelTimer();
         startSharedTimer(resolve, 10);
       }, 10);
-      const callOff = startSharedTimer(() => calls.push('called off'), 10);
+      const cancelTimer = startSharedTimer(() => calls.push('called off'), 10);
     });
     expect(calls).toEqual(['first']);
   });
@@ -60,11 +60,11 @@ describe('timers of one length, on one timer', () => {
 
   test('keep the process alive while one is pending, and no longer', () => {
     const before = armed();
-    const callOff = [startSharedTimer(() => undefined, 60_000), startSharedTimer(() => undefined, 60_000)];
+    const cancelTimer = [startSharedTimer(() => undefined, 60_000), startSharedTimer(() => undefined, 60_000)];
     expect(armed()).toBe(before + 1);
-    callOff[0]?.();
+    cancelTimer[0]?.();
     expect(armed()).toBe(before + 1);
-    callOff[1]?.();
+    cancelTimer[1]?.();
     expect(armed()).toBe(before);
     const again = startSharedTimer(() => undefined, 60_000);
     expect(armed()).toBe(before + 1);
@@ -80,7 +80,7 @@ describe('timers of one length, on one timer', () => {
     expect(armed()).toBe(before);
   });
 
-  test('call in the context of nobody, not of whoever came first', async () => {
+  test('call outside of the async context of the first caller', async () => {
     const context = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const see = (): void => void seen.push(context.getStore());
@@ -99,9 +99,9 @@ describe('timers of one length, on one timer', () => {
 
   test('wait for longer than one of Node can', async () => {
     const calls: string[] = [];
-    const callOff = startSharedTimer(() => calls.push('at once'), 2 ** 31);
+    const cancelTimer = startSharedTimer(() => calls.push('at once'), 2 ** 31);
     await after(10);
-    callOff();
+    cancelTimer();
     expect(calls).toEqual([]);
   });
 });

@@ -19,11 +19,11 @@ afterAll(() => {
   Error.stackTraceLimit = stackTraceLimit;
 });
 
-test.runIf(SEED)(`seed ${SEED} keeps every promise`, async () => {
+test.runIf(SEED)(`seed ${SEED} keeps every guarantee`, async () => {
   expect(await simulate(Number(SEED))).toEqual([]);
 });
 
-test.skipIf(SEED)(`${SEEDS} random lives of transactions keep every promise`, { timeout: 600_000 }, async () => {
+test.skipIf(SEED)(`${SEEDS} random transactions keep every guarantee`, { timeout: 600_000 }, async () => {
   const total = Number(SEEDS);
   for (let first = 1; first <= total; first += SEEDS_PER_TURN) {
     const seeds = Array.from({ length: Math.min(SEEDS_PER_TURN, total - first + 1) }, (_, index) => first + index);

@@ -91,7 +91,7 @@ describe('transactions on SQLite', () => {
     await patient.close();
   });
 
-  test('commits after a statement that gave up waiting for another connection', async () => {
+  test('commits after a statement that timed out waiting for another connection', async () => {
     const writer = await pool.getConnection();
     await writer.beginTransaction();
     const hasty = createSqlitePool({ path: database.path, acquireTimeoutMs: 1 });
@@ -319,7 +319,7 @@ describe('transactions on SQLite', () => {
       expect(delay.max / 1e6).toBeLessThan(1000);
     });
 
-    test('gives up after the acquire time-out, and says that it may be tried again', async () => {
+    test('stops after the acquire time-out, and says that a retry may succeed', async () => {
       await tell('BEGIN IMMEDIATE');
       const busy = { code: 'AMBIT_TX_BUSY', retryable: true, unavailable: true };
       const impatient = database.pool({ acquireTimeoutMs: 50 });

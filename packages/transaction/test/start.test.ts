@@ -5,7 +5,7 @@ import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../sr
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
-describe('a transaction from the first wish for a connection on', () => {
+describe('a TransactionStart, which may be rolled back before it has begun', () => {
   let clock: SimulatedClock;
   let faults: Partial<Record<FaultPoint, FakeFault>>;
   let pool: FakePool;
@@ -28,7 +28,7 @@ describe('a transaction from the first wish for a connection on', () => {
     await clock.run();
     return promise;
   }
-  function expectEverythingHome(): void {
+  function expectNothingLeft(): void {
     expect(pool.out).toBe(0);
     expect(pool.size.waiting).toBe(0);
     expect(pool.violations).toEqual([]);
@@ -42,7 +42,7 @@ describe('a transaction from the first wish for a connection on', () => {
     await play(transaction.connection.query('INSERT order'));
     await play(transaction.commit());
     expect(pool.stored).toEqual(['INSERT order']);
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
   test('has a transaction once BEGIN has succeeded', async () => {
@@ -51,10 +51,10 @@ describe('a transaction from the first wish for a connection on', () => {
     expect(started.transaction).toBe(transaction);
     await play(started.rollback());
     expect(transaction.state).toBe('rolled back');
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
-  test('leaves the line when it is rolled back while it waits for a connection', async () => {
+  test('leaves the queue when it is rolled back while it waits for a connection', async () => {
     const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
     const waiting = start();
     expect(pool.size.waiting).toBe(1);
@@ -65,7 +65,7 @@ describe('a transaction from the first wish for a connection on', () => {
       cause: { message: 'the client is gone' },
     });
     await play(holder.rollback());
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
   test.each(['acquire', 'begin'] as const)('undoes everything when it is rolled back during %s', async (point) => {
@@ -76,7 +76,7 @@ describe('a transaction from the first wish for a connection on', () => {
     await expect(play(started.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED', cause: reason });
     expect(started.transaction).toBeUndefined();
     expect(pool.stored).toEqual([]);
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
   test('rollback() never rejects, whatever becomes of the start, and may be called again', async () => {
@@ -85,7 +85,7 @@ describe('a transaction from the first wish for a connection on', () => {
     await play(Promise.all([started.rollback(), started.rollback()]));
     await play(started.rollback());
     await expect(started.begun).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
   test('undoes no commit that was already sent', async () => {
@@ -94,10 +94,10 @@ describe('a transaction from the first wish for a connection on', () => {
     await play(transaction.connection.query('INSERT order'));
     await play(Promise.all([transaction.commit(), clock.sleep(0).then(() => started.rollback())]));
     expect(transaction.state).toBe('committed');
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
-  test('gives up when the signal that it was given says so, and keeps no hold of it', async () => {
+  test('stops when its signal aborts, and keeps no listener on it', async () => {
     const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
     const client = new AbortController();
     const waiting = start(client.signal);
@@ -110,10 +110,10 @@ describe('a transaction from the first wish for a connection on', () => {
     await play(holder.rollback());
     await play((await next.begun).commit());
     expect(getEventListeners(patient.signal, 'abort')).toEqual([]);
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
-  test('asks for nothing when the signal fired while a pool around the pool was not yet listening', async () => {
+  test('asks for no connection when the signal fired while a pool around the pool was not yet listening', async () => {
     const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
     const slow: IDatabasePool = {
       query: pool.query.bind(pool),
@@ -130,7 +130,7 @@ describe('a transaction from the first wish for a connection on', () => {
     await expect(play(waiting.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     expect(clock.now()).toBeLessThan(100);
     await play(holder.rollback());
-    expectEverythingHome();
+    expectNothingLeft();
   });
 
   test('makes a signal for a pool that looks at it, and otherwise none', async () => {

@@ -36,7 +36,7 @@ describe.each(containers)('the transaction of a scope in %s', (_name, open) => {
     request = app.createScope({ tags: ['request'] });
   });
 
-  test('is that of its own scope, while it is open, at its end, and after it', async () => {
+  test('is that of its own scope, while it is open, while it is disposed, and after that', async () => {
     const transaction = await beginTransaction(request);
     const { scope } = transaction;
     expect(transactionOf(scope)).toBe(transaction);

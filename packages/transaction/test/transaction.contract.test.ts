@@ -9,7 +9,7 @@ const refuse = (): never => {
 };
 
 describe.each(databases)('a transaction scope over $name', ({ missing, open }) => {
-  describe.skipIf(missing)('keeps its promises', () => {
+  describe.skipIf(missing)('keeps its guarantees', () => {
     let database: TestDatabase;
     let pool: IDatabasePool;
     let request: TinyContainer;
@@ -112,14 +112,14 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       expect(await stored()).toEqual([]);
     });
 
-    test('ended by the end of the request', async () => {
+    test('rolled back when the request scope is disposed', async () => {
       const transaction = await beginTransaction(request);
       await insert(transaction.connection, 1);
       await request.dispose();
       expect(await stored()).toEqual([]);
     });
 
-    test('ended by a client that goes away', async () => {
+    test('rolled back when the client disconnects', async () => {
       const client = new AbortController();
       const transaction = await beginTransaction(request, { signal: client.signal });
       await insert(transaction.connection, 1);
@@ -141,7 +141,7 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       expect(await stored()).toEqual([]);
     });
 
-    test('tells who asked for a statement that failed', async () => {
+    test('names the caller of a failed statement in the stack', async () => {
       const transaction = await beginTransaction(request);
       async function findOrders(): Promise<void> {
         await transaction.connection.query('SELECT * FROM no_such_table');
@@ -150,7 +150,7 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       await transaction.rollback();
     });
 
-    test('repaired by a nested run, at any depth', async () => {
+    test('saved by a nested run that fails, at any depth', async () => {
       await runInTransaction(request, async (scope) => {
         const connection = scope.resolve<IConnection>('IConnection');
         await insert(connection, 1);
@@ -191,7 +191,7 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       expect(await stored()).toEqual(ids);
     });
 
-    test('a use of its connection after the end touches nobody else', async () => {
+    test('a use of its connection after COMMIT touches nobody else', async () => {
       const first = await beginTransaction(request);
       await first.commit();
       const second = await beginTransaction(request);

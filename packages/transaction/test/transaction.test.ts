@@ -54,7 +54,7 @@ describe.each([
     return transaction;
   }
 
-  function expectEverythingHome(): void {
+  function expectNothingLeft(): void {
     expect(pool.out).toBe(0);
     expect(pool.violations).toEqual([]);
     expect(openTransactionScopes(request)).toBe(0);
@@ -68,32 +68,32 @@ describe.each([
       expect(transaction.scope.resolve<IConnection>('IConnection')).toBe(transaction.connection);
       expect(pool.out).toBe(1);
       await play(transaction.rollback());
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('rolls back, ends the scope, frees the connection and throws when BEGIN fails', async () => {
+    test('rolls back, disposes the scope, releases the connection and throws when BEGIN fails', async () => {
       faults.begin = { ms: 5, kind: 'refused' };
       await expect(play(begin())).rejects.toMatchObject({
         code: 'AMBIT_TX_BEGIN_FAILED',
         cause: { message: 'refused' },
       });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('destroys the connection when it died at BEGIN', async () => {
       faults.begin = { ms: 5, kind: 'lost' };
       await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
       expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('says unavailable when no connection can be had', async () => {
       faults.acquire = { ms: 5, kind: 'lost' };
       await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', unavailable: true });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('says unavailable when every connection stays on loan', async () => {
+    test('says unavailable when every connection stays checked out', async () => {
       const first = await opened();
       const second = await opened();
       await expect(play(begin({ acquireTimeoutMs: 50 }))).rejects.toMatchObject({
@@ -101,13 +101,13 @@ describe.each([
         unavailable: true,
       });
       await play(Promise.all([first.commit(), second.commit()]));
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('does not even ask for a connection when the client is gone already', async () => {
       const signal = AbortSignal.abort(new Error('the client is gone'));
       await expect(play(begin({ signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test.each(['acquire', 'begin'] as const)('undoes everything when the client goes during %s', async (point) => {
@@ -115,14 +115,14 @@ describe.each([
       const client = new AbortController();
       clock.setTimer(() => client.abort(new Error('the client is gone')), 20);
       await expect(play(begin({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test.each(['acquire', 'begin'] as const)('undoes everything when the request ends during %s', async (point) => {
       faults[point] = { ms: 50, kind: 'none' };
       clock.setTimer(() => void request.dispose(), 20);
       await expect(play(begin())).rejects.toThrow(/ended|disposed/);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test.each([
@@ -132,19 +132,19 @@ describe.each([
       { cancelAfterMs: '5' as unknown as number },
     ])('refuses the option %j', async (option) => {
       await expect(play(begin(option))).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
   });
 
   describe('commit()', () => {
-    test('commits, ends the scope, and frees the connection, in this order', async () => {
+    test('commits, disposes the scope, and releases the connection, in this order', async () => {
       const transaction = await opened();
       const seen: unknown[] = [];
       (transaction.scope as TinyContainer).owns(() => seen.push([transaction.state, pool.stored.length, pool.out]));
       await play(transaction.commit());
       expect(seen).toEqual([['committed', 1, 1]]);
       expect(pool.stored).toEqual(['INSERT order']);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('is one commit, however many ask for it', async () => {
@@ -152,7 +152,7 @@ describe.each([
       await play(Promise.all([transaction.commit(), transaction.connection.commit(), transaction.commit()]));
       await play(transaction.commit());
       expect(pool.stored).toEqual(['INSERT order']);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('waits for statements that nobody awaited', async () => {
@@ -162,7 +162,7 @@ describe.each([
       await play(transaction.commit());
       await forgotten;
       expect(pool.stored).toEqual(['INSERT order', 'INSERT item']);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('does not commit when a statement failed, even if the handler did not mind', async () => {
@@ -178,10 +178,10 @@ describe.each([
       });
       expect(transaction.state).toBe('rolled back');
       expect(pool.stored).toEqual([]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('goes on after ROLLBACK TO has repaired what failed', async () => {
+    test('continues after ROLLBACK TO has undone a failed statement', async () => {
       const transaction = await opened();
       await play(transaction.connection.query('SAVEPOINT half'));
       faults.query = { ms: 1, kind: 'refused' };
@@ -190,7 +190,7 @@ describe.each([
       await play(transaction.connection.query('ROLLBACK TO half'));
       await play(transaction.commit());
       expect(pool.stored).toEqual(['INSERT order']);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('says that nothing was stored when the database refused COMMIT', async () => {
@@ -203,7 +203,7 @@ describe.each([
         unavailable: true,
       });
       expect(transaction.state).toBe('rolled back');
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test.each([
@@ -220,7 +220,7 @@ describe.each([
       });
       expect(transaction.state).toBe('unknown');
       expect(pool.stored).toEqual(stored);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('stands when the client goes after COMMIT was sent', async () => {
@@ -230,7 +230,7 @@ describe.each([
       clock.setTimer(() => client.abort(), 20);
       await play(transaction.commit());
       expect(transaction.state).toBe('committed');
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('rejects with the reason after a rollback', async () => {
@@ -240,17 +240,17 @@ describe.each([
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED', cause: reason });
     });
 
-    test('is not undone by a scope that does not end well, which is reported', async () => {
+    test('is not undone by a scope that fails to dispose, which is reported', async () => {
       const transaction = await opened();
       (transaction.scope as TinyContainer).owns(() => Promise.reject(new Error('no good end')));
       await play(transaction.commit());
       expect(reported).toMatchObject([
         { code: 'AMBIT_TX_SCOPE_FAILED', cause: { errors: [{ message: 'no good end' }] } },
       ]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('waits for the end of the scope only so long', async () => {
+    test('limits the wait for the disposal of the scope', async () => {
       const transaction = await opened();
       (transaction.scope as TinyContainer).owns(() => new Promise(() => undefined));
       await play(transaction.commit());
@@ -260,13 +260,13 @@ describe.each([
   });
 
   describe('rollback()', () => {
-    test('rolls back, ends the scope, frees the connection, and can be called again', async () => {
+    test('rolls back, disposes the scope, releases the connection, and can be called again', async () => {
       const transaction = await opened();
       await play(Promise.all([transaction.rollback(), transaction.connection.rollback()]));
       await play(transaction.rollback());
       expect(transaction.state).toBe('rolled back');
       expect(pool.stored).toEqual([]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('undoes no commit', async () => {
@@ -285,7 +285,7 @@ describe.each([
         await play(transaction.rollback());
         expect(transaction.state).toBe('rolled back');
         expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
-        expectEverythingHome();
+        expectNothingLeft();
       },
     );
 
@@ -305,20 +305,20 @@ describe.each([
       const detail = expect.stringContaining('the connection died');
       expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_ROLLBACK_FAILED', detail }]]);
       warn.mockRestore();
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('cancels the statement under way, and destroys the connection that was cancelled', async () => {
+    test('cancels the statement in progress, and destroys the cancelled connection', async () => {
       const transaction = await opened();
       faults.query = { ms: 60_000, kind: 'none' };
       const slow = transaction.connection.query('SELECT slow');
       slow.catch(() => undefined);
       await play(transaction.rollback());
       await expect(slow).rejects.toMatchObject({ code: '57014' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('leaves a statement behind that does not even end when cancelled', async () => {
+    test('abandons a statement that continues after it was cancelled', async () => {
       const transaction = await opened();
       faults.query = { ms: 1, kind: 'never' };
       faults.cancel = { ms: 1, kind: 'never' };
@@ -329,7 +329,7 @@ describe.each([
       await play(transaction.rollback());
       await expect(hung).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
       await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
   });
 
@@ -342,11 +342,11 @@ describe.each([
       expect(pool.violations).toEqual([]);
     });
 
-    test('ends the whole transaction when it is committed', async () => {
+    test('commits the whole transaction when it is committed', async () => {
       const transaction = await opened();
       await play(transaction.connection.commit());
       expect(transaction.state).toBe('committed');
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('begins no second transaction', async () => {
@@ -366,17 +366,17 @@ describe.each([
       expect(pool.stored).toEqual(['INSERT order']);
     });
 
-    test('may be committed by an instance of the scope that ends with it, without waiting for itself', async () => {
+    test('may be committed by an instance that is disposed with the scope, without waiting for itself', async () => {
       const transaction = await opened();
       (transaction.scope as TinyContainer).owns(() => transaction.connection.commit());
       await play(transaction.commit());
       expect(reported).toEqual([]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
   });
 
   describe('its signal', () => {
-    test('aborts once its end cannot be a commit, and not at a failed statement that may be repaired', async () => {
+    test('aborts once it cannot commit any more, and not at a failed statement that may be undone', async () => {
       const transaction = await opened();
       faults.query = { ms: 1, kind: 'refused' };
       await play(transaction.connection.query('INSERT item').catch(() => undefined));
@@ -409,18 +409,18 @@ describe.each([
       await play(transaction.commit());
       // The end of the scope may still take its time.
       expect(setTimer).toHaveBeenCalledTimes(1);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('gives up a BEGIN that waits, and does not end even when it is cancelled', async () => {
+    test('abandons a BEGIN that waits, and continues after it was cancelled', async () => {
       faults.begin = { ms: 1, kind: 'never' };
       faults.cancel = { ms: 1, kind: 'never' };
       await expect(play(begin({ timeoutMs: 1000 }))).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
   });
 
-  describe('ends by itself', () => {
+  describe('rolls back by itself', () => {
     test.each(['its scope', 'the request', 'the application'])('rolled back, when %s is disposed', async (which) => {
       const transaction = await opened();
       const scope = { 'its scope': transaction.scope, 'the request': request, 'the application': request.parent }[
@@ -429,17 +429,17 @@ describe.each([
       await play(Promise.all([scope?.dispose(), scope?.dispose()]));
       expect(transaction.state).toBe('rolled back');
       expect(pool.stored).toEqual([]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('after COMMIT was sent the scope waits for the answer, and the commit stands', async () => {
+    test('after COMMIT was sent the scope waits for the response, and the commit stands', async () => {
       const transaction = await opened();
       faults.commit = { ms: 50, kind: 'none' };
       const commit = transaction.commit();
       clock.setTimer(() => void request.dispose(), 20);
       await play(commit);
       expect(transaction.state).toBe('committed');
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('rolled back and revoked, when the client is gone', async () => {
@@ -449,7 +449,7 @@ describe.each([
       await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
       expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('rolled back, when the client goes while commit() still waits for a statement', async () => {
@@ -461,10 +461,10 @@ describe.each([
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await forgotten;
       expect(pool.stored).toEqual([]);
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
-    test('rolled back with its scope, after the instances that the container ends first', async () => {
+    test('rolled back with its scope, after the instances that the container disposes first', async () => {
       const transaction = await opened();
       let seen: unknown;
       (transaction.scope as TinyContainer).owns(() => (seen = transaction.state));
@@ -472,7 +472,7 @@ describe.each([
       // Of a foreign container the end of the transaction comes before all that the container does.
       expect(seen).toBe(defers ? 'open' : 'rolled back');
       expect(transaction.state).toBe('rolled back');
-      expectEverythingHome();
+      expectNothingLeft();
     });
 
     test('rolled back, when it was open for too long', async () => {
@@ -480,7 +480,7 @@ describe.each([
       await clock.run();
       expect(transaction.state).toBe('rolled back');
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT', unavailable: true });
-      expectEverythingHome();
+      expectNothingLeft();
     });
   });
 });

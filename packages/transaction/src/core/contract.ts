@@ -43,11 +43,11 @@ export interface IConnection {
 export interface IPooledConnection extends IConnection {
   /** Returns the connection to the pool; with `true` or an error it is closed instead, because it may be broken. */
   release(destroy?: boolean | Error): void;
-  /** Asks the database to stop the statement under way. The connection must be destroyed afterwards. */
+  /** Asks the database to cancel the statement in progress. The connection must be destroyed afterwards. */
   cancel?(): void;
   /**
-   * True where every call but `beginTransaction()` is over when it returns, as on SQLite. Then no answer can stay away, so
-   * nobody keeps time while waiting for one. That the database runs in this process is not enough.
+   * True where every call but `beginTransaction()` has finished when it returns, as on SQLite. Then no response can fail to
+   * arrive, so no time limit runs. That the database runs in this process is not enough.
    */
   readonly synchronous?: boolean;
 }
@@ -58,7 +58,7 @@ export interface AcquireOptions extends BeginOptions {
   readonly timeoutMs?: number;
 }
 
-/** `open` connections exist, `idle` of them are at home, `waiting` callers want one. SQLite's own for single reads is not counted. */
+/** `open` connections exist, `idle` of them are not checked out, `waiting` callers wait for one. SQLite's connection for single reads is not counted. */
 export interface PoolSize {
   readonly open: number;
   readonly idle: number;

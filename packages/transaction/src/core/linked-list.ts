@@ -1,13 +1,13 @@
-/** What is in a list knows its neighbours, so it is in one at a time. */
+/** An item of a list knows its neighbours, so it is in one list at a time. */
 export interface Linked<T> {
   earlier: T | undefined;
   later: T | undefined;
 }
 
 /**
- * In the order of arrival; whoever leaves from the middle leaves as cheaply as from an end. For what comes and goes with
- * every request, in place of a Map or Set: each time one of these is full of what has left it takes a new table, and the
- * old one keeps what was in it, and the new one, from being collected while young.
+ * Items in the order of arrival; one is removed from the middle as cheaply as from either side. For items that come and go
+ * with every request, instead of a Map or Set: these grow a new table whenever removed entries fill the old one, and the
+ * old table keeps its entries and the new table from being collected while they are young.
  */
 export class LinkedList<T extends Linked<T>> {
   #first: T | undefined = undefined;
@@ -30,7 +30,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#size += 1;
   }
 
-  /** Does nothing with one that has left already. */
+  /** Does nothing with an item that was removed already. */
   remove(item: T): void {
     const { earlier, later } = item;
     if (!earlier && this.#first !== item) return;

@@ -2,13 +2,13 @@ import { AsyncResource } from 'node:async_hooks';
 import { setTimeout } from 'node:timers';
 import { type Linked, LinkedList } from './linked-list.js';
 
-/** Node's own, also while a test has put another clock in its place: what is shared with it would stand still afterwards. */
+/** Node's own, also while a test replaces the clock: timers shared with the test would stop afterwards. */
 const now = performance.now.bind(performance);
 
-/** A timer belongs to nobody's request, so what it calls must not run in the context of whoever came first. */
+/** A timer is shared by requests, so its callbacks must not run in the async context of the first of them. */
 const outside = new AsyncResource('ambit.timer');
 
-/** Node fires what is longer at once. */
+/** Node fires longer timers at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 interface Pending extends Linked<Pending> {
@@ -17,12 +17,12 @@ interface Pending extends Linked<Pending> {
 }
 
 /**
- * Timers of one length, on one timer of Node's. Most timers of a transaction are called off at once, and one of Node's
- * for each cost as much as all the rest.
+ * Timers of one length, on one timer of Node's. Most timers of a transaction are cancelled soon, and a Node timer for each
+ * would cost as much as the rest of the transaction.
  */
 class SharedTimer {
   readonly #ms: number;
-  /** In the order of their start, which is the order of their end. */
+  /** In the order of their start, which is the order in which they fire. */
   readonly #pending = new LinkedList<Pending>();
   #timer: NodeJS.Timeout | undefined = undefined;
   /** Since it last fired. */
@@ -40,7 +40,7 @@ class SharedTimer {
     else if (this.#pending.size === 1) this.#timer.ref();
     return () => {
       this.#pending.remove(pending);
-      // It stays armed for the next one, and keeps no process alive meanwhile.
+      // It stays armed for the next one, and does not keep the process alive meanwhile.
       if (this.#pending.size === 0) this.#timer?.unref();
     };
   }
@@ -64,7 +64,7 @@ class SharedTimer {
     }
   }
 
-  /** What was in use will be again: a new timer on a busy path makes V8 throw away what it had compiled for that path. */
+  /** A length in use will be used again: a new timer on a busy path makes V8 discard its optimised code for that path. */
   #rest(): void {
     if (this.#used) this.#arm(this.#ms).unref();
     else timers.delete(this.#ms);
@@ -74,7 +74,7 @@ class SharedTimer {
 
 const timers = new Map<number, SharedTimer>();
 
-/** Calls `fn` after `ms`, as `setTimeout` does; what it returns calls it off. */
+/** Calls `fn` after `ms`, as `setTimeout` does. The function it returns cancels the timer. */
 export function startSharedTimer(fn: () => void, ms: number): () => void {
   const whole = Math.max(1, Math.ceil(ms));
   let timer = timers.get(whole);

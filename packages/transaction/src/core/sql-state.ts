@@ -1,15 +1,15 @@
-/** What an error says of the transaction, read from its SQLSTATE; drivers of other pools put it in `code`. */
+/** What an error means for the transaction, by its SQLSTATE; drivers of other pools put it in `code`. */
 // Node's own codes of five letters (EPIPE, EBUSY) begin with E; no SQLSTATE does.
 const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
 const CONFLICT = new Set(['40001', '40P01']);
 /** Class 08 but for 08P01, which is a wrong number of parameters; too many connections, shutting down, cannot connect now, cancelled, lock not available. */
-const NOT_NOW = /^(?:08(?!P01)|53|57|55P03)/;
-/** The connection, the server or the disk went, so this is no last word on a COMMIT; 08003 is: it was never sent. */
-const NO_LAST_WORD = /^(?:08(?!P01|003)|57P|58|XX|40003)/;
+const TEMPORARY = /^(?:08(?!P01)|53|57|55P03)/;
+/** The connection, the server or the disk failed, so it is no definite response to a COMMIT; 08003 is: it was never sent. */
+const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003)/;
 
 type Field = 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
 
-/** A field of somebody else's error, whose getter or proxy may throw: what cannot be read counts as missing. */
+/** A field of a foreign error, whose getter or proxy may throw: what is unreadable counts as missing. */
 export function fieldOf(error: unknown, name: Field): unknown {
   if (typeof error !== 'object' || error === null) return undefined;
   try {
@@ -25,7 +25,7 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** The error and its causes, nearest first; wrapping an error hides nothing. */
+/** The error and its causes, nearest first. */
 function* chain(error: unknown): Generator<object> {
   let fault = error;
   for (let depth = 0; depth < 10 && typeof fault === 'object' && fault !== null; depth += 1) {
@@ -34,7 +34,7 @@ function* chain(error: unknown): Generator<object> {
   }
 }
 
-/** Errors of other libraries use the same words for other things. By its code also one of another copy of ours is known. */
+/** Other libraries use the same field names for other things. The code also identifies errors of another copy of this package. */
 function isOurs(fault: object): boolean {
   return codeOf(fault).startsWith('AMBIT_TX_');
 }
@@ -53,10 +53,10 @@ export function sqlStateOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whether the whole transaction may be run again: serialisation failure, deadlock, or a busy database file. */
+/** Whether a retry of the whole transaction may succeed: after a serialisation failure, a deadlock, or a busy database file. */
 export function isRetryable(error: unknown): boolean {
   for (const fault of chain(error)) {
-    // The nearest of ours has the word: an unknown outcome is final although its cause looks retryable.
+    // The nearest error of ours decides: an unknown outcome is final although its cause looks retryable.
     const retryable = fieldOf(fault, 'retryable');
     if (isOurs(fault) && typeof retryable === 'boolean') return retryable;
     const state = ownSqlState(fault);
@@ -65,13 +65,13 @@ export function isRetryable(error: unknown): boolean {
   return false;
 }
 
-/** Whether it is a matter of now rather than of this request, so that a host answers 503. */
+/** Whether the failure is temporary and not the fault of this request, so that a host responds with 503. */
 export function isUnavailable(error: unknown): boolean {
   for (const fault of chain(error)) {
     const unavailable = fieldOf(fault, 'unavailable');
     if (isOurs(fault) && typeof unavailable === 'boolean') return unavailable;
     const state = ownSqlState(fault);
-    if (state !== undefined) return NOT_NOW.test(state) || CONFLICT.has(state);
+    if (state !== undefined) return TEMPORARY.test(state) || CONFLICT.has(state);
   }
   return false;
 }
@@ -118,5 +118,5 @@ export function isTemporary(error: unknown): boolean {
 /** Whether a failed COMMIT certainly stored nothing: the database itself said so. */
 export function saysNothingStored(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state !== undefined && !NO_LAST_WORD.test(state);
+  return state !== undefined && !NOT_DEFINITE.test(state);
 }

@@ -25,7 +25,7 @@ export class Connector {
   readonly #configs: readonly ClientConfig[];
   readonly #avoidUntil = new Map<ClientConfig, number>();
   readonly #connecting = new Set<Session>();
-  #ended = false;
+  #closed = false;
 
   constructor(settings: PostgresSettings, listener: Listener) {
     this.#settings = settings;
@@ -33,7 +33,7 @@ export class Connector {
     this.#configs = driverConfigs(settings);
   }
 
-  /** For prefer-standby any host will do where no standby was found. A host that lacks the database or the user ends the search. */
+  /** For prefer-standby any host will do where no standby was found. A host that lacks the database or the user stops the search. */
   async connect(forReading: boolean): Promise<Session> {
     const { target, clock } = this.#settings;
     const rounds = target === 'prefer-standby' ? (['standby', 'any'] as const) : [target];
@@ -43,7 +43,7 @@ export class Connector {
         try {
           return await this.#connectTo(config, wanted, forReading);
         } catch (error) {
-          if (this.#ended || isPermanent(error)) throw error;
+          if (this.#closed || isPermanent(error)) throw error;
           this.#avoidUntil.set(config, clock.now() + AVOID_MS);
           errors.push(error);
         }
@@ -52,9 +52,9 @@ export class Connector {
     throw noServer(errors);
   }
 
-  /** Makes no more, and gives up those that are being made. */
-  end(): void {
-    this.#ended = true;
+  /** Makes no more connections, and cancels those that are being made. */
+  close(): void {
+    this.#closed = true;
     for (const session of this.#connecting) session.cut();
   }
 
@@ -76,7 +76,7 @@ export class Connector {
     try {
       await session.client.connect();
       if (!fits(session.role, target, forReading)) await session.askRole(clock, connectTimeoutMs);
-      if (this.#ended) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
+      if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
       if (!fits(session.role, target, forReading)) throw unfit(target);
       return session;
     } catch (error) {

@@ -3,9 +3,9 @@ import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
-/** What PgBouncer takes its leave with, whatever the reason; PostgreSQL says it of a wrong number of parameters, and stays. */
+/** PgBouncer sends it before it closes a connection, whatever the reason; PostgreSQL for a wrong number of parameters. */
 const PROTOCOL_VIOLATION = '08P01';
-/** As the last word of a server that hangs up they are true all the same: it stopped, waited in vain, or its standby was in the way. */
+/** These are true although the server closes the connection: it stopped, timed out, or its standby was in the way. */
 const TRUE_AT_THE_END = /^(?:57P|25P03|40001)/;
 /** What the server had prepared no longer fits its tables, or it does not know it: a pooler led us to another server session. */
 const STALE = new Set(['0A000', '26000']);
@@ -42,7 +42,7 @@ export function schemaChanged(error: unknown, { reused }: Prepared): boolean {
   return reused && SCHEMA_CHANGED.has(codeOf(error));
 }
 
-/** To parse the statement again is worth a try. */
+/** The statement may succeed when it is parsed again. */
 export function mayBeStale(error: unknown, statement: Prepared): boolean {
   const refused = statement.reused && PARAMETER_REFUSED.has(codeOf(error));
   return refused || isStale(error, statement) || schemaChanged(error, statement);
@@ -73,7 +73,7 @@ export function released(options?: { sqlState: string }): TransactionError {
   return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
 }
 
-/** The server rolls back what was open, so this is a last word on a COMMIT too. */
+/** The server rolls an open transaction back, so this is a definite response to a COMMIT too. */
 export function poolClosed(): TransactionError {
   return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile', { sqlState: '08003' });
 }
@@ -83,7 +83,7 @@ export function hasNoRoom(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('53') ?? false;
 }
 
-/** Why none of the hosts gave a connection: the most telling of the reasons decides, and all are kept. */
+/** Why none of the hosts gave a connection: the most specific reason decides, and all are kept. */
 export function noServer(errors: readonly unknown[]): unknown {
   if (errors.length === 1) return errors[0];
   const takesNoWrites = errors.find((error) => isTransactionError(error) && error.code === 'AMBIT_TX_READ_ONLY');
@@ -92,7 +92,7 @@ export function noServer(errors: readonly unknown[]): unknown {
   return cause === takesNoWrites ? readOnlyRefusal(all) : all;
 }
 
-/** Why there was no connection, in words of ours where the server says what has to be corrected. */
+/** Why there was no connection, in our own words where the server says what has to be corrected. */
 export function noConnection(cause: unknown): TransactionError {
   const why = REFUSALS[sqlStateOf(cause) ?? ''] ?? 'PostgreSQL gave no connection';
   return new TransactionError('AMBIT_TX_ACQUIRE_FAILED', why, { cause });
@@ -111,10 +111,10 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
   if (!connectionDied && !hangsUp(error)) {
     return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
   }
-  // Left as it is, it would read as PostgreSQL's last word, on a COMMIT too.
+  // Unchanged, the SQLSTATE would count as a definite response of PostgreSQL, also to a COMMIT.
   const code = codeOf(error);
-  const saysTooMuch = code === PROTOCOL_VIOLATION || (isFatal(error) && !TRUE_AT_THE_END.test(code));
-  const lost = saysTooMuch ? { sqlState: '08006' } : {};
+  const isMisleading = code === PROTOCOL_VIOLATION || (isFatal(error) && !TRUE_AT_THE_END.test(code));
+  const lost = isMisleading ? { sqlState: '08006' } : {};
   return new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to PostgreSQL was lost', {
     cause: error,
     ...lost,

@@ -30,7 +30,7 @@ export class IdleSessions {
   /** Why the server refused a new connection, until another one is tried. */
   #full: unknown = undefined;
   #stopRetry: () => void = nothing;
-  #ended = false;
+  #closed = false;
 
   constructor(settings: PostgresSettings) {
     this.#settings = settings;
@@ -71,7 +71,7 @@ export class IdleSessions {
       return await this.#connect(forReading);
     } catch (error) {
       this.#onFailure(error);
-      if (this.#ended || !hasNoRoom(error) || this.#open === 0) throw error;
+      if (this.#closed || !hasNoRoom(error) || this.#open === 0) throw error;
       return this.#takeIdle() ?? this.#waiting.wait(order);
     }
   }
@@ -79,7 +79,7 @@ export class IdleSessions {
   /** For the next user, unless something may be broken. */
   release(session: Session, { possiblyBroken = false } = {}): void {
     const { target, clock, idleTimeoutMs } = this.#settings;
-    const isKept = !possiblyBroken && !session.died && !this.#ended && fits(session.role, target, false);
+    const isKept = !possiblyBroken && !session.died && !this.#closed && fits(session.role, target, false);
     if (!isKept) return this.#close(session);
     if (this.#waiting.size > 0 && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
@@ -88,9 +88,9 @@ export class IdleSessions {
 
   /** Resolves when all are closed, or the server no longer responds. */
   async end(): Promise<void> {
-    this.#ended = true;
+    this.#closed = true;
     this.#waiting.rejectAll(poolClosed());
-    this.#connector.end();
+    this.#connector.close();
     this.#stopRetry();
     for (const session of this.#checking) session.cut();
     this.#closeIdle();
@@ -137,7 +137,7 @@ export class IdleSessions {
     this.#checking.add(session);
     const works = await session.responds(clock, CHECK_MS);
     this.#checking.delete(session);
-    if (works && !this.#ended && fits(session.role, target, forReading)) return session;
+    if (works && !this.#closed && fits(session.role, target, forReading)) return session;
     if (!works) session.cut();
     this.#close(session);
     this.#closeIdle();

@@ -34,7 +34,7 @@ export interface PostgresPoolOptions {
   /** After how long an unused connection is closed. Default 30 s. */
   readonly idleTimeoutMs?: number;
   /**
-   * A connection that was last handed out so long ago has to answer, at the cost of one round trip, before it is again.
+   * A connection that was last checked out so long ago has to respond, at the cost of one round trip, before the next check-out.
    * Default 1 s; `Infinity` for never.
    */
   readonly checkAfterMs?: number;
@@ -47,7 +47,7 @@ export interface PostgresPoolOptions {
   readonly keepAliveDelayMs?: number;
   /** After how long a statement is cancelled from here. Default 30 s; `Infinity` for never, and 0 is refused. */
   readonly queryTimeoutMs?: number;
-  /** How long a cancelled statement has to end before its connection is cut. Default 1 s. */
+  /** How long a cancelled statement has until its connection is cut. Default 1 s. */
   readonly cancelGraceMs?: number;
   /**
    * The server's own limit. Sent when connecting, which PgBouncer refuses unless told to ignore it. Default none, which

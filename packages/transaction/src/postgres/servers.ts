@@ -5,7 +5,7 @@ import { TransactionError } from '../core/errors.js';
 const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
 export type TargetSessionAttrs = (typeof TARGETS)[number];
 
-/** Where one host is, as the driver wants to be told. */
+/** The address of one host, in the options of the driver. */
 interface Address {
   readonly connectionString?: string;
   readonly host?: string;

@@ -1,12 +1,12 @@
 import { firstWords } from '../sql/control-statements.js';
 import { POSTGRES, tokensOf } from '../sql/lexer.js';
 
-/** `SET LOCAL` and its like end with the transaction. */
+/** `SET LOCAL` and the like last only until the transaction completes. */
 const CHANGES_SESSION =
   /^(?:set\b(?! local\b| constraints\b| transaction\b)|listen|load|prepare|deallocate|discard|create (?:or replace )?(?:local |global )?temp)/;
 const TEMPORARY_TABLE = /^create (?:local |global )?temp/;
 const ENDS_WITH_TRANSACTION = /\bon\s+commit\s+drop\b/i;
-/** Of a cursor, which is then closed at the end of the transaction or not. */
+/** A cursor with it stays open after the transaction. */
 const HOLD = /\bhold\b/i;
 const CREATE = /\bcreate\b/i;
 
@@ -17,12 +17,12 @@ const INTO_TEMPORARY = /(?<!\binsert\s{1,9})\binto\s+(?:local\s+|global\s+)?temp
 const SETTINGS = /\bpg_settings\b/i;
 const UPDATE = /\bupdate\b/i;
 const SET_CONFIG = /set_config/gi;
-/** With `true` as its last argument it ends with the transaction; its arguments may have parentheses two deep. */
+/** With `true` as its last argument it lasts only until the transaction completes; its arguments may have parentheses two deep. */
 const LOCAL_SET_CONFIG = /\bset_config\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,\s*true\s*\)/gi;
 
 /**
  * Whether a statement leaves something in the session that would reach the next user of the connection: settings, session
- * locks, LISTEN, temporary objects, prepared statements. In doubt it does, which costs a connection. What a function or a
+ * locks, LISTEN, temporary objects, prepared statements. When the text is ambiguous the result is true, which costs a connection. What a function or a
  * DO block does inside cannot be seen.
  */
 export function leavesSessionState(sql: string): boolean {

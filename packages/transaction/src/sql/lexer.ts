@@ -6,7 +6,7 @@ export interface Dialect {
   readonly brackets: 'subscript' | 'name' | 'either';
   /** Whether a comment may contain others; `either` where it is closed if read so. */
   readonly nestedComments: boolean | 'either';
-  /** What ends a line, and so a comment after `--`. */
+  /** The characters that end a line, and so a comment after `--`. */
   readonly lineEnds: string;
   /** Whether there are `E'it\'s'` and `$tag$ ... $tag$`. */
   readonly postgresTexts: boolean;
@@ -38,7 +38,7 @@ export const EITHER: Dialect = {
 };
 
 /** `text` is a string literal, `name` a quoted name, `mark` any other single character. */
-export type Kind = 'space' | 'comment' | 'text' | 'name' | 'parameter' | 'number' | 'word' | 'mark';
+type Kind = 'space' | 'comment' | 'text' | 'name' | 'parameter' | 'number' | 'word' | 'mark';
 
 export interface Token {
   readonly kind: Kind;

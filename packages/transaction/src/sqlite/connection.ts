@@ -8,9 +8,9 @@ import { translated } from './errors.js';
 import { allowsWriting } from './session-state.js';
 import { whenFree } from './retry-busy.js';
 
-export interface SqliteLoan {
+export interface SqliteCheckout {
   readonly database: SqliteDatabase;
-  /** A reader sees one snapshot and waits for nobody; a writer takes the file's one write lock at BEGIN. */
+  /** A reader sees one snapshot and never waits; a writer takes the file's one write lock at BEGIN. */
   readonly reader: boolean;
   readonly clock: Clock;
   readonly busyTimeoutMs: number;
@@ -19,16 +19,16 @@ export interface SqliteLoan {
 
 export class SqliteConnection implements IPooledConnection {
   readonly synchronous = true;
-  readonly #loan: SqliteLoan;
+  readonly #checkout: SqliteCheckout;
   #released = false;
   #cancelled = false;
-  /** We have told a connection that may write not to. */
+  /** A connection that may write is set to `query_only` for now. */
   #heldBack = false;
   /** The file's write lock is ours. */
   #locked = false;
 
-  constructor(loan: SqliteLoan) {
-    this.#loan = loan;
+  constructor(checkout: SqliteCheckout) {
+    this.#checkout = checkout;
   }
 
   /** SQLite is serialisable always, which is at least what every level asks for. */
@@ -46,7 +46,7 @@ export class SqliteConnection implements IPooledConnection {
       // A connection that may write asks for the lock at once, so that no later statement can find it taken.
       database.exec(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
     };
-    const waiting = whenFree(begin, { clock, timeoutMs, given: () => !this.#cancelled && !this.#released });
+    const waiting = whenFree(begin, { clock, timeoutMs, isWanted: () => !this.#cancelled && !this.#released });
     if (waiting) await waiting;
     this.#locked = !readOnly;
   }
@@ -90,15 +90,15 @@ export class SqliteConnection implements IPooledConnection {
     this.#cancelled = true;
   }
 
-  /** Whatever is still open is rolled back. `destroy` asks no more: afterwards no doubt is left to destroy for. */
+  /** Rolls back an open transaction. `destroy` needs nothing more: afterwards the connection cannot be broken. */
   release(): void {
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
-    const { database, onReturn } = this.#loan;
+    const { database, onReturn } = this.#checkout;
     try {
       database.rollbackIfOpen();
       if (this.#heldBack) this.#holdBack(false);
-      database.endUse();
+      database.cleanUp();
     } catch {
       database.discard();
     } finally {
@@ -106,14 +106,14 @@ export class SqliteConnection implements IPooledConnection {
     }
   }
 
-  /** SQLite then prepares every statement anew, which costs more than most transactions, so only where it is needed. */
+  /** SQLite then prepares every statement again, which costs more than most transactions, so only where it is needed. */
   #holdBack(on: boolean): void {
     this.#heldBack = on;
-    this.#loan.database.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
+    this.#checkout.database.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
   }
 
-  #usable(): SqliteLoan {
+  #usable(): SqliteCheckout {
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release');
-    return this.#loan;
+    return this.#checkout;
   }
 }

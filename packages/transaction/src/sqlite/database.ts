@@ -1,6 +1,6 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../core/errors.js';
-import { isBusy, isUnderWay } from './errors.js';
+import { isBusy, leavesStatementBusy } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
 import { PreparedStatement } from './statement.js';
 
@@ -8,7 +8,7 @@ import { PreparedStatement } from './statement.js';
 const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
 
-/** One libsql connection and its prepared statements. Every call blocks until SQLite has answered. */
+/** One libsql connection and its prepared statements. Every call blocks until SQLite has finished. */
 export class SqliteDatabase {
   readonly #path: string;
   readonly #readOnly: boolean;
@@ -16,7 +16,7 @@ export class SqliteDatabase {
   readonly #statements = new Map<string, PreparedStatement>();
   #libsql: InstanceType<typeof Libsql>;
   /** The statement that found the file busy. Until it is run again or its connection is closed, no COMMIT succeeds. */
-  #underWay: string | undefined;
+  #busyStatement: string | undefined;
   /** A statement has left something that must not reach the next user of the connection. */
   #sessionChanged = false;
   #closed = false;
@@ -28,7 +28,7 @@ export class SqliteDatabase {
   }
 
   get inTransaction(): boolean {
-    // Of one that is closed the driver ends the process.
+    // Asked for a closed connection, the driver aborts the process.
     return this.#libsql.open && this.#libsql.inTransaction;
   }
 
@@ -37,22 +37,22 @@ export class SqliteDatabase {
    * lock is ours.
    */
   run<R extends object>(sql: string, params: readonly unknown[] = [], { locked = false } = {}): R[] {
-    this.#endOthers(sql);
+    this.#discardBusy(sql);
     try {
       const statement = this.#prepare(sql);
       if (statement.changesSession) this.#sessionChanged = true;
       const rows = statement.run(params, locked) as R[];
-      this.#underWay = undefined;
+      this.#busyStatement = undefined;
       return rows;
     } catch (error) {
-      if (isUnderWay(error)) this.#underWay = sql;
+      if (leavesStatementBusy(error)) this.#busyStatement = sql;
       throw error;
     }
   }
 
   /** For statements of our own: no parameters, no rows. */
   exec(sql: string): void {
-    this.#endOthers(sql);
+    this.#discardBusy(sql);
     this.#usable().exec(sql);
   }
 
@@ -72,8 +72,8 @@ export class SqliteDatabase {
     if (this.inTransaction) this.exec('ROLLBACK');
   }
 
-  /** Before the next user: what a session holds ends with its connection, but in memory that is the database itself. */
-  endUse(): void {
+  /** Before the next user: session state is discarded with its connection, except in memory, where the connection is the database. */
+  cleanUp(): void {
     if (!this.#sessionChanged || this.#path === ':memory:') return;
     this.#sessionChanged = false;
     this.discard();
@@ -81,7 +81,7 @@ export class SqliteDatabase {
 
   /** For a connection that cannot even roll back; the next use opens another. libsql keeps file handles: keep it rare. */
   discard(): void {
-    this.#underWay = undefined;
+    this.#busyStatement = undefined;
     this.#statements.clear();
     if (this.#libsql.open) this.#libsql.close();
   }
@@ -100,12 +100,12 @@ export class SqliteDatabase {
     }
   }
 
-  #endOthers(sql: string): void {
-    if (this.#underWay !== undefined && this.#underWay !== sql && !this.inTransaction) this.discard();
+  #discardBusy(sql: string): void {
+    if (this.#busyStatement !== undefined && this.#busyStatement !== sql && !this.inTransaction) this.discard();
   }
 
   #usable(): InstanceType<typeof Libsql> {
-    // Closing has rolled back, so this is a last word on a COMMIT too.
+    // Closing has rolled back, so this is a definite response to a COMMIT too.
     if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed', { sqlState: '08003' });
     if (!this.#libsql.open) this.#libsql = this.#open();
     return this.#libsql;

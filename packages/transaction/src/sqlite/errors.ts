@@ -28,8 +28,8 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Of those, what leaves its statement under way. */
-export function isUnderWay(error: unknown): boolean {
+/** Those of them that leave the statement in progress. */
+export function leavesStatementBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
@@ -47,7 +47,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 export function translated(error: unknown): TransactionError {
   if (isTransactionError(error)) return error;
   if (isBusy(error)) {
-    return new TransactionError('AMBIT_TX_BUSY', 'SQLite gave up waiting', {
+    return new TransactionError('AMBIT_TX_BUSY', 'SQLite timed out waiting for the database file', {
       cause: error,
       sqlState: '55P03',
     });

@@ -3,7 +3,7 @@ import { TransactionError } from '../core/errors.js';
 import { checkClock, checkCount, checkTime, given } from '../core/options.js';
 
 export interface SqlitePoolOptions {
-  /** The file, whose folder must exist; or `:memory:` for a database that lives as long as the pool. */
+  /** The file, whose folder must exist; or `:memory:` for a database that exists as long as the pool. */
   readonly path: string;
   /** How long a caller waits for its turn to write, and for another process that writes. Default 5 s. */
   readonly acquireTimeoutMs?: number;
@@ -11,7 +11,7 @@ export interface SqlitePoolOptions {
   readonly maxWaiting?: number;
   /** How many read-only transactions may be open side by side. Default 4. */
   readonly maxReaders?: number;
-  /** How long close() waits for connections on loan. Default 10 s. */
+  /** How long close() waits for connections in use. Default 10 s. */
   readonly closeTimeoutMs?: number;
   readonly clock?: Clock;
 }

@@ -12,7 +12,7 @@ import { whenFree } from './retry-busy.js';
 const MOST_KNOWN_WRITES = 1000;
 
 /**
- * One writer, handed out in turn, and readers that wait for nobody. In `:memory:` there is one connection for all, so
+ * One writer, handed out in turn, and readers that never wait. In `:memory:` there is one connection for all, so
  * there a read waits for the transaction that is open.
  */
 export class SqlitePool implements IDatabasePool {
@@ -22,7 +22,7 @@ export class SqlitePool implements IDatabasePool {
   readonly #reader: SqliteDatabase | undefined;
   /** For read-only transactions, opened when first wanted. */
   readonly #snapshots: SqliteDatabase[] = [];
-  readonly #atHome: SqliteDatabase[] = [];
+  readonly #idle: SqliteDatabase[] = [];
   readonly #writers: WaitQueue;
   readonly #readers: WaitQueue;
   /** Statements that the reader has refused once. */
@@ -52,7 +52,7 @@ export class SqlitePool implements IDatabasePool {
     const leave = place instanceof Promise ? await place : place;
     const database = reader ? this.#snapshot(leave) : this.#writer;
     const onReturn = (): void => {
-      if (reader) this.#atHome.push(database);
+      if (reader) this.#idle.push(database);
       leave();
     };
     return new SqliteConnection({ database, reader, clock: this.#settings.clock, busyTimeoutMs: timeoutMs, onReturn });
@@ -69,9 +69,9 @@ export class SqlitePool implements IDatabasePool {
     } catch (error) {
       if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
     } finally {
-      reader.endUse();
+      reader.cleanUp();
     }
-    // SQLite itself tells a read from a write: the reading connection refuses to write, before anything happened.
+    // SQLite itself distinguishes a read from a write: the reading connection refuses to write, before anything happened.
     if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
     this.#knownWrites.add(sql);
     return this.#write<R>(sql, params);
@@ -92,13 +92,13 @@ export class SqlitePool implements IDatabasePool {
     try {
       return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
     } finally {
-      this.#writer.endUse();
+      this.#writer.cleanUp();
       leave();
     }
   }
 
   #snapshot(leave: Leave): SqliteDatabase {
-    const free = this.#atHome.pop();
+    const free = this.#idle.pop();
     if (free) return free;
     try {
       const opened = new SqliteDatabase(this.#settings.path, { readOnly: true });
@@ -114,8 +114,8 @@ export class SqlitePool implements IDatabasePool {
     const { clock, closeTimeoutMs } = this.#settings;
     this.#writers.close();
     this.#readers.close();
-    const home = Promise.all([this.#writers.empty(), this.#readers.empty()]);
-    await within(clock, closeTimeoutMs, home, () => new Error('overdue')).catch(() => undefined);
+    const returned = Promise.all([this.#writers.empty(), this.#readers.empty()]);
+    await within(clock, closeTimeoutMs, returned, () => new Error('overdue')).catch(() => undefined);
     for (const database of [this.#writer, ...this.#snapshots]) database.rollbackIfOpen();
     for (const database of this.#snapshots) database.close();
     this.#reader?.close();

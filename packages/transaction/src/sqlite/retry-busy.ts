@@ -3,31 +3,31 @@ import { isBusy, translated } from './errors.js';
 
 const LONGEST_PAUSE_MS = 20;
 
-export interface Patience {
+export interface RetryOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
-  /** Asked before every further attempt. */
-  readonly given?: () => boolean;
+  /** Called before every further attempt. */
+  readonly isWanted?: () => boolean;
 }
 
 /** Tries until the other process is out of the way, with pauses in between: SQLite's own waiting blocks the event loop. */
-export function whenFree<T>(attempt: () => T, patience: Patience): T | Promise<T> {
+export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
   try {
     return attempt();
   } catch (error) {
-    if (!isBusy(error) || patience.timeoutMs === 0) throw translated(error);
-    return tryAgain(attempt, error, patience);
+    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
+    return tryAgain(attempt, error, options);
   }
 }
 
-async function tryAgain<T>(attempt: () => T, busy: unknown, patience: Patience): Promise<T> {
-  const { clock, timeoutMs, given = () => true } = patience;
+async function tryAgain<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
+  const { clock, timeoutMs, isWanted = () => true } = options;
   const deadline = clock.now() + timeoutMs;
   let last = busy;
   for (let tries = 1; ; tries += 1) {
     const pause = (0.5 + clock.random() / 2) * Math.min(tries, LONGEST_PAUSE_MS);
     await new Promise<void>((resolve) => void startTimer(clock, resolve, pause));
-    if (!given()) throw translated(last);
+    if (!isWanted()) throw translated(last);
     try {
       return attempt();
     } catch (error) {

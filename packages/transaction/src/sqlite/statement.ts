@@ -34,7 +34,7 @@ export class PreparedStatement {
 }
 
 interface Ways {
-  /** For whoever has the file's write lock, and so cannot find the file busy. */
+  /** For a connection that has the file's write lock, and so cannot find the file busy. */
   readonly locked: Ask;
   readonly unlocked: Ask;
 }
@@ -51,7 +51,7 @@ function waysToAsk(prepare: () => DriverStatement, sql: string): Ways {
   return { locked: ask, unlocked: ask };
 }
 
-/** One that found the file busy stays under way; run(), slower than get(), can take it up again. */
+/** A statement that found the file busy stays in progress; run(), slower than get(), can continue it. */
 function askingForNone(statement: DriverStatement): Ask {
   return (values) => {
     statement.run(values);

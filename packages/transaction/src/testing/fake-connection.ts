@@ -3,87 +3,87 @@ import { isRollbackTo } from '../sql/control-statements.js';
 import type { IPooledConnection, Row } from '../core/contract.js';
 import { databaseError, type FakeFault, type FaultPoint } from './faults.js';
 
-export interface FakeLoan {
+export interface FakeCheckout {
   readonly clock: Clock;
   readonly faultAt: (point: FaultPoint) => FakeFault;
   readonly synchronous: boolean;
   readonly violate: (rule: string) => void;
   readonly store: (statements: readonly string[]) => void;
-  readonly onReturn: () => void;
+  readonly onRelease: () => void;
 }
 
 type Session = 'idle' | 'open' | 'failed' | 'dead';
 
 /**
- * A connection with the manners of PostgreSQL and none of its patience: it remembers what each transaction did, fails
- * where it is told to, and writes down whatever a correct caller would never do.
+ * A connection that behaves like PostgreSQL: it remembers what each transaction did, fails where the test says, and
+ * records everything that a correct caller would never do.
  */
 export class FakeConnection implements IPooledConnection {
   readonly synchronous: boolean;
-  readonly #loan: FakeLoan;
+  readonly #checkout: FakeCheckout;
   #session: Session = 'idle';
   #written: string[] = [];
   #savepoints: { readonly name: string; readonly written: number }[] = [];
   #busy = false;
-  #ended = false;
+  #completed = false;
   #released = false;
   #cancelled = false;
-  /** Rejects the statement under way. */
+  /** Rejects the statement in progress. */
   #interrupt: ((error: Error) => void) | undefined;
 
-  constructor(loan: FakeLoan) {
-    this.#loan = loan;
-    this.synchronous = loan.synchronous;
+  constructor(checkout: FakeCheckout) {
+    this.#checkout = checkout;
+    this.synchronous = checkout.synchronous;
   }
 
   beginTransaction(): Promise<void> {
-    if (this.#session !== 'idle') this.#loan.violate('BEGIN in an open transaction');
+    if (this.#session !== 'idle') this.#checkout.violate('BEGIN in an open transaction');
     return this.#statement('begin', () => {
       this.#session = 'open';
     });
   }
 
   commit(): Promise<void> {
-    if (this.#session === 'failed') this.#loan.violate('COMMIT after a failure was seen');
-    if (this.#ended) this.#loan.violate('COMMIT after the end');
-    this.#ended = true;
+    if (this.#session === 'failed') this.#checkout.violate('COMMIT after a failure was seen');
+    if (this.#completed) this.#checkout.violate('COMMIT after COMMIT or ROLLBACK');
+    this.#completed = true;
     const written = this.#written;
     return this.#statement('commit', () => {
       const stores = this.#session === 'open';
       this.#finish();
-      if (!stores) throw databaseError('COMMIT was answered with ROLLBACK', '40000');
-      this.#loan.store(written);
+      if (!stores) throw databaseError('COMMIT of a failed transaction rolled back', '40000');
+      this.#checkout.store(written);
     });
   }
 
   rollback(): Promise<void> {
-    if (this.#ended) this.#loan.violate('ROLLBACK after the end');
-    this.#ended = true;
+    if (this.#completed) this.#checkout.violate('ROLLBACK after COMMIT or ROLLBACK');
+    this.#completed = true;
     return this.#statement('rollback', () => this.#finish());
   }
 
   async query<R extends object = Row>(sql: string): Promise<R[]> {
-    if (this.#ended) this.#loan.violate(`"${sql}" after the end`);
+    if (this.#completed) this.#checkout.violate(`"${sql}" after COMMIT or ROLLBACK`);
     await this.#statement('query', () => this.#execute(sql));
     return [];
   }
 
   cancel(): void {
     this.#cancelled = true;
-    const { ms, kind } = this.#loan.faultAt('cancel');
+    const { ms, kind } = this.#checkout.faultAt('cancel');
     if (kind === 'never') return;
-    this.#loan.clock.setTimer(() => this.#interrupt?.(databaseError('canceled on request', '57014')), ms);
+    this.#checkout.clock.setTimer(() => this.#interrupt?.(databaseError('canceled on request', '57014')), ms);
   }
 
   release(destroy: boolean | Error = false): void {
-    if (this.#released) return this.#loan.violate('released twice');
+    if (this.#released) return this.#checkout.violate('released twice');
     this.#released = true;
     if (destroy === false) {
-      if (this.#session !== 'idle') this.#loan.violate(`given back while ${this.#session}`);
-      if (this.#busy) this.#loan.violate('given back during a statement');
-      if (this.#cancelled) this.#loan.violate('given back after a cancel request');
+      if (this.#session !== 'idle') this.#checkout.violate(`released while ${this.#session}`);
+      if (this.#busy) this.#checkout.violate('released during a statement');
+      if (this.#cancelled) this.#checkout.violate('released after a cancel request');
     }
-    this.#loan.onReturn();
+    this.#checkout.onRelease();
   }
 
   #execute(sql: string): void {
@@ -94,7 +94,7 @@ export class FakeConnection implements IPooledConnection {
     if (savepoint) this.#savepoints.push({ name: savepoint, written: this.#written.length });
     else if (release) this.#savepoints.splice(this.#find(release));
     else if (this.#session === 'open') this.#written.push(sql);
-    else this.#loan.store([sql]);
+    else this.#checkout.store([sql]);
   }
 
   #rollbackTo(sql: string): void {
@@ -115,15 +115,15 @@ export class FakeConnection implements IPooledConnection {
     this.#written = [];
   }
 
-  /** One statement: the request travels, the database acts, the answer travels. Each of the three can go wrong. */
+  /** One statement: the request is sent, the database acts, the response is sent. Each of the three can fail. */
   #statement(point: FaultPoint, act: () => void): Promise<void> {
-    const { clock, faultAt, violate } = this.#loan;
+    const { clock, faultAt, violate } = this.#checkout;
     if (this.#released) violate(`${point} after release`);
     if (this.#busy) violate(`${point} during another statement`);
     const { ms, kind } = faultAt(point);
     this.#busy = true;
     return new Promise<void>((resolve, reject) => {
-      const answer = (error?: Error): void => {
+      const respond = (error?: Error): void => {
         if (!this.#interrupt) return;
         this.#interrupt = undefined;
         this.#busy = false;
@@ -131,35 +131,35 @@ export class FakeConnection implements IPooledConnection {
         if (this.#session === 'open') this.#session = 'failed';
         reject(error);
       };
-      this.#interrupt = answer;
-      // Only BEGIN may wait there; for anything else there is no way for an answer to get lost on.
-      if (this.synchronous && point !== 'begin') this.#arrive(kind === 'never' ? 'lost' : kind, act, answer);
-      else if (kind !== 'never') clock.setTimer(() => this.#arrive(kind, act, answer), ms);
+      this.#interrupt = respond;
+      // Only BEGIN may wait there; for anything else no response can get lost.
+      if (this.synchronous && point !== 'begin') this.#arrive(kind === 'never' ? 'lost' : kind, act, respond);
+      else if (kind !== 'never') clock.setTimer(() => this.#arrive(kind, act, respond), ms);
     });
   }
 
-  #arrive(kind: FakeFault['kind'], act: () => void, answer: (error?: Error) => void): void {
-    // An answer to a statement that was cancelled meanwhile comes to nobody.
+  #arrive(kind: FakeFault['kind'], act: () => void, respond: (error?: Error) => void): void {
+    // Nobody waits for a statement that was cancelled meanwhile.
     if (!this.#interrupt) return;
-    if (this.#session === 'dead' || kind === 'lost') return this.#die(answer);
-    if (kind === 'refused') return answer(this.#refuse('55000'));
-    if (kind === 'conflict') return answer(this.#refuse('40001'));
+    if (this.#session === 'dead' || kind === 'lost') return this.#die(respond);
+    if (kind === 'refused') return respond(this.#refuse('55000'));
+    if (kind === 'conflict') return respond(this.#refuse('40001'));
     try {
       act();
     } catch (error) {
-      return answer(error as Error);
+      return respond(error as Error);
     }
-    return kind === 'lost after' ? this.#die(answer) : answer();
+    return kind === 'lost after' ? this.#die(respond) : respond();
   }
 
   #refuse(sqlState: string): Error {
     // A COMMIT that is refused has ended the transaction.
-    if (this.#ended) this.#finish();
+    if (this.#completed) this.#finish();
     return databaseError('refused', sqlState);
   }
 
-  #die(answer: (error?: Error) => void): void {
+  #die(respond: (error?: Error) => void): void {
     this.#session = 'dead';
-    answer(new Error('the connection died'));
+    respond(new Error('the connection died'));
   }
 }

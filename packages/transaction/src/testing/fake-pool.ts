@@ -11,7 +11,7 @@ export interface FakePoolOptions {
   readonly clock?: Clock;
   /** Its connections do all but BEGIN before the call returns, and say so, as those of SQLite do. Default false. */
   readonly synchronous?: boolean;
-  /** Decides what becomes of each step. Default: all goes well at once. */
+  /** Decides the result of each step. Default: every step succeeds at once. */
   readonly faultAt?: (point: FaultPoint) => FakeFault;
 }
 
@@ -33,7 +33,7 @@ export interface FakePoolOptions {
 export class FakePool implements IDatabasePool {
   /** The statements of committed transactions, in order of commit, and those that ran in none. */
   readonly stored: string[] = [];
-  /** What a caller did that no caller may do, such as a query after the end. A test expects none. */
+  /** What a caller did that no caller may do, such as a query after COMMIT. A test expects none. */
   readonly violations: string[] = [];
   readonly #queue: WaitQueue;
   readonly #max: number;
@@ -47,7 +47,7 @@ export class FakePool implements IDatabasePool {
     acquireTimeoutMs = 5000,
     clock = systemClock,
     synchronous = false,
-    faultAt = allGoesWell,
+    faultAt = noFault,
   }: FakePoolOptions = {}) {
     this.#max = max;
     this.#acquireTimeoutMs = acquireTimeoutMs;
@@ -57,7 +57,7 @@ export class FakePool implements IDatabasePool {
     this.#queue = new WaitQueue(max, { clock, maxWaiting: Infinity });
   }
 
-  /** Connections on loan. */
+  /** How many connections are checked out. */
   get out(): number {
     return this.#queue.taken;
   }
@@ -84,7 +84,7 @@ export class FakePool implements IDatabasePool {
       synchronous: this.#synchronous,
       violate: (rule) => void this.violations.push(rule),
       store: (statements) => void this.stored.push(...statements),
-      onReturn: leave,
+      onRelease: leave,
     });
   }
 
@@ -103,6 +103,6 @@ export class FakePool implements IDatabasePool {
   }
 }
 
-function allGoesWell(): FakeFault {
+function noFault(): FakeFault {
   return { ms: 0, kind: 'none' };
 }

@@ -2,7 +2,7 @@ export type FaultPoint = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' |
 
 /**
  * What happens to one step: it takes `ms`, then goes well; or is refused, or refused as a conflict (40001); or the
- * connection dies before the database acted (`lost`) or after (`lost after`); or no answer ever comes, not even
+ * connection dies before the database acted (`lost`) or after (`lost after`); or no response ever comes, not even
  * from `getConnection()`.
  */
 export interface FakeFault {

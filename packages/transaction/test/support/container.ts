@@ -73,10 +73,10 @@ export class TinyContainer implements IContainer {
     for (const end of this.#atEnd.toReversed()) await attempt(end);
     if (this.parent) this.parent.#children.delete(this);
     this.open.delete(this);
-    if (errors.length > 0) throw new AggregateError(errors, 'the scope did not end well');
+    if (errors.length > 0) throw new AggregateError(errors, 'the scope failed to dispose');
   }
 
   #refuseWhenEnded(): void {
-    if (this.#ended) throw new Error('the scope has ended');
+    if (this.#ended) throw new Error('the scope is disposed');
   }
 }

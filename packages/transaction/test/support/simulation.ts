@@ -90,7 +90,7 @@ class Simulation {
     this.#unsettled += 1;
     const mark = `m${(this.#marks += 1)}`;
     const work = this.#chance(0.5)
-      ? this.#byHand(scope, mark, unruly, options)
+      ? this.#withCommit(scope, mark, unruly, options)
       : this.#run(scope, mark, unruly, options);
     this.#reports.set(mark, await this.#reportOf(work));
     this.#unsettled -= 1;
@@ -119,7 +119,7 @@ class Simulation {
     );
   }
 
-  async #byHand(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
+  async #withCommit(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
     const transaction = await (this.#chance(0.5) ? beginTransaction(scope, options) : this.#start(scope, options));
     if (transaction.state !== 'open') this.#broken.push(`${mark} began and is ${transaction.state}`);
     this.#meddle(transaction, mark, unruly);
@@ -178,7 +178,7 @@ class Simulation {
     if (!this.#chance(0.2)) return;
     unruly.is = true;
     if (this.#chance(0.3)) owner.owns(() => this.#clock.sleep(this.#below(400)));
-    if (this.#chance(0.3)) owner.owns(() => Promise.reject(new Error('an instance did not end well')));
+    if (this.#chance(0.3)) owner.owns(() => Promise.reject(new Error('an instance failed to dispose')));
     if (this.#chance(0.3)) owner.owns(() => transaction.connection.commit());
     if (this.#chance(0.3)) owner.owns(() => transaction.connection.query('from a dispose'));
     if (this.#chance(0.3)) owner.owns(() => transaction.rollback());
