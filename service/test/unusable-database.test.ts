@@ -40,6 +40,15 @@ describe('the service', () => {
     expect(msg).toMatch(/PostgreSQL cannot be reached: E(?:NOENT|ISDIR): .*\. Correct sslmode, sslrootcert, /);
   });
 
+  test('tries again when the server resets the connection', async () => {
+    const server = createServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${await listening(server)}/shop`;
+    const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '300' }).exit;
+    server.close();
+    expect(output).toContain('"why":"read ECONNRESET"');
+    expect(output).toContain('Check that it runs, and the host and the port in DATABASE_URL.');
+  });
+
   test('waits for a server whose socket file does not exist yet', async () => {
     const DATABASE_URL = 'postgres:///shop?host=/nope&user=ada';
     const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '300' }).exit;
