@@ -1,5 +1,6 @@
+import { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDatabase, hasPostgres, hasRedis } from '../support/databases.js';
+import { createDatabase, hasPostgres, hasRedis, redisUrl } from '../support/databases.js';
 import { fileOf, run } from '../support/program.js';
 
 const programs = [
@@ -17,7 +18,13 @@ describe('the recipes, run', () => {
   beforeAll(async () => {
     if (hasPostgres) database = await createDatabase();
   });
-  afterAll(() => database?.drop());
+  afterAll(async () => {
+    await database?.drop();
+    if (!hasRedis) return;
+    const queue = new Queue('payments', { connection: { url: redisUrl } });
+    await queue.obliterate();
+    await queue.close();
+  });
 
   async function exitAt(signal: NodeJS.Signals, name: string): Promise<unknown> {
     const program = run([fileOf(`recipes/${name}`)], { PORT: '0', DATABASE_URL: database?.url });
