@@ -1,6 +1,6 @@
 import { containerMiddleware, withTransaction } from '@ambit/hono';
 import { drain } from '@ambit/http';
-import { type ServerType, serve } from '@hono/node-server';
+import { type HttpBindings, type ServerType, serve } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import {
   type AppDescription,
@@ -18,7 +18,11 @@ import {
 export const honoHost: Host = {
   name: 'Hono',
   exceptions: [
-    { test: /with HEAD ends its scope/, because: 'Hono responds to HEAD without a Content-Length' },
+    { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
+    {
+      test: /gone before the host saw its request/,
+      because: 'the request fails with AMBIT_HTTP_CLIENT_GONE, and its handler does not run',
+    },
     { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
     {
       test: /the handler learns it at its next statement/,
@@ -34,10 +38,16 @@ async function start({
   onDisposeError,
   ownErrorHandler = true,
   limits = {},
+  before,
   onError,
 }: AppDescription): Promise<RunningHost> {
   const { isEssential, ...counts } = limits;
-  const app = new Hono();
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  if (before) {
+    app.use(
+      (c, next) => new Promise<void>((resolve, reject) => before(c.env.incoming, () => next().then(resolve, reject))),
+    );
+  }
   app.use(
     containerMiddleware(container, {
       onDisposeError,
