@@ -23,8 +23,8 @@ const PACKAGES = [
 const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
 
 /**
- * Every room, the rooms it may point to, and what its source must know nothing of.
- * A room stands here before it is built, so that its first import already obeys.
+ * Every package, the packages it may import, and what its source must know nothing of.
+ * A package is listed before it exists, so that its first import already obeys.
  * @type {Record<string, Rule>}
  */
 const RULES = {
@@ -46,7 +46,7 @@ const RULES = {
 
 /**
  * @typedef {{ mayUse: string[] | 'any', knowsNo: string[] }} Rule
- * @typedef {{ folder: string, path: string, rule: Rule | undefined, name: string, runtime: string[], all: string[] }} Room
+ * @typedef {{ folder: string, path: string, rule: Rule | undefined, name: string, runtime: string[], all: string[] }} Package
  */
 
 /**
@@ -55,57 +55,55 @@ const RULES = {
  */
 export function brokenRules(root) {
   const workspace = manifestIn(root);
-  const rooms = roomFolders(root).map((folder) => readRoom(root, folder));
-  const roomNames = rooms.map((room) => room.name);
-  return rooms.flatMap((room) => {
-    const { rule } = room;
-    if (!rule) return [`${room.folder} is no room of the table in scripts/layering.mjs`];
+  const packages = packageFolders(root).map((folder) => readPackage(root, folder));
+  const packageNames = packages.map((pkg) => pkg.name);
+  return packages.flatMap((pkg) => {
+    const { rule } = pkg;
+    if (!rule) return [`${pkg.folder} is not in the table of packages in scripts/layering.mjs`];
 
     /** @param {string} name */
     const pointsUpward = (name) =>
-      roomNames.includes(name) && name !== room.name && rule.mayUse !== 'any' && !rule.mayUse.includes(name);
+      packageNames.includes(name) && name !== pkg.name && rule.mayUse !== 'any' && !rule.mayUse.includes(name);
 
     /** @param {string} file @param {string} specifier */
     const complaint = (file, specifier) => {
-      const isTest = rule.mayUse === 'any' || relative(room.path, file).split(sep).includes('test');
+      const isTest = rule.mayUse === 'any' || relative(pkg.path, file).split(sep).includes('test');
       const name = packageNameOf(specifier);
       // A benchmark also measures what is no package.
-      const isAtHome = rule.mayUse === 'any' || staysIn(room, file, specifier);
-      if (specifier.startsWith('.')) return isAtHome ? '' : 'leaves its room with';
+      const isAtHome = rule.mayUse === 'any' || staysIn(pkg, file, specifier);
+      if (specifier.startsWith('.')) return isAtHome ? '' : 'leaves its package with';
       // The `imports` of its own package.json.
       if (specifier.startsWith('#')) return '';
       if (pointsUpward(name)) return 'points upward with';
       const bans = (/** @type {string} */ banned) =>
         isWithin(banned, specifier) || (banned === NODE && isBuiltin(specifier));
       if (!isTest && rule.knowsNo.some(bans)) return 'must know nothing of';
-      if (isBuiltin(specifier) || name === room.name) return '';
-      const declared = isTest ? [...room.all, ...workspace.all] : room.runtime;
+      if (isBuiltin(specifier) || name === pkg.name) return '';
+      const declared = isTest ? [...pkg.all, ...workspace.all] : pkg.runtime;
       // Some packages are types alone, imported without their prefix.
       return declared.includes(name) || declared.includes(`@types/${name}`)
         ? ''
         : 'is not allowed by its package.json to use';
     };
 
-    const inManifest = room.all
-      .filter(pointsUpward)
-      .map((name) => `${room.folder}/package.json points upward: ${name}`);
-    const inSource = sourceFiles(room.path).flatMap((file) =>
+    const inManifest = pkg.all.filter(pointsUpward).map((name) => `${pkg.folder}/package.json points upward: ${name}`);
+    const inSource = sourceFiles(pkg.path).flatMap((file) =>
       importsOf(file)
         .map((specifier) => ({ specifier, problem: complaint(file, specifier) }))
         .filter(({ problem }) => problem !== '')
         .map(({ specifier, problem }) => `${relative(root, file)} ${problem} '${specifier}'`),
     );
-    return [...inManifest, ...inSource, ...importCycles(root, room)];
+    return [...inManifest, ...inSource, ...importCycles(root, pkg)];
   });
 }
 
 /**
- * Files that import each other in a circle cannot be read, tested or moved one by one. Imports of types count as well.
- * @param {string} root @param {Room} room
+ * Files with circular imports cannot be read, tested or moved one by one. Imports of types count as well.
+ * @param {string} root @param {Package} pkg
  * @returns {string[]} one sentence per cycle
  */
-function importCycles(root, room) {
-  const source = join(room.path, 'src');
+function importCycles(root, pkg) {
+  const source = join(pkg.path, 'src');
   if (!existsSync(source)) return [];
   const files = sourceFiles(source);
   const imports = new Map(files.map((file) => [file, filesImportedBy(file, files)]));
@@ -137,13 +135,13 @@ function filesImportedBy(file, files) {
 }
 
 /** @param {string} root */
-function roomFolders(root) {
+function packageFolders(root) {
   const packages = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
   return [...packages, 'service', 'examples', 'bench'].filter((folder) => existsSync(join(root, folder)));
 }
 
-/** @param {string} root @param {string} folder @returns {Room} */
-function readRoom(root, folder) {
+/** @param {string} root @param {string} folder @returns {Package} */
+function readPackage(root, folder) {
   const path = join(root, folder);
   return { folder, path, rule: RULES[folder], ...manifestIn(path) };
 }
@@ -170,9 +168,9 @@ function sourceFiles(path) {
   });
 }
 
-/** @param {Room} room @param {string} file @param {string} specifier */
-function staysIn(room, file, specifier) {
-  return isWithin(room.path, resolve(file, '..', specifier), sep);
+/** @param {Package} pkg @param {string} file @param {string} specifier */
+function staysIn(pkg, file, specifier) {
+  return isWithin(pkg.path, resolve(file, '..', specifier), sep);
 }
 
 /** @param {string} specifier `@scope/name/deep` or `name/deep` */

@@ -11,7 +11,7 @@ describe('layering', () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'layering-'));
-    house({
+    workspace({
       'package.json': { devDependencies: { vitest: '4' } },
       'packages/container/package.json': { name: '@ambit/container', dependencies: { 'reflect-metadata': '0.2' } },
       'packages/transaction/package.json': { name: '@ambit/transaction', dependencies: { '@ambit/container': '0' } },
@@ -20,7 +20,7 @@ describe('layering', () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  function house(files: Record<string, string | object>): void {
+  function workspace(files: Record<string, string | object>): void {
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(dirname(join(root, name)), { recursive: true });
       writeFileSync(join(root, name), typeof content === 'string' ? content : JSON.stringify(content));
@@ -32,7 +32,7 @@ describe('layering', () => {
   });
 
   it('lets arrows point down', () => {
-    house({
+    workspace({
       'packages/container/src/index.ts': `import 'reflect-metadata'; export * from './scope.js';`,
       'packages/container/test/a.test.ts': `import { it } from 'vitest'; import { x } from '../src/index.js';`,
       'packages/transaction/src/index.ts': `import { Container } from '@ambit/container';`,
@@ -47,31 +47,31 @@ describe('layering', () => {
     [`export type X = import('@ambit/transaction').X;`],
     [`const quote = /'/; await import('@ambit/transaction');`],
   ])('refuses an import that points upward: %s', (source) => {
-    house({ 'packages/container/src/index.ts': source });
+    workspace({ 'packages/container/src/index.ts': source });
     expect(brokenRules(root)).toEqual([`packages/container/src/index.ts points upward with '@ambit/transaction'`]);
   });
 
   it('refuses it in tests too', () => {
-    house({ 'packages/container/test/a.test.ts': `import { x } from '@ambit/express';` });
+    workspace({ 'packages/container/test/a.test.ts': `import { x } from '@ambit/express';` });
     expect(brokenRules(root)).toEqual([`packages/container/test/a.test.ts points upward with '@ambit/express'`]);
   });
 
   it('refuses a dependency that points upward', () => {
-    house({
+    workspace({
       'packages/container/package.json': { name: '@ambit/container', devDependencies: { '@ambit/express': '0' } },
     });
     expect(brokenRules(root)).toEqual(['packages/container/package.json points upward: @ambit/express']);
   });
 
-  it('refuses a relative import that leaves its room', () => {
-    house({ 'packages/express/src/index.ts': `import { x } from '../../container/src/index.js';` });
+  it('refuses a relative import that leaves its package', () => {
+    workspace({ 'packages/express/src/index.ts': `import { x } from '../../container/src/index.js';` });
     expect(brokenRules(root)).toEqual([
-      `packages/express/src/index.ts leaves its room with '../../container/src/index.js'`,
+      `packages/express/src/index.ts leaves its package with '../../container/src/index.js'`,
     ]);
   });
 
   it('refuses every module of Node in the package for hosts that are none', () => {
-    house({
+    workspace({
       'packages/fetch/package.json': { name: '@ambit/fetch' },
       'packages/fetch/src/index.ts': `import { AsyncLocalStorage } from 'node:async_hooks';`,
       'packages/fetch/test/a.test.ts': `import { createServer } from 'node:http';`,
@@ -80,7 +80,7 @@ describe('layering', () => {
   });
 
   it('refuses HTTP in the container and SQL in a host', () => {
-    house({
+    workspace({
       'packages/container/src/index.ts': `import { createServer } from 'node:http';`,
       'packages/express/src/index.ts': `import { postgres } from '@ambit/transaction/postgres';`,
     });
@@ -91,7 +91,7 @@ describe('layering', () => {
   });
 
   it('refuses an undeclared dependency, and a development one in source', () => {
-    house({
+    workspace({
       'packages/container/src/index.ts': `import 'lodash/get'; import { it } from 'vitest';`,
     });
     expect(brokenRules(root)).toEqual([
@@ -105,7 +105,7 @@ describe('layering', () => {
     ['types', `import type { B } from './b.js';`],
     ['a type in place', `export type B = import('./b.js').B;`],
   ])('refuses an import cycle of %s within a package', (_, first) => {
-    house({
+    workspace({
       'packages/container/src/a.ts': first,
       'packages/container/src/b.ts': `export * from './deep/c.js';`,
       'packages/container/src/deep/c.ts': `import { a } from '../a.js';`,
@@ -116,12 +116,12 @@ describe('layering', () => {
   });
 
   it('refuses a file that imports itself', () => {
-    house({ 'packages/container/src/a.ts': `import { a } from './a.js';` });
+    workspace({ 'packages/container/src/a.ts': `import { a } from './a.js';` });
     expect(brokenRules(root)).toEqual([`packages/container/src has an import cycle: a.ts -> a.ts`]);
   });
 
   it('lets two files of a package import a third', () => {
-    house({
+    workspace({
       'packages/container/src/a.ts': `import { b } from './b.js'; import { c } from './c.js';`,
       'packages/container/src/b.ts': `import { c } from './c.js';`,
       'packages/container/src/c.ts': '',
@@ -130,7 +130,7 @@ describe('layering', () => {
   });
 
   it('lets a package of types alone be imported without its prefix', () => {
-    house({
+    workspace({
       'examples/package.json': { name: '@ambit/examples', devDependencies: { '@types/aws-lambda': '8' } },
       'examples/lambda.ts': `import type { Context } from 'aws-lambda';`,
     });
@@ -138,14 +138,14 @@ describe('layering', () => {
   });
 
   it('does not read comments or strings', () => {
-    house({
+    workspace({
       'packages/container/src/index.ts': `/** import x from '@ambit/express' */ export const s = "import 'pg'";`,
     });
     expect(brokenRules(root)).toEqual([]);
   });
 
   it('refuses a package the table does not know', () => {
-    house({ 'packages/extra/package.json': { name: '@ambit/extra' } });
-    expect(brokenRules(root)).toEqual(['packages/extra is no room of the table in scripts/layering.mjs']);
+    workspace({ 'packages/extra/package.json': { name: '@ambit/extra' } });
+    expect(brokenRules(root)).toEqual(['packages/extra is not in the table of packages in scripts/layering.mjs']);
   });
 });
