@@ -1,4 +1,4 @@
-import type { Binding } from './binding.js';
+import { bound, type Binding } from './binding.js';
 import type { Factory } from './contract.js';
 import { giveRegistered } from './keeping.js';
 import type { Key } from './keys.js';
@@ -47,7 +47,8 @@ function takeOwnShape(scope: Scope): void {
   const registered = scope.rare?.registered ?? new Map<Key, Binding>();
   for (const key of registered.keys()) settle(scope, key);
   const own = scope.shape.copy(scope.shape.parent, true);
-  for (const [key, binding] of registered) own.bindings.set(key, [binding]);
+  // Copies, as one registration may be added to several scopes.
+  for (const [key, binding] of registered) own.bindings.set(key, [bound(binding, key)]);
   if (scope.rare) scope.rare.registered = undefined;
   move(scope, own);
 }
