@@ -49,9 +49,11 @@ export function containerMiddleware(
   const sockets = new Sockets(limitsOf(options));
 
   const middleware: MiddlewareHandler = async (c, next) => {
-    const client = await sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
+    const admitting = sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
+    const client = admitting instanceof Promise ? await admitting : admitting;
     if (client) {
-      const active = await scopes.open(c, undefined, client);
+      const opening = scopes.open(c, undefined, client);
+      const active = opening instanceof Promise ? await opening : opening;
       c.set('container', active.scope);
       return active.run(next);
     }

@@ -44,9 +44,13 @@ async function start({
   const { isEssential, ...counts } = limits;
   const app = new Hono<{ Bindings: HttpBindings }>();
   if (before) {
-    app.use(
-      (c, next) => new Promise<void>((resolve, reject) => before(c.env.incoming, () => next().then(resolve, reject))),
-    );
+    app.use(async (c, next) => {
+      await new Promise<void>((resolve, reject) => {
+        // In the asynchronous context in which `before` goes on.
+        const goOn = (): void => void next().then(resolve, reject);
+        void before(c.env.incoming, goOn);
+      });
+    });
   }
   app.use(
     containerMiddleware(container, {
