@@ -156,7 +156,7 @@ export function watcherOf(req: object): FailureWatcher | undefined {
 }
 
 /** Called for every handler of every request. */
-export function noteRouter(req: object, next: Watched[typeof WATCHED]): FailureWatcher | undefined {
+function noteRouter(req: object, next: Watched[typeof WATCHED]): FailureWatcher | undefined {
   const watched = (req as Watched)[WATCHED];
   if (typeof watched === 'object') watched.seenIn = next;
   else (req as Watched)[WATCHED] = next;

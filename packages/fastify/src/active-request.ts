@@ -102,7 +102,7 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   protected override get isWhole(): boolean {
-    return super.isWhole || isInjectedWhole(this.res);
+    return super.isWhole || (this.res.writableEnded && isInjectedWhole(this.res));
   }
 
   protected override finished(): void {

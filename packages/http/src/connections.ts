@@ -26,7 +26,9 @@ export class Connections {
   readonly #streams = new Set<Http2Stream>();
   readonly #sessions = new Set<ServerHttp2Session>();
   #reaping: NodeJS.Timeout | undefined = undefined;
-  #closingSince = Infinity;
+  /** Every request reads it: a property costs less than a getter. */
+  isClosing = false;
+  #closingSince = 0;
   /** A request has come to us. */
   #isServing = false;
 
@@ -63,10 +65,6 @@ export class Connections {
     this.#isWatching = true;
   }
 
-  get isClosing(): boolean {
-    return this.#closingSince < Infinity;
-  }
-
   *requests(): Generator<ActiveRequest> {
     for (const connection of this.#connections) yield* connection;
   }
@@ -88,6 +86,7 @@ export class Connections {
    */
   close(): void {
     if (this.isClosing) return;
+    this.isClosing = true;
     this.#closingSince = performance.now();
     this.#server.prependListener('request', this.#sayClose);
     for (const connection of this.#connections) connection.sayCloseOnLast();
@@ -99,7 +98,7 @@ export class Connections {
   }
 
   closed(): void {
-    this.#closingSince = Infinity;
+    this.isClosing = false;
     this.#stopReaping();
     this.#server.off('request', this.#sayClose);
     Reflect.deleteProperty(this.#server, 'closeIdleConnections');

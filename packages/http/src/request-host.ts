@@ -2,13 +2,6 @@ import type { ActiveRequest } from './active-request.js';
 import type { Connections } from './connections.js';
 import type { Load } from './load.js';
 
-declare module '@ambit/container' {
-  interface ServiceMap {
-    /** Aborts when the client is gone before it had its response. In every request scope. */
-    IRequestSignal: AbortSignal;
-  }
-}
-
 /** What all requests of one middleware, plugin or handler have in common. */
 export interface RequestHost {
   readonly load: Load;

@@ -2,6 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { HttpError } from './errors.js';
 
+declare module '@ambit/container' {
+  interface ServiceMap {
+    /** Aborts when the client is gone before it had its response. In every request scope. */
+    IRequestSignal: AbortSignal;
+  }
+}
+
 /** A request of `node:http` with its scopes. */
 export interface ScopedRequest extends IncomingMessage {
   /** The scope of this request, tagged `request`. It is disposed when the request finishes. */
@@ -25,6 +32,7 @@ export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContaine
  *
  * @example
  * ```ts
+ * import { type Handler, requireTransactionScope } from '@ambit/http';
  * import type { IConnection } from '@ambit/transaction';
  *
  * const countOrders: Handler = async (req, res) => {
