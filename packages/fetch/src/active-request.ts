@@ -109,6 +109,7 @@ export class ActiveRequest {
    */
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
+      this.throwIfGone();
       this.onGone = reject;
       this.run(async () => work()).then(resolve, reject);
     });

@@ -5,4 +5,4 @@ export type { DrainOptions } from './open-requests.js';
 export { checkType, type ParentScope, type RequestOptions } from './options.js';
 export { RequestScopes } from './request-scopes.js';
 export { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
-export { discard, finishWithBody } from './response-body.js';
+export { discard, finishWithBody, responseToNobody } from './response-body.js';

@@ -1,5 +1,12 @@
 import type { IContainer } from '@ambit/container';
-import { checkType, type DrainOptions, finishWithBody, type RequestOptions, RequestScopes } from '@ambit/fetch/host';
+import {
+  checkType,
+  type DrainOptions,
+  finishWithBody,
+  type RequestOptions,
+  RequestScopes,
+  responseToNobody,
+} from '@ambit/fetch/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -64,16 +71,15 @@ export function containerMiddleware(
     });
     try {
       c.set('container', active.scope);
-      await active.run(next);
+      await active.whileClientIsThere(next);
       const { res } = c;
       const followed = await finishWithBody(active, raw.method, res);
       if (followed === res) return;
-      // Hono would merge the two, and read the first.
-      c.res = undefined;
-      c.res = followed;
+      replaceResponse(c, followed);
     } catch (error) {
       active.finish(error);
-      throw error;
+      if (!active.goneFor) throw error;
+      replaceResponse(c, responseToNobody());
     }
   };
 
@@ -81,6 +87,12 @@ export function containerMiddleware(
     drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as ContainerMiddleware;
+}
+
+/** Hono would merge the two, and read the first. */
+function replaceResponse(c: Context, response: Response): void {
+  c.res = undefined;
+  c.res = response;
 }
 
 function limitsOf({ maxRequests, maxRequestsPerConnection }: SocketLimits): SocketLimits {

@@ -102,7 +102,7 @@ const readBody: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** A handler that answers before it returns, or hands over an error, has done what a promise does: its first word counts. */
+/** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
 function handled({ handle }: Route, c: Context): Promise<Response> {
   return new Promise((resolve, reject) => {
     const call: Call = {
