@@ -43,6 +43,11 @@ export async function finishWithBody<R extends Response | undefined>(
   return new Response(followed(active, source, beginning), response) as R;
 }
 
+/** In place of a response to a client that has left: no error handler is called for that, and nothing is logged. */
+export function responseToNobody(): Response {
+  return new Response(null, { status: 499 });
+}
+
 /** Closes the body of a response that will not be sent. */
 export function discard(response: Response | undefined): void {
   const body = response?.body;

@@ -76,7 +76,7 @@ async function bodyOf(request: Request): Promise<unknown> {
   }
 }
 
-/** A handler that answers before it returns, or hands over an error, has done what a promise does: its first word counts. */
+/** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
 function handled({ handle }: Route, given: Pick<Call, 'scope' | 'transactionScope' | 'body'>): Promise<Response> {
   const headers = new Headers();
   return new Promise((resolve, reject) => {

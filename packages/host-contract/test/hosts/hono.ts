@@ -44,9 +44,13 @@ async function start({
   const { isEssential, ...counts } = limits;
   const app = new Hono<{ Bindings: HttpBindings }>();
   if (before) {
-    app.use(
-      (c, next) => new Promise<void>((resolve, reject) => before(c.env.incoming, () => next().then(resolve, reject))),
-    );
+    app.use(async (c, next) => {
+      await new Promise<void>((resolve, reject) => {
+        // In the asynchronous context in which `before` goes on.
+        const goOn = (): void => void next().then(resolve, reject);
+        void before(c.env.incoming, goOn);
+      });
+    });
   }
   app.use(
     containerMiddleware(container, {
@@ -98,7 +102,7 @@ const readBody: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** A handler that answers before it returns, or hands over an error, has done what a promise does: its first word counts. */
+/** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
 function handled({ handle }: Route, c: Context): Promise<Response> {
   return new Promise((resolve, reject) => {
     const call: Call = {

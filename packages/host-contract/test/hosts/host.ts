@@ -78,11 +78,6 @@ export interface Host {
   /** Default: none. The tests are skipped, and tell the reason. */
   readonly exceptions?: readonly Exception[];
   readonly name: string;
-  /**
-   * Whether the host serves sockets of Node. Without, what only a client with a socket of its own can do is left out:
-   * pipelining, garbage behind a request, floods, `Connection: close`. Default: true.
-   */
-  readonly servesSockets?: false;
   start(app: AppDescription): Promise<RunningHost>;
 }
 
