@@ -7,6 +7,7 @@ import {
   Load,
   type LoadOptions,
   report,
+  type RequestHost,
 } from '@ambit/http/host';
 import type { Request, RequestHandler } from 'express';
 import { observeRoutersIfUsed } from './express-internals.js';
@@ -44,9 +45,9 @@ export function containerMiddleware(
   checkContainer(appContainer, 'createScope', 'containerMiddleware()');
   checkFunctions({ onDisposeError, ...limits }, 'onDisposeError', 'isEssential');
   Connections.watch();
-  const host = {
+  const host: RequestHost = {
     load: new Load(limits),
-    onDisposeError: (error: unknown, { req }: ActiveRequest) => report(onDisposeError, error, req as Request),
+    onDisposeError: (error, { req }) => report(onDisposeError, error, req as Request),
   };
   return function container(req, res, next) {
     shareShapes(req, res);

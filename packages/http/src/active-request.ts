@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { Connection } from './connection.js';
+import type { ConnectedRequest } from './connection-parts.js';
 import { Connections } from './connections.js';
 import { HttpError } from './errors.js';
 import { mayNotWait, PendingTurn } from './pending-turn.js';
@@ -14,12 +15,12 @@ const TAGS = { tags: ['request'] };
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
  */
-export class ActiveRequest {
+export class ActiveRequest implements ConnectedRequest {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** Its neighbours on the connection. */
-  older: ActiveRequest | undefined = undefined;
-  newer: ActiveRequest | undefined = undefined;
+  older: ConnectedRequest | undefined = undefined;
+  newer: ConnectedRequest | undefined = undefined;
   /** Undefined until it is opened. */
   scope: IContainer | undefined = undefined;
   isFinished = false;
@@ -59,7 +60,8 @@ export class ActiveRequest {
 
   /** That of a request, unless it has finished. */
   static of(req: IncomingMessage, res: ServerResponse): ActiveRequest | undefined {
-    for (const request of Connection.of(req) ?? []) if (request.res === res) return request;
+    for (const request of Connection.of(req) ?? [])
+      if (request.res === res && request instanceof ActiveRequest) return request;
     return undefined;
   }
 

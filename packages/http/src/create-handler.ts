@@ -7,6 +7,7 @@ import { respondPlainly } from './error-response.js';
 import { Load, type LoadOptions } from './load.js';
 import { checkContainer, checkFunctions } from './options.js';
 import { report } from './report.js';
+import type { RequestHost } from './request-host.js';
 import type { Handler, ScopedRequest } from './request.js';
 
 export interface HandlerOptions extends LoadOptions {
@@ -58,9 +59,9 @@ export function createHandler(
   checkContainer(appContainer, 'createScope', 'createHandler()');
   checkFunctions({ onError, onDisposeError, ...limits }, 'onError', 'onDisposeError', 'isEssential');
   Connections.watch();
-  const host = {
+  const host: RequestHost = {
     load: new Load(limits),
-    onDisposeError: (error: unknown, { req }: ActiveRequest) => report(onDisposeError, error, req),
+    onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
   const fail = async (error: unknown, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
