@@ -76,14 +76,14 @@ async function bodyOf(request: Request): Promise<unknown> {
   }
 }
 
-/** A handler that answers before it returns, or hands over an error, has done what a promise does: its first word counts. */
+/** A handler that responds before it returns, or hands over an error, has done what a promise does: its first word counts. */
 function handled({ handle }: Route, given: Pick<Call, 'scope' | 'transactionScope' | 'body'>): Promise<Response> {
   const headers = new Headers();
   return new Promise((resolve, reject) => {
     const call: Call = {
       ...given,
       setHeaders: (more) => Object.entries(more).forEach(([name, value]) => headers.set(name, value)),
-      answer: async (reply) => resolve(responseOf(reply, headers)),
+      respond: async (reply) => resolve(responseOf(reply, headers)),
       fail: reject,
     };
     (async () => handle(call))()
