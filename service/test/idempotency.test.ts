@@ -134,17 +134,17 @@ onEveryStage((stage) => {
 
     test('that is committed can be repeated while its response waits for its client', async () => {
       const { app } = stage;
-      const [pause, lent] = [new Pause(), app.pool.lent];
+      const [pause, checkedOut] = [new Pause(), app.pool.checkedOut];
       app.identify = ({ url }) => (url === '/health/live' ? pause.here().then(() => undefined) : undefined);
       const client = await app.client();
       client.send({ path: '/health/live' }, { method: 'POST', path, body, headers: { 'idempotency-key': 'a-key' } });
-      await app.happenings.until(() => app.pool.lent > lent && app.pool.out.size === 0, 'the work is done');
+      await app.happenings.until(() => app.pool.checkedOut > checkedOut && app.pool.out.size === 0, 'the work is done');
       expect(client.received).toBe(0);
       const again = await post();
       pause.letGo();
       expect(again.status).toBe(201);
       expect(isReplay(again)).toBe(true);
-      expect([await client.answer(), await client.answer()]).toMatchObject([{ status: 200 }, { status: 201 }]);
+      expect([await client.response(), await client.response()]).toMatchObject([{ status: 200 }, { status: 201 }]);
     });
 
     test('under an expired key is new, and then stored', async () => {

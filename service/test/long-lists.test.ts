@@ -73,8 +73,8 @@ onEveryStage((stage) => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ path: '/api/users' }, { path: '/health/live' });
-    expect((await client.answer()).status).toBe(200);
-    expect((await client.answer()).status).toBe(200);
+    expect((await client.response()).status).toBe(200);
+    expect((await client.response()).status).toBe(200);
     client.reset();
   });
 
@@ -82,11 +82,11 @@ onEveryStage((stage) => {
     await fill(700);
     const client = await stage.app.client();
     client.send({ method: 'HEAD', path: '/api/users' }, { path: '/health/live' });
-    const { status, headers } = await client.answer();
+    const { status, headers } = await client.response();
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(headers['content-length']).toBeUndefined();
-    expect((await client.answer()).status).toBe(200);
+    expect((await client.response()).status).toBe(200);
     expect(counts()).toEqual([['users_listed', 700]]);
     client.reset();
   });

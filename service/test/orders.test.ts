@@ -127,9 +127,9 @@ onEveryStage((stage) => {
     });
 
     test('without acquiring a connection', async () => {
-      const { lent } = stage.app.pool;
+      const { checkedOut } = stage.app.pool;
       await order(stage);
-      expect(stage.app.pool.lent).toBe(lent);
+      expect(stage.app.pool.checkedOut).toBe(checkedOut);
     });
   });
 });

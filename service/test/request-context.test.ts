@@ -51,7 +51,7 @@ onEveryStage((stage) => {
     ])('is sent and logged for %s', async (_what, text, record) => {
       const client = await stage.app.client();
       client.write(text);
-      const { status, headers } = await client.answer();
+      const { status, headers } = await client.response();
       expect(status).toBe(record.status);
       await stage.app.log.finds({ ...record, requestId: headers['x-request-id'] });
       client.leave();

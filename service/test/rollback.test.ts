@@ -104,7 +104,7 @@ onEveryStage((stage) => {
   test('an order is stored and gets its response although its client sends invalid HTTP after it', async () => {
     const client = await stage.app.client();
     client.write(`${requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: KEY })}HELLO\r\n\r\n`);
-    expect((await client.answer()).status).toBe(201);
+    expect((await client.response()).status).toBe(201);
     await client.closed();
     expect(client.unread).toBe('');
     expect(await stage.rows('SELECT level FROM stock')).toEqual([{ level: 8 }]);

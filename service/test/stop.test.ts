@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type Answer, Pause, RawClient, requestText } from '@ambit/host-contract';
+import { type RawResponse, Pause, RawClient, requestText } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
@@ -24,13 +24,13 @@ const [HEAD = '', BODY = ''] = requestText({
 async function requestInProgress(service: ServiceProcess): Promise<RawClient> {
   const client = await service.client();
   client.write(HEAD);
-  expect((await client.answer()).status).toBe(100);
+  expect((await client.response()).status).toBe(100);
   return client;
 }
 
-async function finish(client: RawClient): Promise<Answer> {
+async function finish(client: RawClient): Promise<RawResponse> {
   client.write(BODY);
-  return client.answer();
+  return client.response();
 }
 
 describe.each(KINDS)('on %s', (_name, kind) => {
@@ -138,7 +138,7 @@ describe('the service', () => {
     const service = await startService(readConfig(env), { identify });
     const client = await RawClient.connect(Number(new URL(service.url).port));
     client.write(HEAD);
-    expect((await client.answer()).status).toBe(100);
+    expect((await client.response()).status).toBe(100);
     vi.useFakeTimers({ toFake: ['Date'] });
     const stopped = service.stop();
     await pause.reached;

@@ -24,7 +24,7 @@ function writeInTurn(rows: readonly string[]) {
   };
 }
 
-const bodies: readonly [name: string, answer: (res: Response, req: Request) => unknown, text: string | undefined][] = [
+const bodies: readonly [name: string, respond: (res: Response, req: Request) => unknown, text: string | undefined][] = [
   ['a stream', (res) => Readable.from(ROWS).pipe(res), ROWS.join('')],
   ['a long stream', (res) => Readable.from(MANY_ROWS).pipe(res), MANY_ROWS.join('')],
   ['a file', (res) => res.sendFile(README), undefined],
@@ -42,11 +42,11 @@ const ways: readonly [where: string, handlers: RequestHandler[], encoding: strin
 ];
 
 describe.each(ways)('when compression is mounted %s', (_where, handlers, encoding) => {
-  it.each(bodies)('%s arrives whole, and once', async (_name, answer, text) => {
+  it.each(bodies)('%s arrives whole, and once', async (_name, respond, text) => {
     const { app, pool, container } = application();
     app.post('/', handlers, async (req: Request, res: Response) => {
       await store(req, 'order');
-      answer(res, req);
+      respond(res, req);
     });
     const { post, close } = await serve(app);
     const response = await post('/');

@@ -2,7 +2,7 @@ import type express from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
 const fails: RequestHandler = async (req, _res, next) => {
@@ -13,7 +13,7 @@ const succeeds: RequestHandler = async (req, res) => {
   await store(req, 'order');
   res.status(201).json('done');
 };
-const answersWell: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(200).json('all is well');
+const hidesFailure: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(200).json('all is well');
 
 /** Express's own last word is not printed. */
 function fresh(create: typeof express) {
@@ -28,13 +28,16 @@ const copies = versions.flatMap(([app, create]) =>
 
 describe.each(copies)('in an application of $app, in a router of $router', ({ create, Router }) => {
   it.each<[where: string, mount: (app: Express) => unknown]>([
-    ['opens it', (app) => app.use(Router().post('/', withTransaction(), fails).use(answersWell))],
-    ['stands behind it', (app) => app.use(withTransaction(), Router().post('/', fails).use(answersWell))],
-    ['has the error handler on its route', (app) => app.use(Router().post('/', withTransaction(), fails, answersWell))],
+    ['opens it', (app) => app.use(Router().post('/', withTransaction(), fails).use(hidesFailure))],
+    ['stands behind it', (app) => app.use(withTransaction(), Router().post('/', fails).use(hidesFailure))],
+    [
+      'has the error handler on its route',
+      (app) => app.use(Router().post('/', withTransaction(), fails, hidesFailure)),
+    ],
     [
       'is called by a function',
       (app) => {
-        const router = Router().post('/', fails).use(answersWell);
+        const router = Router().post('/', fails).use(hidesFailure);
         app.use(Router().use(router), withTransaction(), (req, res, next) => router(req, res, next));
       },
     ],
@@ -76,7 +79,7 @@ describe.each(copies)('in an application of $app, in a router of $router', ({ cr
     app.post('/first', withTransaction(), succeeds);
     const { post } = await serve(app);
     expect((await post('/first')).status).toBe(201);
-    app.use(Router().post('/', withTransaction(), fails).use(answersWell));
+    app.use(Router().post('/', withTransaction(), fails).use(hidesFailure));
     expect((await post('/')).status).toBe(200);
     expect(pool.stored).toEqual(['order']);
   });
@@ -101,30 +104,30 @@ describe.each(versions)('in an application of %s', (_version, create) => {
     [
       'of its router stands before rollbackOnError',
       (app) => {
-        app.use(Router().post('/', withTransaction(), fails).use(answerError));
-        app.use(rollbackOnError, answerError);
+        app.use(Router().post('/', withTransaction(), fails).use(respondToError));
+        app.use(rollbackOnError, respondToError);
       },
     ],
     [
       'of its route does',
       (app) => {
-        app.post('/', withTransaction(), fails, answerError);
-        app.use(rollbackOnError, answerError);
+        app.post('/', withTransaction(), fails, respondToError);
+        app.use(rollbackOnError, respondToError);
       },
     ],
     [
       'of a router behind it does',
       (app) => {
-        app.use(withTransaction(), Router().post('/', fails).use(answerError));
-        app.use(rollbackOnError, answerError);
+        app.use(withTransaction(), Router().post('/', fails).use(respondToError));
+        app.use(rollbackOnError, respondToError);
       },
     ],
     [
       'of a router behind a route that is in order does',
       (app) => {
         app.post('/orders', withTransaction(), fails);
-        app.use(Router().post('/', withTransaction(), fails).use(answerError));
-        app.use(rollbackOnError, answerError);
+        app.use(Router().post('/', withTransaction(), fails).use(respondToError));
+        app.use(rollbackOnError, respondToError);
       },
     ],
     [
@@ -132,7 +135,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
       (app) => {
         app.use(rollbackOnError);
         app.post('/', withTransaction(), fails);
-        app.use(answerError);
+        app.use(respondToError);
       },
     ],
     [
@@ -142,7 +145,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
         inner.post('/', withTransaction(), fails);
         app.use(rollbackOnError);
         app.use(inner);
-        app.use(answerError);
+        app.use(respondToError);
       },
     ],
     [
@@ -151,21 +154,21 @@ describe.each(versions)('in an application of %s', (_version, create) => {
         const open = withTransaction();
         app.use(rollbackOnError);
         app.post('/', (req, res, next) => open(req, res, next), fails);
-        app.use(answerError);
+        app.use(respondToError);
       },
     ],
     [
       'of a router comes behind one that leaves its transaction open',
       (app) => {
-        app.use(Router().use(withTransaction()).use(rollbackOnError, answerError));
-        app.use(Router().post('/', fails).use(answerError));
-        app.use(rollbackOnError, answerError);
+        app.use(Router().use(withTransaction()).use(rollbackOnError, respondToError));
+        app.use(Router().post('/', fails).use(respondToError));
+        app.use(rollbackOnError, respondToError);
       },
     ],
     [
       'of an application stands behind it',
       (app) => {
-        app.use(withTransaction(), create().post('/', fails).use(answerError));
+        app.use(withTransaction(), create().post('/', fails).use(respondToError));
       },
     ],
     [
@@ -177,7 +180,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
           await store(req, 'order');
           next(new Error('boom'));
         });
-        app.use(answerError);
+        app.use(respondToError);
       },
     ],
   ])('a handler that fails is rolled back where an error handler %s', async (_where, mount) => {
@@ -194,14 +197,14 @@ describe.each(versions)('in an application of %s', (_version, create) => {
   it.each<[what: string, mount: (app: Express) => unknown]>([
     [
       'a router has rollbackOnError and an error handler, and the application has none',
-      (app) => app.use(Router().post('/', withTransaction(), succeeds).use(rollbackOnError, answersWell)),
+      (app) => app.use(Router().post('/', withTransaction(), succeeds).use(rollbackOnError, hidesFailure)),
     ],
     [
       'a router that no transaction leads to has error handlers',
       (app) => {
-        app.use('/other', Router().get('/', succeeds).use(answersWell));
+        app.use('/other', Router().get('/', succeeds).use(hidesFailure));
         app.post('/', withTransaction(), succeeds);
-        app.use(rollbackOnError, answerError);
+        app.use(rollbackOnError, respondToError);
       },
     ],
     ['an application stands behind it', (app) => app.use(withTransaction(), create().post('/', succeeds))],

@@ -3,7 +3,7 @@ import express, { type RequestHandler } from 'express';
 import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, rollbackOnError, withDeps, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
 const boom = (): never => {
   throw new Error('boom');
@@ -46,7 +46,7 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
   it.each(Object.entries({ ...failing, ...failingOnExpress5 }))('when it %s', async (_name, handler) => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(), handler);
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     const response = await post('/');
     expect(response.status).toBe(500);
@@ -108,7 +108,7 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
   });
 });
 
-describe('on an Express that does not tell of failures', () => {
+describe('on an Express that does not report failures', () => {
   const older = (): ReturnType<typeof application> => {
     const made = application();
     const app = (express4 as typeof express)();
@@ -118,7 +118,7 @@ describe('on an Express that does not tell of failures', () => {
   it.each(Object.entries(failing))('rollbackOnError sees it when a handler %s', async (_name, handler) => {
     const { app, pool, container } = older();
     app.post('/', withTransaction(), handler);
-    app.use(rollbackOnError, answerError);
+    app.use(rollbackOnError, respondToError);
     const { post, close } = await serve(app);
     expect((await post('/')).status).toBe(500);
     await close();
@@ -130,14 +130,14 @@ describe('on an Express that does not tell of failures', () => {
     const { app, pool } = older();
     const inner = (express4 as typeof express)();
     inner.post('/', withTransaction(), failing['calls next(error)']!);
-    app.use(inner, rollbackOnError, answerError);
+    app.use(inner, rollbackOnError, respondToError);
     expect((await (await serve(app)).post('/')).status).toBe(500);
     expect(pool.stored).toEqual([]);
   });
 
   it.each([
-    ['without rollbackOnError', [answerError]],
-    ['with rollbackOnError behind the error handler', [answerError, rollbackOnError]],
+    ['without rollbackOnError', [respondToError]],
+    ['with rollbackOnError behind the error handler', [respondToError, rollbackOnError]],
   ])('a handler that fails is rolled back %s', async (_name, handlers) => {
     const { app, pool, container } = older();
     app.post('/', withTransaction(), failing['calls next(error)']!);

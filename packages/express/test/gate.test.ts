@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
-type Answer = (res: Response, req: Request) => unknown;
+type Respond = (res: Response, req: Request) => unknown;
 
 const SLOW_COMMIT = { faultAt: (point: string) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' as const }) };
 
-const answers: readonly [name: string, answer: Answer, status: number, text: string][] = [
+const responses: readonly [name: string, respond: Respond, status: number, text: string][] = [
   ['json', (res) => res.status(201).json({ id: '1' }), 201, '{"id":"1"}'],
   ['send with text', (res) => res.send('done'), 200, 'done'],
   ['send with bytes', (res) => res.send(Buffer.from('done')), 200, 'done'],
@@ -34,12 +34,12 @@ const answers: readonly [name: string, answer: Answer, status: number, text: str
 ];
 
 describe('the first response', () => {
-  it.each(answers)('%s: not a byte leaves before COMMIT has succeeded', async (_name, answer, status, text) => {
+  it.each(responses)('%s: not a byte leaves before COMMIT has succeeded', async (_name, respond, status, text) => {
     const { app, pool, container } = application({ pool: SLOW_COMMIT });
     const storedAtFirstByte: number[] = [];
     app.post('/', watchFirstByte(storedAtFirstByte, pool), withTransaction(), async (req, res) => {
       await store(req, 'order');
-      answer(res, req);
+      respond(res, req);
     });
     const { post, close } = await serve(app);
     const response = await post('/');
@@ -121,7 +121,7 @@ describe('while the first part of a stream waits', () => {
       res.write('do');
       throw new Error('broken');
     });
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     await expect(post('/').then((response) => response.text())).rejects.toThrow();
     await close();

@@ -1,7 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
 // Once a copy is mounted openly, it is hidden nowhere: hence a file, and so a process, of its own.
@@ -28,27 +28,27 @@ describe.each(others)('where a failure could not be seen, because another copy (
     [
       'is called by a function',
       (app, handler) => {
-        const hidden = create.Router().post('/', handler).use(answerError);
+        const hidden = create.Router().post('/', handler).use(respondToError);
         app.use(withTransaction(), (req, res, next) => hidden(req, res, next));
       },
     ],
     [
       'opens the transaction, and is called by a function',
       (app, handler) => {
-        const hidden = create.Router().post('/', withTransaction(), handler).use(answerError);
+        const hidden = create.Router().post('/', withTransaction(), handler).use(respondToError);
         app.use((req, res, next) => hidden(req, res, next));
       },
     ],
     [
       'is an application mounted behind it',
-      (app, handler) => app.use(withTransaction(), create().post('/', handler).use(answerError)),
+      (app, handler) => app.use(withTransaction(), create().post('/', handler).use(respondToError)),
     ],
   ];
 
   it.each(ways)('%s, a success is refused', async (_how, mount) => {
     const { app, pool, container } = fresh();
     mount(app, succeeds);
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     const response = await post('/');
     expect(response.status).toBe(500);

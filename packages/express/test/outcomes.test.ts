@@ -3,7 +3,7 @@ import type { IConnection } from '@ambit/transaction';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { answerOf, fails } from './support/answer-of.js';
+import { responseOf, fails } from './support/response-of.js';
 import { application, serve, signal, store } from './support/app.js';
 
 describe('when COMMIT fails', () => {
@@ -13,10 +13,10 @@ describe('when COMMIT fails', () => {
     );
 
   it('the client gets the error, with nothing of the response that was refused', async () => {
-    const { status, headers, body, stored } = await answerOf(created, { pool: fails('commit') });
+    const { status, headers, body, stored } = await responseOf(created, { pool: fails('commit') });
     expect(status).toBe(500);
     expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED,') });
-    expect([headers.get('location'), headers.get('cache-control'), headers.get('x-of-every-answer')]).toEqual([
+    expect([headers.get('location'), headers.get('cache-control'), headers.get('x-of-every-response')]).toEqual([
       null,
       null,
       '1',
@@ -25,7 +25,7 @@ describe('when COMMIT fails', () => {
   });
 
   it('the error says nothing of what the driver said', async () => {
-    const { body, errors } = await answerOf(created, { pool: fails('commit', 'lost') });
+    const { body, errors } = await responseOf(created, { pool: fails('commit', 'lost') });
     const said = 'the connection died';
     // The causes included.
     expect(inspect(errors)).toContain(said);
@@ -36,7 +36,7 @@ describe('when COMMIT fails', () => {
   it.each(['lost', 'lost after'] as const)(
     'without a response (%s), the client receives that the outcome is unknown',
     async (kind) => {
-      const { status, body } = await answerOf(created, { pool: fails('commit', kind) });
+      const { status, body } = await responseOf(created, { pool: fails('commit', kind) });
       expect(status).toBe(503);
       expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN,') });
     },
@@ -65,7 +65,7 @@ describe('a handler that knows of a failure', () => {
         () => void res.status(201).json('done'),
         () => void res.status(409).json('it exists'),
       );
-    expect(await answerOf(conflict, { pool: fails('query') })).toMatchObject({
+    expect(await responseOf(conflict, { pool: fails('query') })).toMatchObject({
       status: 409,
       body: 'it exists',
       stored: [],
@@ -78,7 +78,7 @@ describe('a handler that knows of a failure', () => {
       await req.transactionScope?.resolve<IConnection>('IConnection').rollback();
       res.status(409).json('sold out');
     };
-    expect(await answerOf(handler)).toMatchObject({ status: 409, body: 'sold out', stored: [] });
+    expect(await responseOf(handler)).toMatchObject({ status: 409, body: 'sold out', stored: [] });
   });
 
   it.each([
@@ -88,7 +88,7 @@ describe('a handler that knows of a failure', () => {
     'but %s may not claim success',
     async (_name, act, code, pool) => {
       const handler: RequestHandler = (req, res) => act(req).then(() => void res.status(201).json('done'));
-      const { status, body } = await answerOf(handler, { pool });
+      const { status, body } = await responseOf(handler, { pool });
       expect(status).toBe(500);
       expect(body).toEqual({ error: expect.stringContaining(`[AMBIT_TX_${code},`) });
     },

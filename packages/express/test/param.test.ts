@@ -1,7 +1,7 @@
 import type { RequestParamHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
 const responds: RequestParamHandler = (_req, res) => void res.status(201).json('found');
@@ -32,7 +32,7 @@ describe.each(versions)('a callback of param() behind a handler that stores, on 
   async function post(where: keyof typeof mounts, param: RequestParamHandler) {
     const { pool, container } = application();
     const app = create().use(containerMiddleware(container), mounts[where](param));
-    const { post: send, close } = await serve(app.use(answerError));
+    const { post: send, close } = await serve(app.use(respondToError));
     const response = await send('/here');
     await response.text();
     await close();

@@ -4,12 +4,12 @@ import type { RequestHandler, Response } from 'express';
 import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, signal, store } from './support/app.js';
 
 const strict = (res: Response): Response => Object.assign(res, { strictContentLength: true });
 
 /** Each is refused by Node: where the handler stands, if there is no transaction. */
-const refused: readonly [name: string, answer: (res: Response) => unknown][] = [
+const refused: readonly [name: string, respond: (res: Response) => unknown][] = [
   ['a header of writeHead()', (res) => res.writeHead(201, { 'x-name': 'a\nb' }).end()],
   ['a header of writeHead(), in a list', (res) => res.writeHead(201, ['x-name', 'a\nb']).end()],
   ['the name of a header of writeHead()', (res) => res.writeHead(201, { 'x name': 'a' }).end()],
@@ -29,7 +29,7 @@ const refused: readonly [name: string, answer: (res: Response) => unknown][] = [
 ];
 
 /** Each is sent by Node, though some of it is unusual. */
-const sent: readonly [name: string, answer: (res: Response) => unknown, status: number, reason: string][] = [
+const sent: readonly [name: string, respond: (res: Response) => unknown, status: number, reason: string][] = [
   ['a reason', (res) => Object.assign(res.status(201), { statusMessage: 'Made' }).json('done'), 201, 'Made'],
   ['a reason of writeHead()', (res) => res.writeHead(201, 'Made', ['x-more', '1']).end('"done"'), 201, 'Made'],
   ['a body of the length it should have', (res) => strict(res).set('Content-Length', '6').end('"done"'), 200, 'OK'],
@@ -43,19 +43,19 @@ const sent: readonly [name: string, answer: (res: Response) => unknown, status: 
 ];
 
 describe('what Node refuses of a head', () => {
-  it.each(refused)('%s: it refuses in the handler, which is rolled back', async (_name, answer) => {
+  it.each(refused)('%s: it refuses in the handler, which is rolled back', async (_name, respond) => {
     const { app, pool, container } = application();
     const failures: unknown[] = [];
     app.post('/', withTransaction(), async (req, res) => {
       await store(req, 'order');
       try {
-        answer(res);
+        respond(res);
       } catch (error) {
         failures.push(error);
         throw error;
       }
     });
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     const response = await post('/');
     expect([response.status, await response.json()]).toEqual([500, { error: expect.any(String) }]);
@@ -65,11 +65,11 @@ describe('what Node refuses of a head', () => {
     expect(pool.stored).toEqual([]);
   });
 
-  it.each(sent)('is not %s', async (_name, answer, status, reason) => {
+  it.each(sent)('is not %s', async (_name, respond, status, reason) => {
     const { app, pool } = application();
     app.post('/', withTransaction(), async (req, res) => {
       await store(req, 'order');
-      answer(res);
+      respond(res);
     });
     const response = await (await serve(app)).post('/');
     expect([response.status, response.statusText, await response.json()]).toEqual([status, reason, 'done']);
@@ -89,7 +89,7 @@ describe('what Node refuses of a head', () => {
       res.status('201' as unknown as number).json('done');
     };
     app.post('/', withTransaction({ rollbackOn }), handler);
-    app.use(rollbackOnError, answerError);
+    app.use(rollbackOnError, respondToError);
     expect((await (await serve(app)).post('/')).status).toBe(201);
     expect(await asked.promise).toBe(201);
     expect(pool.stored).toEqual(['order']);

@@ -4,7 +4,7 @@ import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it, vi } from 'vitest';
 import express from 'express';
 import { containerMiddleware, resolve } from '../src/index.js';
-import { answerError, application, GET, registerEnding, serve, signal } from './support/app.js';
+import { respondToError, application, GET, registerEnding, serve, signal } from './support/app.js';
 
 describe('a request scope', () => {
   it('is tagged request and hangs below the application container', async () => {
@@ -93,7 +93,7 @@ describe('a request scope', () => {
     });
     app.use(express.json());
     app.use(((error, req, res, next) => {
-      answerError(error, req, res, next);
+      respondToError(error, req, res, next);
       failed.resolve();
     }) satisfies express.ErrorRequestHandler);
     const { socket } = await serve(app);

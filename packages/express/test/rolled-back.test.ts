@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { fails } from './support/answer-of.js';
+import { fails } from './support/response-of.js';
 import { application, expectAllEnded, serve, signal, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
@@ -15,9 +15,9 @@ async function responseOf(
 ) {
   const { app: outer, pool: database, container } = application({ pool });
   const happened = happenings();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const app = create();
-  app.post('/', withTransaction({ onSecondAnswer: (error) => void told.push(error) }), handler(happened));
+  app.post('/', withTransaction({ onSecondAnswer: (error) => void reported.push(error) }), handler(happened));
   const seen: unknown[] = [];
   const note: ErrorRequestHandler = (error, _req, _res, next) => {
     seen.push(error.code ?? error.message);
@@ -40,7 +40,7 @@ async function responseOf(
     text,
     location: response.headers.get('location'),
     seen,
-    told,
+    reported,
     stored: database.stored,
   };
 }
@@ -66,7 +66,7 @@ describe.each(versions)('while the error handler takes its time, on %s,', (_vers
         next(error);
       }
     });
-    expect(result).toMatchObject({ ...TRUE_RESPONSE, seen: ['audit is down'], told: [DROPPED] });
+    expect(result).toMatchObject({ ...TRUE_RESPONSE, seen: ['audit is down'], reported: [DROPPED] });
   });
 
   it('a second success of the handler does not leave when COMMIT was refused', async () => {
@@ -77,7 +77,7 @@ describe.each(versions)('while the error handler takes its time, on %s,', (_vers
       res.status(201).json('second');
       responded.resolve();
     });
-    expect(result).toMatchObject({ ...TRUE_RESPONSE, seen: ['AMBIT_TX_COMMIT_FAILED'], told: [DROPPED] });
+    expect(result).toMatchObject({ ...TRUE_RESPONSE, seen: ['AMBIT_TX_COMMIT_FAILED'], reported: [DROPPED] });
   });
 
   it.each([
@@ -108,7 +108,7 @@ describe.each(versions)('while the error handler takes its time, on %s,', (_vers
       status: 500,
       text: '{"error":"Internal Server Error"}',
       stored: [],
-      told: [DROPPED],
+      reported: [DROPPED],
     });
   });
 });
@@ -132,13 +132,13 @@ describe.each(versions)('a handler on %s that goes on while COMMIT is in progres
       status: 500,
       text: '{"error":"AMBIT_TX_COMMIT_FAILED"}',
       seen: ['AMBIT_TX_COMMIT_FAILED'],
-      told: error ? [error] : [],
+      reported: error ? [error] : [],
     });
   });
 
   it('and fails undoes nothing', async () => {
     const result = await responseOf(create, {}, () => goesOn(new Error('too late')), { respond });
-    expect(result).toMatchObject({ status: 201, text: '"done"', seen: ['too late'], told: [DROPPED] });
+    expect(result).toMatchObject({ status: 201, text: '"done"', seen: ['too late'], reported: [DROPPED] });
     expect(result.stored).toEqual(['order']);
   });
 });

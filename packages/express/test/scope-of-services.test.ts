@@ -3,7 +3,7 @@ import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { requireTransactionScope, resolve, withDeps, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, signal } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, signal } from './support/app.js';
 
 /** Stores where it was made: in the transaction, or outside of it. */
 class Orders {
@@ -47,7 +47,7 @@ describe('behind withTransaction()', () => {
   ])('what a handler does that fails is undone, with a service of %s', async (_how, handler) => {
     const { app, pool, container } = shop();
     app.post('/', withTransaction(), handler);
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     expect(await (await post('/')).json()).toEqual({ error: 'boom' });
     await close();

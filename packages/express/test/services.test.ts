@@ -2,7 +2,7 @@ import { Container, MetadataInjector, Registration } from '@ambit/container';
 import express from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, resolve, withDeps } from '../src/index.js';
-import { answerError, application, serve } from './support/app.js';
+import { respondToError, application, serve } from './support/app.js';
 
 class Clock {
   readonly now = 42;
@@ -73,7 +73,7 @@ describe('withDeps()', () => {
   ])('passes it on when the handler %s', async (_name, handler, error) => {
     const { app } = application();
     app.get('/', withDeps({}, handler));
-    app.use(answerError);
+    app.use(respondToError);
     expect(await (await (await serve(app)).fetch('/')).json()).toEqual({ error });
   });
 
@@ -83,7 +83,7 @@ describe('withDeps()', () => {
       '/',
       withDeps({ users: 'IUserRepository' }, (_req, res) => void res.end()),
     );
-    app.use(answerError);
+    app.use(respondToError);
     const { error } = (await (await (await serve(app)).fetch('/')).json()) as { error: string };
     expect(error).toContain('IUserRepository');
   });

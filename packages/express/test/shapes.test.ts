@@ -35,7 +35,7 @@ describe('to V8, all requests are of one shape, and so are all responses', () =>
 });
 
 async function both(post: (path: string) => Promise<Response>): Promise<unknown[]> {
-  const answers = await Promise.all([post('/'), post('/')]);
-  const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as unknown[][];
+  const responses = await Promise.all([post('/'), post('/')]);
+  const bodies = (await Promise.all(responses.map((response) => response.json()))) as unknown[][];
   return bodies.flat();
 }

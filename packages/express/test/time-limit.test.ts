@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, GET, POST, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, GET, POST, serve, signal, store } from './support/app.js';
 
 const SHORT = { timeoutMs: 10 };
 
@@ -22,7 +22,7 @@ describe('a handler that has not responded when its transaction reaches its time
   it('is responded for by the error handler', async () => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(SHORT), (req) => store(req, 'order'));
-    app.use(answerError);
+    app.use(respondToError);
     const { post, close } = await serve(app);
     const response = await post('/');
     expect(response.status).toBe(503);
@@ -34,9 +34,9 @@ describe('a handler that has not responded when its transaction reaches its time
 
   it('does not get its late success through, though the error handler takes its time', async () => {
     const { app, pool, container } = application();
-    const [told, handled] = [signal<unknown>(), signal()];
+    const [reported, handled] = [signal<unknown>(), signal()];
     app.set('env', 'test');
-    app.post('/', withTransaction({ ...SHORT, onSecondAnswer: told.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ ...SHORT, onSecondAnswer: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       await handled.promise;
       res.status(201).json('late');
@@ -50,7 +50,7 @@ describe('a handler that has not responded when its transaction reaches its time
     const response = await post('/');
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({ error: 'AMBIT_TX_TIMEOUT' });
-    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });
@@ -74,7 +74,7 @@ describe('a handler that has not responded when its transaction reaches its time
       await store(req, 'order');
     });
     app.get('/', (_req, res) => void res.end('still here'));
-    app.use(answerError);
+    app.use(respondToError);
     const { socket, close } = await serve(app);
     const client = await socket();
     client.write(POST);

@@ -64,7 +64,7 @@ describe('a failure that no error handler of the application hears of is rolled 
     expect(pool.stored).toEqual([]);
   });
 
-  it.each(failing)('of %s, on an Express that does not tell of failures', async (_what, status, handler) => {
+  it.each(failing)('of %s, on an Express that does not report failures', async (_what, status, handler) => {
     const { app, pool } = fresh(express4 as typeof express);
     app.post('/', withTransaction(), handler);
     app.use(rollbackOnError);

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { fails } from './support/answer-of.js';
+import { fails } from './support/response-of.js';
 import { application, expectAllEnded, serve, signal, store } from './support/app.js';
 
 const FIRST_HALF = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 8\r\n\r\nhalf';
 
 describe('a COMMIT that fails while its request still comes in', () => {
   it('is responded to when all of it came, and a second response until then is dropped', async () => {
-    const told = signal<unknown>();
+    const reported = signal<unknown>();
     const refused = signal();
     const { app, container, pool } = application({ pool: fails('commit') });
     app.set('env', 'test');
-    app.post('/', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       // Only when the first response is refused does anybody read the rest of the request.
       req.once('resume', () => {
@@ -27,9 +27,9 @@ describe('a COMMIT that fails while its request still comes in', () => {
     client.write(FIRST_HALF);
     await refused.promise;
     client.write('half');
-    const [answer] = (await once(client, 'data')) as [Buffer];
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 500 /);
-    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    const [response] = (await once(client, 'data')) as [Buffer];
+    expect(String(response)).toMatch(/^HTTP\/1\.1 500 /);
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
     await close();
     await expectAllEnded({ container, pool });
   });

@@ -2,8 +2,8 @@ import { openScopes } from '@ambit/container/tools';
 import express, { type RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { answerOf, fails } from './support/answer-of.js';
-import { answerError, application, expectAllEnded, serve, store } from './support/app.js';
+import { responseOf, fails } from './support/response-of.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
 describe('withTransaction()', () => {
   it('gives the handler a scope tagged transaction, below that of the request', async () => {
@@ -34,13 +34,13 @@ describe('withTransaction()', () => {
 
   it('commits a response of 4xx', async () => {
     const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
-    expect(await answerOf(handler)).toMatchObject({ status: 422, stored: ['attempt'] });
+    expect(await responseOf(handler)).toMatchObject({ status: 422, stored: ['attempt'] });
   });
 
   it('rolls back a response that rollbackOn names', async () => {
     const options = { rollbackOn: (status: number) => status >= 400 };
     const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
-    expect(await answerOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
+    expect(await responseOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
   });
 
   it('rolls back when rollbackOn itself fails', async () => {
@@ -50,7 +50,7 @@ describe('withTransaction()', () => {
       },
     };
     const handler: RequestHandler = (req, res) => store(req, 'order').then(() => void res.json('done'));
-    expect(await answerOf(handler, { options })).toMatchObject({
+    expect(await responseOf(handler, { options })).toMatchObject({
       status: 500,
       body: { error: 'undecided' },
       stored: [],
@@ -63,7 +63,7 @@ describe('withTransaction()', () => {
       ran = true;
       res.json('done');
     };
-    const { body } = await answerOf(handler, { pool: fails(point) });
+    const { body } = await responseOf(handler, { pool: fails(point) });
     expect(body).toEqual({
       error: expect.stringMatching(
         /^(No connection could be acquired|BEGIN failed)\. .*\[AMBIT_TX_(ACQUIRE|BEGIN)_FAILED, see .*\]$/,
@@ -72,11 +72,11 @@ describe('withTransaction()', () => {
     expect(ran).toBe(false);
   });
 
-  it('responds 503 when no connection can be had in time', async () => {
+  it('responds 503 when no connection becomes free in time', async () => {
     const { app, pool } = application({ pool: { max: 1, acquireTimeoutMs: 10 } });
     const held = await pool.getConnection();
     app.post('/', withTransaction(), (_req, res) => void res.json('done'));
-    app.use(answerError);
+    app.use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(response.status).toBe(503);
     held.release();
@@ -86,7 +86,7 @@ describe('withTransaction()', () => {
   it('refuses to run twice for one request', async () => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(), withTransaction(), (_req, res) => void res.json('done'));
-    app.use(answerError);
+    app.use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
       error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED, see docs/errors.md#'),
@@ -95,7 +95,7 @@ describe('withTransaction()', () => {
   });
 
   it('says what is missing when no request scope is there', async () => {
-    const app = express().post('/', withTransaction()).use(answerError);
+    const app = express().post('/', withTransaction()).use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
       error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE, see docs/errors.md#'),

@@ -14,9 +14,9 @@ describe('commitTransaction()', () => {
       return reply.code(201).send({ ended: scope.disposed, cleared: request.transactionScope === undefined });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toEqual([201, { ended: true, cleared: true }]);
+    expect([response.statusCode, response.json()]).toEqual([201, { ended: true, cleared: true }]);
     expect(made.pool.stored).toEqual(['INSERT order']);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -25,10 +25,10 @@ describe('commitTransaction()', () => {
     const { app } = await application();
     app.post('/', (request) => request.commitTransaction());
 
-    const answer = await app.inject({ method: 'POST', url: '/' });
+    const response = await app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(500);
-    expect(answer.json()).toMatchObject({ message: 'No transaction in progress' });
+    expect(response.statusCode).toBe(500);
+    expect(response.json()).toMatchObject({ message: 'No transaction in progress' });
   });
 
   test.each([
@@ -44,10 +44,10 @@ describe('commitTransaction()', () => {
       return reply.code(201).send({ id: '1' });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(status);
-    expect(answer.json()).toMatchObject({ code });
+    expect(response.statusCode).toBe(status);
+    expect(response.json()).toMatchObject({ code });
     expect(cleared).toBe(true);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -88,7 +88,7 @@ describe('rollbackTransaction()', () => {
       'or rollback() of the connection',
       (request: FastifyRequest) => request.transactionScope?.resolve<IConnection>('IConnection').rollback(),
     ],
-  ])('%s, lets the answer of the handler stand', async (_how, rollback) => {
+  ])('%s, keeps the response of the handler', async (_how, rollback) => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();
@@ -97,9 +97,9 @@ describe('rollbackTransaction()', () => {
       return reply.code(409).send('taken');
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.body]).toEqual([409, 'taken']);
+    expect([response.statusCode, response.body]).toEqual([409, 'taken']);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -112,9 +112,9 @@ describe('rollbackTransaction()', () => {
       return { started: started.status, scope: request.transactionScope === undefined };
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toEqual({ started: 'rejected', scope: true });
+    expect(response.json()).toEqual({ started: 'rejected', scope: true });
     expect(await leftovers(made)).toEqual([]);
   });
 

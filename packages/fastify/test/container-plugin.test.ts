@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
 import { application, leftovers, serve, server } from './support/app.js';
 
-const codeOf = (answer: { json(): unknown }): string => (answer.json() as FastifyError).code;
+const codeOf = (response: { json(): unknown }): string => (response.json() as FastifyError).code;
 
 describe('the container plugin', () => {
   test('decorates the server with the application container', async () => {
@@ -173,9 +173,9 @@ describe('an application container that was disposed', () => {
     app.get('/', () => 'hello');
     await container.dispose();
 
-    const answer = await app.inject('/');
+    const response = await app.inject('/');
 
-    expect(answer.statusCode).toBe(500);
-    expect(codeOf(answer)).toBe('AMBIT_DISPOSED');
+    expect(response.statusCode).toBe(500);
+    expect(codeOf(response)).toBe('AMBIT_DISPOSED');
   });
 });

@@ -11,14 +11,17 @@ describe('a scope that fails to dispose', () => {
   };
 
   test('is reported to onDisposeError, and the client notices nothing', async () => {
-    const told = signal<{ error: unknown; url: string }>();
+    const reported = signal<{ error: unknown; url: string }>();
     const { app } = await application({
-      plugin: { onDisposeError: (error, { url }) => told.resolve({ error, url }) },
+      plugin: { onDisposeError: (error, { url }) => reported.resolve({ error, url }) },
     });
     app.get('/', failing);
 
     expect((await app.inject('/')).body).toBe('hello');
-    expect(await told.promise).toMatchObject({ url: '/', error: { message: expect.stringContaining('cannot end') } });
+    expect(await reported.promise).toMatchObject({
+      url: '/',
+      error: { message: expect.stringContaining('cannot end') },
+    });
   });
 
   test.each(['throws', 'rejects'])(

@@ -38,8 +38,8 @@ async function connected({
 describe('a server that closes and speaks HTTP/2', () => {
   test('does not wait for a client that keeps its session idle', async () => {
     const { app, session } = await connected();
-    const answered = session.request({ ':path': '/' });
-    expect(await text(answered)).toBe('hello');
+    const stream = session.request({ ':path': '/' });
+    expect(await text(stream)).toBe('hello');
     await Promise.all([app.close(), once(session, 'close')]);
   });
 

@@ -108,7 +108,7 @@ test('on `localhost`, where Fastify listens twice and waits for one, the contain
     skip('Fastify listens once here');
     return;
   }
-  const answer = fetch(`http://${second.address}:${second.port}/`);
+  const response = fetch(`http://${second.address}:${second.port}/`);
   await arrived.promise;
 
   const firstClosed = once(app.server, 'close');
@@ -117,7 +117,7 @@ test('on `localhost`, where Fastify listens twice and waits for one, the contain
   await new Promise(setImmediate);
   finish.resolve();
 
-  expect(await (await answer).json()).toEqual({ disposed: false });
+  expect(await (await response).json()).toEqual({ disposed: false });
   await closed;
   expect(container.disposed).toBe(true);
 });

@@ -5,7 +5,7 @@ import { containerPlugin, transactionPlugin } from '../src/index.js';
 import { application, failing, leftovers, store } from './support/app.js';
 
 describe('a handler that takes the response into its own hands', () => {
-  async function answered(
+  async function respondHijacked(
     handler: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
     options: FakePoolOptions = {},
   ) {
@@ -28,7 +28,7 @@ describe('a handler that takes the response into its own hands', () => {
   }
 
   test('with its transaction open stores nothing, and the log of the request says so', async () => {
-    const { codes, pool } = await answered(async () => undefined);
+    const { codes, pool } = await respondHijacked(async () => undefined);
     expect(codes).toEqual(['AMBIT_HTTP_TRANSACTION_LEFT_OPEN']);
     expect(pool.stored).toEqual([]);
   });
@@ -36,7 +36,7 @@ describe('a handler that takes the response into its own hands', () => {
   test.each(['awaited', 'in progress'])(
     'after a commit (%s) has stored its work, and nothing is logged',
     async (how) => {
-      const { codes, pool } = await answered(async (request) => {
+      const { codes, pool } = await respondHijacked(async (request) => {
         const commit = request.commitTransaction();
         if (how === 'awaited') await commit;
       });
@@ -48,8 +48,8 @@ describe('a handler that takes the response into its own hands', () => {
   test.each([
     ['refused', 'AMBIT_TX_COMMIT_FAILED'],
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN'],
-  ] as const)('after a commit under way that is %s has in the log what is known of it', async (kind, code) => {
-    const { codes, pool } = await answered(async (request) => void request.commitTransaction(), {
+  ] as const)('after a commit in progress that is %s has in the log what is known of it', async (kind, code) => {
+    const { codes, pool } = await respondHijacked(async (request) => void request.commitTransaction(), {
       faultAt: failing('commit', kind),
     });
     expect(codes).toEqual([code]);
@@ -57,7 +57,7 @@ describe('a handler that takes the response into its own hands', () => {
   });
 
   test('after a commit that it did not await, and that had failed by then, has its error in the log', async () => {
-    const { codes } = await answered(
+    const { codes } = await respondHijacked(
       async (request) => {
         void request.commitTransaction();
         await vi.waitUntil(() => request.transactionScope === undefined, { interval: 1 });
@@ -68,7 +68,7 @@ describe('a handler that takes the response into its own hands', () => {
   });
 
   test('after a rollback that it did not await is not complained of', async () => {
-    const { codes, pool } = await answered(async (request) => void request.rollbackTransaction());
+    const { codes, pool } = await respondHijacked(async (request) => void request.rollbackTransaction());
     expect(codes).toEqual([]);
     expect(pool.stored).toEqual([]);
   });

@@ -49,7 +49,7 @@ describe('a success that is sent while the error handler works', () => {
     });
   });
 
-  test('does not lend its status to an error handler that sets none', async () => {
+  test('does not pass its status on to an error handler that sets none', async () => {
     const made = await application();
     made.app.setErrorHandler((_error, _request, reply) => reply.send({ error: 'Internal error' }));
     made.app.post('/', async (request, reply) => {

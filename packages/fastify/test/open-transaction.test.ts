@@ -18,9 +18,9 @@ describe('an open transaction is rolled back', () => {
       throw new Error('no stock');
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toEqual({ error: 'no stock', out: 0, scope: true });
+    expect(response.json()).toEqual({ error: 'no stock', out: 0, scope: true });
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -30,7 +30,7 @@ describe('an open transaction is rolled back', () => {
     ['a text', () => 'created'],
     ['nothing', () => null],
     ['a stream', () => Readable.from(['created'])],
-  ])('when the handler answers with %s, which becomes a 500', async (_what, body) => {
+  ])('when the handler responds with %s, which becomes a 500', async (_what, body) => {
     const made = await application();
     const payload = body();
     made.app.post('/', async (request, reply) => {
@@ -39,12 +39,12 @@ describe('an open transaction is rolled back', () => {
       return reply.code(201).header('location', '/orders/1').header('content-language', 'en').send(payload);
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(500);
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
-    expect(answer.headers).not.toHaveProperty('location');
-    expect(answer.headers).not.toHaveProperty('content-language');
+    expect(response.statusCode).toBe(500);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
+    expect(response.headers).not.toHaveProperty('location');
+    expect(response.headers).not.toHaveProperty('content-language');
     expect(payload instanceof Readable ? payload.destroyed : true).toBe(true);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
@@ -58,17 +58,17 @@ describe('an open transaction is rolled back', () => {
       return 'ok';
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(503);
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(response.statusCode).toBe(503);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
     expect(await leftovers(made)).toEqual([]);
   });
 
   test.each([
     ['its scope', (request: FastifyRequest) => request.transactionScope?.dispose()],
     ['the scope of the request', (request: FastifyRequest) => request.container.dispose()],
-  ])('when the handler disposes %s, and answers as if all were well', async (_what, dispose) => {
+  ])('when the handler disposes %s, and responds as if all were well', async (_what, dispose) => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();
@@ -77,9 +77,9 @@ describe('an open transaction is rolled back', () => {
       return reply.code(201).send({ id: '1' });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toMatchObject([500, { code: 'AMBIT_TX_ENDED' }]);
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_ENDED' }]);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -138,9 +138,9 @@ describe('an open transaction is rolled back', () => {
       await request.commitTransaction();
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     expect(await leftovers(made)).toEqual([]);
   });
 });

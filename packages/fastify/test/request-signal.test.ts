@@ -10,8 +10,8 @@ describe('IRequestSignal', () => {
     const aborted = signal<unknown>();
     const arrived = signal();
     made.app.get('/', ({ container }) => {
-      const gone = container.resolve('IRequestSignal');
-      gone.addEventListener('abort', () => aborted.resolve(gone.reason));
+      const disconnected = container.resolve('IRequestSignal');
+      disconnected.addEventListener('abort', () => aborted.resolve(disconnected.reason));
       arrived.resolve();
       return pending();
     });
@@ -34,9 +34,9 @@ describe('IRequestSignal', () => {
     });
     const { fetch } = await serve(app);
 
-    const answer = await fetch('/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+    const response = await fetch('/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
 
-    expect(await answer.json()).toEqual({ aborted: false });
+    expect(await response.json()).toEqual({ aborted: false });
     await app.close();
     expect(container.disposed).toBe(true);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);

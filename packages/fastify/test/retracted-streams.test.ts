@@ -28,9 +28,9 @@ describe('a response stream that fails while its transaction is undone', () => {
       return reply.send(missing());
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toMatchObject([status, { code }]);
+    expect([response.statusCode, response.json()]).toMatchObject([status, { code }]);
     expect(await leftovers(made)).toEqual([]);
     await setImmediate();
   });
@@ -46,9 +46,9 @@ describe('a response stream that fails while its transaction is undone', () => {
       return reply.send(missing());
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toMatchObject([500, { code: 'ENOENT' }]);
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'ENOENT' }]);
     expect(made.pool.stored).toEqual(['INSERT order']);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -64,9 +64,9 @@ describe('a response stream that fails while its transaction is undone', () => {
       return reply;
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
+    expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
     expect(second?.destroyed).toBe(true);
     expect(await leftovers(made)).toEqual([]);
     await setImmediate();

@@ -21,9 +21,9 @@ describe('startTransaction()', () => {
       return facts;
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toEqual({
+    expect(response.json()).toEqual({
       before: true,
       same: true,
       below: true,
@@ -41,10 +41,10 @@ describe('startTransaction()', () => {
       await request.startTransaction();
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(500);
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_STARTED' });
+    expect(response.statusCode).toBe(500);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_STARTED' });
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -90,30 +90,30 @@ describe('startTransaction()', () => {
       await request.startTransaction();
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.statusCode).toBe(status);
-    expect(answer.json()).toMatchObject({
+    expect(response.statusCode).toBe(status);
+    expect(response.json()).toMatchObject({
       code,
       message: expect.stringMatching(/^(No connection could be acquired|BEGIN failed)\. /),
     });
     // What the driver said is for the log.
-    expect(answer.body).not.toMatch(/refused\.|the connection died|no connection could be made/);
+    expect(response.body).not.toMatch(/refused\.|the connection died|no connection could be made/);
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('times out with 503 when every connection is on loan', async () => {
+  test('times out with 503 when every connection is checked out', async () => {
     const made = await application({ pool: { max: 1 } });
     const loan = await made.pool.getConnection();
     made.app.post('/', async (request) => {
       await request.startTransaction({ acquireTimeoutMs: 10 });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
     loan.release();
 
-    expect(answer.statusCode).toBe(503);
-    expect(answer.json()).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+    expect(response.statusCode).toBe(503);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
     expect(await leftovers(made)).toEqual([]);
   });
 });

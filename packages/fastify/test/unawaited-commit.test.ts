@@ -15,9 +15,9 @@ describe('commitTransaction() that nobody awaits', () => {
       return { stored: 'soon' };
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(answer.json()).toEqual({ stored: 'soon' });
+    expect(response.json()).toEqual({ stored: 'soon' });
     expect(made.pool.stored).toEqual(['INSERT order']);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -31,14 +31,14 @@ describe('commitTransaction() that nobody awaits', () => {
       void reply.code(201).send({ id: '1' });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toEqual([201, { id: '1' }]);
+    expect([response.statusCode, response.json()]).toEqual([201, { id: '1' }]);
     expect(made.pool.stored).toEqual(['INSERT order']);
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('stands when the answer after it cannot be sent', async () => {
+  test('stands when the response after it cannot be sent', async () => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();
@@ -47,9 +47,9 @@ describe('commitTransaction() that nobody awaits', () => {
       return reply.header('x-name', '☕').send({ id: '1' });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toMatchObject([500, { code: 'ERR_INVALID_CHAR' }]);
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'ERR_INVALID_CHAR' }]);
     expect(made.pool.stored).toEqual(['INSERT order']);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -58,7 +58,7 @@ describe('commitTransaction() that nobody awaits', () => {
     ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
     ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
-  ] as const)('and that is %s is answered with what is known of it', async (kind, code, status, stored) => {
+  ] as const)('and that is %s gets a response that says what is known of it', async (kind, code, status, stored) => {
     const made = await application({ pool: { faultAt: failing('commit', kind) } });
     made.app.post('/', async (request, reply) => {
       await request.startTransaction();
@@ -68,10 +68,10 @@ describe('commitTransaction() that nobody awaits', () => {
       return { id: '1' };
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
-    expect(answer.json()).toMatchObject({ code });
+    expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
+    expect(response.json()).toMatchObject({ code });
     expect(made.pool.stored).toEqual(stored);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -91,10 +91,10 @@ describe('commitTransaction() that nobody awaits', () => {
         return reply.code(said).header('location', '/orders/1').send({ id: '1' });
       });
 
-      const answer = await made.app.inject({ method: 'POST', url: '/' });
+      const response = await made.app.inject({ method: 'POST', url: '/' });
 
-      expect([answer.statusCode, answer.headers.location]).toEqual([status, undefined]);
-      expect(answer.json()).toMatchObject({ code });
+      expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
+      expect(response.json()).toMatchObject({ code });
       expect(await leftovers(made)).toEqual([]);
     },
   );
@@ -112,9 +112,9 @@ describe('commitTransaction() that nobody awaits', () => {
       return reply.code(202).send({ failed });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toEqual([202, { failed: true }]);
+    expect([response.statusCode, response.json()]).toEqual([202, { failed: true }]);
   });
 
   test('and that fails does not replace the error that the handler throws', async () => {
@@ -126,9 +126,9 @@ describe('commitTransaction() that nobody awaits', () => {
       throw Object.assign(new Error('no stock'), { statusCode: 409 });
     });
 
-    const answer = await made.app.inject({ method: 'POST', url: '/' });
+    const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([answer.statusCode, answer.json()]).toMatchObject([409, { message: 'no stock' }]);
+    expect([response.statusCode, response.json()]).toMatchObject([409, { message: 'no stock' }]);
   });
 
   test('harms nobody when the client left before it was called', async () => {

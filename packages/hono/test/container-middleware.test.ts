@@ -165,7 +165,7 @@ describe('the container may be a function of the context', () => {
 
 test('a client that leaves its socket aborts IRequestSignal, and its scope is disposed while the handler still runs', async () => {
   const app = new App();
-  const gone = new Promise<AbortSignal>((resolve) => {
+  const disconnected = new Promise<AbortSignal>((resolve) => {
     app.hono.get('/endless', async (c) => {
       const signal = c.get('container').resolve<AbortSignal>('IRequestSignal');
       await once(signal, 'abort');
@@ -179,7 +179,7 @@ test('a client that leaves its socket aborts IRequestSignal, and its scope is di
   await expect.poll(() => app.open).toBe(1);
   client.abort();
   await expect(request).rejects.toThrow();
-  expect((await gone).reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  expect((await disconnected).reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
   await app.middleware.drain();
   expect(app.open).toBe(0);
 });

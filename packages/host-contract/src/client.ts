@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { type Answer, readAnswer } from './answer.js';
+import { type RawResponse, readResponse } from './response.js';
 import { Happenings } from './events.js';
 
 export interface RequestText {
@@ -88,22 +88,22 @@ export class RawClient {
   }
 
   /** The next response; rejects when it does not come in time, or the connection closes. */
-  async answer(patienceMs?: number): Promise<Answer> {
+  async response(timeoutMs?: number): Promise<RawResponse> {
     const toHead = this.#toHead.shift() ?? false;
-    let read: ReturnType<typeof readAnswer>;
+    let read: ReturnType<typeof readResponse>;
     const whole = (): boolean => {
-      read = readAnswer(this.#bytes, { toHead, noMoreWillCome: this.#ended });
+      read = readResponse(this.#bytes, { toHead, noMoreWillCome: this.#ended });
       return read !== undefined || this.#ended;
     };
-    await this.#happenings.until(whole, 'the response came whole', patienceMs);
+    await this.#happenings.until(whole, 'the response came whole', timeoutMs);
     if (!read) throw new Error(`The connection closed after "${this.#bytes.toString()}"`);
     this.#bytes = this.#bytes.subarray(read.length);
-    return read.answer;
+    return read.response;
   }
 
-  async request(request: RequestText): Promise<Answer> {
+  async request(request: RequestText): Promise<RawResponse> {
     this.send(request);
-    return this.answer();
+    return this.response();
   }
 
   /** Resolves once something of the response came that contains `text`. */

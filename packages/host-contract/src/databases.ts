@@ -7,10 +7,10 @@ import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { Client } from 'pg';
 import type { WatchedConnection } from './watched-connection.js';
 
-/** A database of a test file's own, gone after `drop()`. */
+/** A database of a test file alone, removed by `drop()`. */
 export interface TestDatabase {
   readonly pool: IDatabasePool;
-  /** How many connections that write its pool can lend at a time. */
+  /** How many connections that write its pool hands out at a time. */
   readonly writers: number;
   /** Cuts the connection as the database's operator or a broken line would, and resolves when it is cut. */
   kill(connection: WatchedConnection): Promise<void>;
@@ -26,7 +26,7 @@ export interface DatabaseKind {
 export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 
 /** Without PostgreSQL its tests are skipped for all to see; where AMBIT_REQUIRE_POSTGRES is 1 they fail instead. */
-const hasPostgres = process.env['AMBIT_REQUIRE_POSTGRES'] === '1' || (await answers(postgresUrl));
+const hasPostgres = process.env['AMBIT_REQUIRE_POSTGRES'] === '1' || (await accepts(postgresUrl));
 
 export const databases: readonly DatabaseKind[] = [
   { name: 'PostgreSQL', missing: !hasPostgres, open: openPostgres },
@@ -71,7 +71,7 @@ async function openPostgres(): Promise<TestDatabase> {
   };
 }
 
-async function answers(connectionString: string): Promise<boolean> {
+async function accepts(connectionString: string): Promise<boolean> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2000 });
   client.on('error', () => undefined);
   try {

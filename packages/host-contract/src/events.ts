@@ -1,5 +1,5 @@
 /** How long a test waits for something that should happen at once. Only a failing test waits that long. */
-const PATIENCE_MS = 3000;
+const TIMEOUT_MS = 3000;
 
 /** Lets tests wait for what they count, instead of sleeping. */
 export class Happenings {
@@ -11,7 +11,7 @@ export class Happenings {
   }
 
   /** Resolves as soon as `isSo()`; rejects with `what` when it does not come to that. */
-  until(isSo: () => boolean, what: string, patienceMs = PATIENCE_MS): Promise<void> {
+  until(isSo: () => boolean, what: string, timeoutMs = TIMEOUT_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = (): void => {
         clearTimeout(timer);
@@ -25,7 +25,7 @@ export class Happenings {
       const timer = setTimeout(() => {
         stop();
         reject(new Error(`It did not come to this: ${what}`));
-      }, patienceMs);
+      }, timeoutMs);
       this.#waiting.add(look);
       look();
     });

@@ -1,4 +1,4 @@
-export type { Answer } from './answer.js';
+export type { RawResponse } from './response.js';
 export { RawClient, type RequestText, requestText } from './client.js';
 export { type DatabaseKind, databases, postgresUrl, type TestDatabase } from './databases.js';
 export { Happenings } from './events.js';

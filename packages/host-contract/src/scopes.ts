@@ -2,46 +2,46 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from '@ambit/container';
 import type { Happenings } from './events.js';
 
-interface Life {
+interface OpenedScope {
   readonly tag: string;
-  ends: number;
+  disposals: number;
 }
 
-/** Every scope that was opened under one application, and how often it ended. */
+/** Every scope that was opened under one application, and how often it was disposed. */
 export class ScopeLedger {
   readonly #happenings: Happenings;
-  readonly #lives: Life[] = [];
+  readonly #opened: OpenedScope[] = [];
   /** Weak, so that a test can see a scope being forgotten. */
-  readonly #lifeOf = new WeakMap<object, Life>();
+  readonly #openedScopes = new WeakMap<object, OpenedScope>();
 
   constructor(happenings: Happenings) {
     this.#happenings = happenings;
   }
 
   opened(scope: object, tag: string): void {
-    const life = { tag, ends: 0 };
-    this.#lives.push(life);
-    this.#lifeOf.set(scope, life);
+    const opened = { tag, disposals: 0 };
+    this.#opened.push(opened);
+    this.#openedScopes.set(scope, opened);
     this.#happenings.tell();
   }
 
-  ended(scope: object): void {
-    const life = this.#lifeOf.get(scope);
-    if (life) life.ends += 1;
+  disposed(scope: object): void {
+    const opened = this.#openedScopes.get(scope);
+    if (opened) opened.disposals += 1;
     this.#happenings.tell();
   }
 
   /** How many scopes with this tag were opened so far. */
   count(tag: string): number {
-    return this.#lives.filter((life) => life.tag === tag).length;
+    return this.#opened.filter((opened) => opened.tag === tag).length;
   }
 
   get open(): string[] {
-    return this.#tagsOf((life) => life.ends === 0);
+    return this.#tagsOf((opened) => opened.disposals === 0);
   }
 
-  get endedTwice(): string[] {
-    return this.#tagsOf((life) => life.ends > 1);
+  get disposedTwice(): string[] {
+    return this.#tagsOf((opened) => opened.disposals > 1);
   }
 
   /** Resolves when `times` scopes with this tag are open or were. */
@@ -55,7 +55,7 @@ export class ScopeLedger {
   }
 
   /** Resolves when no scope is open. */
-  allEnd(): Promise<void> {
+  allDisposed(): Promise<void> {
     return this.#happenings.until(() => this.open.length === 0, 'every scope is disposed');
   }
 
@@ -70,13 +70,13 @@ export class ScopeLedger {
       const { scope } = message as { scope: Container };
       if (!isOurs(scope)) return;
       this.opened(scope, scope.tags.join(' '));
-      scope.defer(() => this.ended(scope));
+      scope.defer(() => this.disposed(scope));
     };
     subscribe('ambit:scope:opened', onOpened);
     return () => unsubscribe('ambit:scope:opened', onOpened);
   }
 
-  #tagsOf(isSo: (life: Life) => boolean): string[] {
-    return this.#lives.filter(isSo).map((life) => life.tag);
+  #tagsOf(isSo: (opened: OpenedScope) => boolean): string[] {
+    return this.#opened.filter(isSo).map((opened) => opened.tag);
   }
 }

@@ -7,10 +7,10 @@ export interface Interfere {
   note(step: Step): void;
   before(step: Step): Promise<void>;
   after(step: Step): Promise<void>;
-  gone(): void;
+  disconnected(): void;
 }
 
-/** A lent connection, every step of which its pool sees. */
+/** A checked-out connection, every step of which its pool sees. */
 export class WatchedConnection implements IPooledConnection {
   readonly inner: IPooledConnection;
   readonly #interfere: Interfere;
@@ -45,10 +45,10 @@ export class WatchedConnection implements IPooledConnection {
   release(destroy: boolean | Error = false): void {
     this.#interfere.note(destroy === false ? 'release' : 'destroy');
     try {
-      // What was cut must not be lent again, whatever our caller thinks of it.
+      // What was cut must not be checked out again, whatever our caller thinks of it.
       this.inner.release(destroy !== false || this.#dead);
     } finally {
-      this.#interfere.gone();
+      this.#interfere.disconnected();
     }
   }
 

@@ -4,14 +4,14 @@ import { type Interfere, type Step, WatchedConnection } from './watched-connecti
 
 export type Interference = (connection: WatchedConnection) => unknown;
 
-/** Lends another pool's connections, writes down every step, and lets a test step in between. */
+/** Hands out another pool's connections, writes down every step, and lets a test step in between. */
 export class WatchedPool implements IDatabasePool {
   /** Every step, in order, as it was asked for. */
   readonly steps: Step[] = [];
-  /** Connections that were lent and did not come back. */
+  /** Connections that are checked out. */
   readonly out = new Set<WatchedConnection>();
-  /** How many were lent so far. */
-  lent = 0;
+  /** How many were checked out so far. */
+  checkedOut = 0;
   readonly #inner: IDatabasePool;
   readonly #happenings: Happenings;
   readonly #before = new Map<Step, Interference>();
@@ -49,14 +49,14 @@ export class WatchedPool implements IDatabasePool {
       note: (step) => this.#note(step),
       before: async (step) => void (await this.#before.get(step)?.(connection)),
       after: async (step) => void (await this.#after.get(step)?.(connection)),
-      gone: () => {
+      disconnected: () => {
         this.out.delete(connection);
         this.#happenings.tell();
       },
     };
     const connection: WatchedConnection = new WatchedConnection(inner, interfere);
     this.out.add(connection);
-    this.lent += 1;
+    this.checkedOut += 1;
     await interfere.after('acquire');
     return connection;
   }

@@ -49,7 +49,7 @@ class Crowd {
     const ignore = (): void => undefined;
     const running = await host.start({ container, routes: [route], onDisposeError: ignore, onError: ignore });
     await Promise.all(Array.from({ length: CLIENTS }, (_, index) => this.#client(running.port, index)));
-    await this.scopes.allEnd();
+    await this.scopes.allDisposed();
     await running.close();
     // Waits until the last connection is back in the pool, so a connection that is never returned is a test that never ends.
     await this.pool.close();
@@ -68,8 +68,8 @@ class Crowd {
     const { id } = body as { id: string };
     const connection = transactionScope.resolve<IConnection>('IConnection');
     await connection.query(id);
-    const deed = this.#choose('answer', 'answer', 'answer', 'answer late', 'throw', 'swallow', 'never');
-    if (deed === 'answer late') await hops(this.#choose(1, 5, 20));
+    const deed = this.#choose('respond', 'respond', 'respond', 'respond late', 'throw', 'swallow', 'never');
+    if (deed === 'respond late') await hops(this.#choose(1, 5, 20));
     if (deed === 'throw') throw new Error('the handler failed');
     if (deed === 'swallow') await connection.query(`${id} again`).catch(() => undefined);
     if (deed === 'never') await new Promise<void>(() => undefined);
@@ -84,19 +84,19 @@ class Crowd {
       if (deed === 'cut') client.write(HALF_AN_ORDER);
       else client.send(...ids.map((id) => ({ method: 'POST', path: '/orders', body: { id } })));
       if (deed !== 'stay') await hops(this.#choose(0, 1, 3, 10, 30));
-      else await this.#readAnswers(client, ids);
+      else await this.#readResponses(client, ids);
       if (deed === 'reset') client.reset();
       else client.leave();
     }
   }
 
-  async #readAnswers(client: RawClient, ids: readonly string[]): Promise<void> {
+  async #readResponses(client: RawClient, ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       // A handler that never responds is left after a while.
-      const answer = await client.answer(400).catch(() => undefined);
-      if (!answer) return;
-      if (answer.status === 201) this.acknowledged.push(id);
-      else if (!answer.text.includes('AMBIT_TX_OUTCOME_UNKNOWN')) this.refused.push(id);
+      const response = await client.response(400).catch(() => undefined);
+      if (!response) return;
+      if (response.status === 201) this.acknowledged.push(id);
+      else if (!response.text.includes('AMBIT_TX_OUTCOME_UNKNOWN')) this.refused.push(id);
     }
   }
 }

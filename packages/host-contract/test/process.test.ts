@@ -59,9 +59,9 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
     child.kill('SIGTERM');
     await refused(port);
     child.send('go on');
-    const answer = await client.answer();
-    expect(answer.status).toBe(201);
-    expect(answer.headers['connection']).toBe('close');
+    const response = await client.response();
+    expect(response.status).toBe(201);
+    expect(response.headers['connection']).toBe('close');
     expect(await exit).toEqual([0, null]);
     expect(messages.at(-1)).toEqual({ event: 'disposed' });
     expect(await stored()).toEqual(['first', 'second']);

@@ -15,14 +15,14 @@ afterAll(() => {
   Error.stackTraceLimit = stackTraceLimit;
 });
 
-/** Each host with its share of the lives. */
+/** Each host with its share of the runs. */
 const hosts = [
   { host: expressHost, share: 1 / 2 },
   { host: fastifyHost('error'), share: 1 / 4 },
   { host: fastifyHost('response'), share: 1 / 4 },
-].map(({ host, share }) => ({ host, name: host.name, lives: Math.ceil(Number(SEEDS) * share) }));
+].map(({ host, share }) => ({ host, name: host.name, runs: Math.ceil(Number(SEEDS) * share) }));
 
-describe.each(hosts)('on $name', ({ host, name, lives }) => {
+describe.each(hosts)('on $name', ({ host, name, runs }) => {
   /** Empty when all is well. */
   const report = ({ seed, broken, trace }: Played): string =>
     broken.length === 0 ? '' : [`SEED=${seed} replays it on ${name}:`, ...broken, '', ...trace].join('\n');
@@ -32,9 +32,9 @@ describe.each(hosts)('on $name', ({ host, name, lives }) => {
     expect(report(await runner.replay(Number(SEED)))).toBe('');
   });
 
-  test.skipIf(SEED)(`${lives} random runs keep every guarantee`, { timeout: 600_000 }, async () => {
+  test.skipIf(SEED)(`${runs} random runs keep every guarantee`, { timeout: 600_000 }, async () => {
     const runner = await Runner.of(host);
-    const played = await runner.firstToBreak(lives);
+    const played = await runner.firstToBreak(runs);
     expect(played ? report(played) : '').toBe('');
   });
 

@@ -8,7 +8,7 @@ import { containerContract } from './contract/containers.js';
 import { databaseFaultContract } from './contract/database-faults.js';
 import { disposalContract } from './contract/disposal.js';
 import { floodContract } from './contract/floods.js';
-import { goneContract } from './contract/gone.js';
+import { disconnectContract } from './contract/disconnects.js';
 import { killContract } from './contract/kills.js';
 import { outcomeContract } from './contract/outcomes.js';
 import { refusedInputContract } from './contract/refused-input.js';
@@ -41,7 +41,7 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       refusedInputContract(stageTest);
       floodContract(stageTest);
       turnContract(stageTest);
-      goneContract(stageTest);
+      disconnectContract(stageTest);
       connectionCloseContract(stageTest);
       alone(stageTest);
     });

@@ -103,7 +103,7 @@ describe('an error of any driver', () => {
     expect(isRetryable(driverError(code))).toBe(false);
   });
 
-  test.each(['40001', '40P01', '57014', '53300', '57P01', '08006'])('%s is a matter of now', (code) => {
+  test.each(['40001', '40P01', '57014', '53300', '57P01', '08006'])('%s is temporary', (code) => {
     expect(isUnavailable(driverError(code))).toBe(true);
   });
 

@@ -43,7 +43,7 @@ describe('a container whose scopes dispose their children by themselves, and may
 
   test('is not disposed twice when a client disconnects, which rolls back the transaction and finishes the request', async () => {
     const transaction = await opened();
-    const rolledBack = transaction.rollback(new Error('the client is gone'));
+    const rolledBack = transaction.rollback(new Error('the client disconnected'));
     await play(Promise.all([rolledBack, Promise.resolve(request.dispose())]));
     expect(reported).toEqual([]);
     expect((transaction.scope as StrictContainer).disposed).toBe(true);

@@ -33,7 +33,7 @@ describe('a pool that is not ours', () => {
   let unhandled: unknown[];
   let asked: AcquireOptions[];
   /** Gives everybody who waits a connection at last. */
-  let answer: () => Promise<void>;
+  let admitAll: () => Promise<void>;
   const note = (error: unknown): void => void unhandled.push(error);
 
   beforeEach(() => {
@@ -100,12 +100,12 @@ describe('a pool that is not ours', () => {
           waiting.push(() => resolve(pool.getConnection()));
         });
       });
-      answer = async () => {
+      admitAll = async () => {
         for (const admit of waiting.splice(0)) admit();
         await clock.run();
       };
     });
-    afterEach(() => answer());
+    afterEach(() => admitAll());
 
     test.each([
       ['beginTransaction', (more: TransactionOptions) => beginTransaction(request, options(more))],
@@ -143,7 +143,7 @@ describe('a pool that is not ours', () => {
     test('and gives a connection too late gets it back at once, even if its release() fails', async () => {
       await expect(play(beginTransaction(request, options({ acquireTimeoutMs: 10 })))).rejects.toThrow();
       expect(pool.out).toBe(0);
-      await answer();
+      await admitAll();
       expect(pool.out).toBe(0);
 
       usePool(() => clock.sleep(1000).then(() => connection('release', () => Promise.reject(failure))));

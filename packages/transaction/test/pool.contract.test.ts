@@ -231,7 +231,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       const first = await pool.getConnection();
       const client = new AbortController();
       const waiting = pool.getConnection({ signal: client.signal });
-      client.abort(new Error('the client is gone'));
+      client.abort(new Error('the client disconnected'));
       await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await expect(pool.getConnection({ signal: client.signal })).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       first.release();
@@ -261,7 +261,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
     });
 
     test.each(['commit', 'query'] as const)(
-      'waits only so long for those on loan to come home, and refuses them a late %s()',
+      'waits only so long for connections that are checked out, and refuses them a late %s()',
       async (late) => {
         const connection = await pool.getConnection();
         await connection.beginTransaction();

@@ -179,7 +179,7 @@ describe.skipIf(!canStartServers)('with servers of our own', { timeout: 60_000 }
       }
     });
 
-    test('a server that hangs is given up while statements run on it, and the next host is used', async () => {
+    test('a server that hangs is abandoned while statements run on it, and the next host is used', async () => {
       const other = await anotherStandby();
       const pool = poolOf({
         connectionString: `${both(other, primary)}?target_session_attrs=any`,

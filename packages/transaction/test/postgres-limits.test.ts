@@ -190,13 +190,13 @@ describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
 
   test('is reported once, by the statement that finds it', async () => {
     const pool = database.pool({ max: 1 });
-    const told: unknown[] = [];
-    const transaction = await beginTransaction(requestScope(pool), { onError: (error) => void told.push(error) });
+    const reported: unknown[] = [];
+    const transaction = await beginTransaction(requestScope(pool), { onError: (error) => void reported.push(error) });
     const [row] = await transaction.connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [row?.pid]);
     await expect(transaction.connection.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
     await transaction.rollback();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(pool.size).toMatchObject({ open: 0 });
   });
 });

@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     const [row] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     return row?.pid ?? 0;
   };
-  /** Ends the backend, and waits until it has gone. */
+  /** Terminates the backend, and waits until it has exited. */
   const kill = async (pid: number): Promise<void> => {
     await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   };
@@ -195,7 +195,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       { fault: 'before', rows: [] },
       { fault: 'after', rows: [1] },
       { fault: 'silence', rows: [1] },
-    ] as const)('whose answer is lost ($fault) has an unknown outcome', async ({ fault, rows }) => {
+    ] as const)('whose reply is lost ($fault) has an unknown outcome', async ({ fault, rows }) => {
       const { hostname, port } = new URL(postgresUrl);
       const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
       const through = database.pool({
@@ -228,7 +228,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       const blocked = transaction.connection.query("UPDATE orders SET note = 'x'");
       blocked.catch(() => undefined);
       await waitsForLock(pid);
-      client.abort(new Error('the client is gone'));
+      client.abort(new Error('the client disconnected'));
       await expect(blocked).rejects.toMatchObject({ sqlState: '57014' });
       await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await database.admin.query('COMMIT');
@@ -271,8 +271,8 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     });
 
     test.each([Infinity, 2 ** 31])('of the server that are longer than it knows are none: %d ms', async (limit) => {
-      const patient = database.pool({ max: 1, statementTimeoutMs: limit });
-      await expect(patient.query('SHOW statement_timeout')).resolves.toEqual([{ statement_timeout: '0' }]);
+      const waiter = database.pool({ max: 1, statementTimeoutMs: limit });
+      await expect(waiter.query('SHOW statement_timeout')).resolves.toEqual([{ statement_timeout: '0' }]);
     });
 
     test('end the wait for a server that accepts and never responds', async () => {
@@ -306,17 +306,20 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       server.close();
     });
 
-    test.each(['idle', 'in a transaction'])('end the wait of close() for a server that is gone (%s)', async (state) => {
-      const { hostname, port } = new URL(postgresUrl);
-      const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
-      proxy.faultAt = (message) => (message.startsWith('X') ? 'swallowed' : 'none');
-      const far = createPostgresPool({ connectionString: database.url(proxy.port), max: 1, closeTimeoutMs: 20 });
-      const connection = await far.getConnection();
-      if (state === 'idle') connection.release();
-      else await connection.beginTransaction();
-      await expect(far.close()).resolves.toBeUndefined();
-      await proxy.close();
-    });
+    test.each(['idle', 'in a transaction'])(
+      'end the wait of close() for a server that is unreachable (%s)',
+      async (state) => {
+        const { hostname, port } = new URL(postgresUrl);
+        const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+        proxy.faultAt = (message) => (message.startsWith('X') ? 'swallowed' : 'none');
+        const far = createPostgresPool({ connectionString: database.url(proxy.port), max: 1, closeTimeoutMs: 20 });
+        const connection = await far.getConnection();
+        if (state === 'idle') connection.release();
+        else await connection.beginTransaction();
+        await expect(far.close()).resolves.toBeUndefined();
+        await proxy.close();
+      },
+    );
   });
 
   test('closes when a connection could not even be tried', async () => {
@@ -341,20 +344,20 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       },
     ],
     ['rejects', (): unknown => Promise.reject(new Error('the listener failed'))],
-  ])('tells once of a connection that died while nobody used it, though who is told %s', async (_how, hear) => {
+  ])('reports once that a connection died while nobody used it, though the listener %s', async (_how, hear) => {
     let times = 0;
-    const told = database.pool({
+    const watched = database.pool({
       max: 1,
       onError: () => {
         times += 1;
         return hear();
       },
     });
-    const [row] = await told.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const [row] = await watched.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await kill(row?.pid ?? 0);
-    await vi.waitFor(() => expect(told.size).toMatchObject({ open: 0, idle: 0 }));
+    await vi.waitFor(() => expect(watched.size).toMatchObject({ open: 0, idle: 0 }));
     expect(times).toBe(1);
-    await expect(told.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    await expect(watched.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
   });
 
   test.each([
@@ -367,7 +370,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
         },
       },
     ],
-  ])('lets %s that cannot be sent spoil nothing for the next borrower', async (_what, value) => {
+  ])('lets %s that cannot be sent spoil nothing for the next user', async (_what, value) => {
     const one = database.pool({ max: 1 });
     const sql = 'SELECT $1::text AS value';
     await expect(one.query(sql, [value])).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });

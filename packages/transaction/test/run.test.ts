@@ -228,7 +228,7 @@ describe('runInTransaction()', () => {
     await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
   });
 
-  test('stops when the client is gone: in the work and between attempts', async () => {
+  test('stops when the client has disconnected: in the work and between attempts', async () => {
     const inWork = new AbortController();
     clock.setTimer(() => inWork.abort(), 10);
     const stuck = run(() => new Promise(() => undefined), { signal: inWork.signal });
@@ -242,12 +242,12 @@ describe('runInTransaction()', () => {
   });
 
   test('notifies the work when its attempt can no longer commit', async () => {
-    const told = new Promise<unknown>((resolve) => {
+    const reported = new Promise<unknown>((resolve) => {
       const waiting: Work<never> = (_scope, { signal }) =>
         new Promise(() => signal.addEventListener('abort', () => resolve(signal.reason)));
       run(waiting, { timeoutMs: 100 }).catch(() => undefined);
     });
-    await expect(told).resolves.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    await expect(reported).resolves.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
   });
 
   describe('inside of a transaction scope', () => {

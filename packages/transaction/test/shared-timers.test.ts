@@ -73,7 +73,7 @@ describe('timers of one length, on one timer', () => {
   });
 
   test('keep it alive no longer than until they have called', async () => {
-    // By then, those of the other tests are gone.
+    // By then, those of the other tests are removed.
     await after(40);
     const before = armed();
     await after(15);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { simulate } from './support/simulation.js';
 
-/** `SEED=123` plays that one life again; `SEEDS=100000` plays more of them, as `npm run check` does. */
+/** `SEED=123` plays that one run again; `SEEDS=100000` plays more of them, as `npm run check` does. */
 const { SEED, SEEDS = '20000' } = process.env;
 /** More of them side by side only make more work for the garbage collector. */
 const SEEDS_PER_TURN = 10;
@@ -11,7 +11,7 @@ const collect = (reason: unknown): void => void unhandled.push(reason);
 const { stackTraceLimit } = Error;
 beforeAll(() => {
   process.on('unhandledRejection', collect);
-  // Most of these lives end in errors, and their stacks would take a third of the time.
+  // Most of these runs fail, and their stacks would take a third of the time.
   Error.stackTraceLimit = SEED === undefined ? 0 : 30;
 });
 afterAll(() => {

@@ -78,17 +78,17 @@ describe('transactions on SQLite', () => {
       foundBusy();
       return systemClock.setTimer(fn, ms);
     };
-    const patient = createSqlitePool({ path: database.path, clock: { ...systemClock, setTimer } });
+    const waiter = createSqlitePool({ path: database.path, clock: { ...systemClock, setTimer } });
     const writer = await pool.getConnection();
     await writer.beginTransaction();
-    const waiting = patient.query("INSERT INTO stock VALUES ('fig', 1)");
+    const waiting = waiter.query("INSERT INTO stock VALUES ('fig', 1)");
     await busy;
     await writer.commit();
     writer.release();
     await waiting;
-    await runInTransaction(requestScope(patient), (scope) => addOne(scope.resolve<IConnection>('IConnection')));
+    await runInTransaction(requestScope(waiter), (scope) => addOne(scope.resolve<IConnection>('IConnection')));
     expect(await level()).toBe(1);
-    await patient.close();
+    await waiter.close();
   });
 
   test('commits after a statement that timed out waiting for another connection', async () => {
@@ -356,7 +356,7 @@ describe('transactions on SQLite', () => {
       expect(await level()).toBe(1);
     });
 
-    test('stops waiting when the client is gone', async () => {
+    test('stops waiting when the client has disconnected', async () => {
       await tell('BEGIN IMMEDIATE');
       const client = new AbortController();
       const begun = beginTransaction(requestScope(pool), { signal: client.signal, cancelAfterMs: 0 });

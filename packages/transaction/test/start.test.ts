@@ -58,11 +58,11 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
     const waiting = start();
     expect(pool.size.waiting).toBe(1);
-    await waiting.rollback(new Error('the client is gone'));
+    await waiting.rollback(new Error('the client disconnected'));
     expect(pool.size.waiting).toBe(0);
     await expect(waiting.begun).rejects.toMatchObject({
       code: 'AMBIT_TX_ABORTED',
-      cause: { message: 'the client is gone' },
+      cause: { message: 'the client disconnected' },
     });
     await play(holder.rollback());
     expectNothingLeft();
@@ -102,14 +102,14 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     const client = new AbortController();
     const waiting = start(client.signal);
     expect(pool.size.waiting).toBe(1);
-    client.abort(new Error('the client is gone'));
+    client.abort(new Error('the client disconnected'));
     await expect(play(waiting.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
 
-    const patient = new AbortController();
-    const next = start(patient.signal);
+    const waiter = new AbortController();
+    const next = start(waiter.signal);
     await play(holder.rollback());
     await play((await next.begun).commit());
-    expect(getEventListeners(patient.signal, 'abort')).toEqual([]);
+    expect(getEventListeners(waiter.signal, 'abort')).toEqual([]);
     expectNothingLeft();
   });
 
@@ -126,7 +126,7 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     request.register('IDatabasePool', () => slow);
     const client = new AbortController();
     const waiting = start(client.signal);
-    client.abort(new Error('the client is gone'));
+    client.abort(new Error('the client disconnected'));
     await expect(play(waiting.begun)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     expect(clock.now()).toBeLessThan(100);
     await play(holder.rollback());

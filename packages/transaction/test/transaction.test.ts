@@ -87,7 +87,7 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('says unavailable when no connection can be had', async () => {
+    test('says unavailable when no connection can be acquired', async () => {
       faults.acquire = { ms: 5, kind: 'lost' };
       await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', unavailable: true });
       expectNothingLeft();
@@ -104,8 +104,8 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('does not even ask for a connection when the client is gone already', async () => {
-      const signal = AbortSignal.abort(new Error('the client is gone'));
+    test('does not even ask for a connection when the client has already disconnected', async () => {
+      const signal = AbortSignal.abort(new Error('the client disconnected'));
       await expect(play(begin({ signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       expectNothingLeft();
     });
@@ -113,17 +113,20 @@ describe.each([
     test.each(['acquire', 'begin'] as const)('undoes everything when the client goes during %s', async (point) => {
       faults[point] = { ms: 50, kind: 'none' };
       const client = new AbortController();
-      clock.setTimer(() => client.abort(new Error('the client is gone')), 20);
+      clock.setTimer(() => client.abort(new Error('the client disconnected')), 20);
       await expect(play(begin({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       expectNothingLeft();
     });
 
-    test.each(['acquire', 'begin'] as const)('undoes everything when the request ends during %s', async (point) => {
-      faults[point] = { ms: 50, kind: 'none' };
-      clock.setTimer(() => void request.dispose(), 20);
-      await expect(play(begin())).rejects.toThrow(/ended|disposed/);
-      expectNothingLeft();
-    });
+    test.each(['acquire', 'begin'] as const)(
+      'undoes everything when the request is aborted during %s',
+      async (point) => {
+        faults[point] = { ms: 50, kind: 'none' };
+        clock.setTimer(() => void request.dispose(), 20);
+        await expect(play(begin())).rejects.toThrow(/ended|disposed/);
+        expectNothingLeft();
+      },
+    );
 
     test.each([
       { isolation: 'none' as 'serializable' },
@@ -210,7 +213,7 @@ describe.each([
       { kind: 'lost', stored: [] },
       { kind: 'lost after', stored: ['INSERT order'] },
       { kind: 'never', stored: [] },
-    ] as const)('says that the outcome is unknown when the answer to COMMIT is $kind', async ({ kind, stored }) => {
+    ] as const)('says that the outcome is unknown when the reply to COMMIT is $kind', async ({ kind, stored }) => {
       const transaction = await opened();
       faults.commit = { ms: 1, kind };
       await expect(play(transaction.commit())).rejects.toMatchObject({
@@ -272,7 +275,7 @@ describe.each([
     test('undoes no commit', async () => {
       const transaction = await opened();
       await play(transaction.commit());
-      await play(transaction.rollback(new Error('an error after the answer')));
+      await play(transaction.rollback(new Error('an error after the response')));
       expect(transaction.state).toBe('committed');
       expect(pool.stored).toEqual(['INSERT order']);
     });
@@ -407,7 +410,7 @@ describe.each([
       await transaction.connection.commit();
       expect(pool.stored).toEqual(['INSERT order']);
       await play(transaction.commit());
-      // The end of the scope may still take its time.
+      // The disposal of the scope may still take its time.
       expect(setTimer).toHaveBeenCalledTimes(1);
       expectNothingLeft();
     });
@@ -442,10 +445,10 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('rolled back and revoked, when the client is gone', async () => {
+    test('rolled back and revoked, when the client has disconnected', async () => {
       const client = new AbortController();
       const transaction = await opened({ signal: client.signal });
-      client.abort(new Error('the client is gone'));
+      client.abort(new Error('the client disconnected'));
       await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
       expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
@@ -469,7 +472,7 @@ describe.each([
       let seen: unknown;
       (transaction.scope as TinyContainer).owns(() => (seen = transaction.state));
       await play(request.dispose());
-      // Of a foreign container the end of the transaction comes before all that the container does.
+      // The transaction of a foreign container is rolled back before the container does anything.
       expect(seen).toBe(defers ? 'open' : 'rolled back');
       expect(transaction.state).toBe('rolled back');
       expectNothingLeft();

@@ -74,7 +74,7 @@ export class App implements AsyncDisposable {
 
   /** Resolves when everything that happens after the responses has happened. */
   async quiet(): Promise<void> {
-    await this.scopes.allEnd();
+    await this.scopes.allDisposed();
     await this.happenings.until(() => this.pool.out.size === 0, 'every connection was returned');
   }
 

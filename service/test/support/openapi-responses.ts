@@ -97,7 +97,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     const client = await stage.app.client();
     // The body is announced and not sent: a client that is still sending may miss the response.
     client.send({ ...asked, body: '', headers: { 'content-length': String(2 ** 20 + 1) } });
-    const { status, headers, text } = await client.answer();
+    const { status, headers, text } = await client.response();
     client.reset();
     return { status, headers: new Headers(headers), body: JSON.parse(text) as unknown };
   },

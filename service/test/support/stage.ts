@@ -86,7 +86,7 @@ export class Stage {
     for (const undo of this.#undo.splice(0)) undo();
     this.app.identify = () => undefined;
     await this.app.quiet();
-    assert.deepEqual(this.app.scopes.endedTwice, []);
+    assert.deepEqual(this.app.scopes.disposedTwice, []);
   }
 
   async close(): Promise<void> {

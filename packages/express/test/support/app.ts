@@ -27,7 +27,7 @@ export function application(options: { pool?: FakePoolOptions; scope?: Container
 }
 
 /** What the application knows of errors: their text, and their status if they have one. */
-export const answerError: ErrorRequestHandler = (error: Error & { status?: number }, _req, res, _next) => {
+export const respondToError: ErrorRequestHandler = (error: Error & { status?: number }, _req, res, _next) => {
   res.status(error.status ?? 500).json({ error: error.message });
 };
 
@@ -65,7 +65,7 @@ export async function serve(app: Express) {
 /** Nothing is left of any request: no scope, no connection, no offence against the database. */
 export async function expectAllEnded({ container, pool }: { container: Container; pool: FakePool }): Promise<void> {
   await pool.close();
-  // A scope that ends its transaction is the last to end.
+  // A scope that holds a transaction is disposed last.
   await vi.waitFor(() => expectNoOpenScopes(container), { interval: 1 });
   expect(pool.violations).toEqual([]);
 }

@@ -27,11 +27,11 @@ const app = express();
 
 // The services arrive typed, without annotations.
 const handler = withDeps(
-  { users: 'IUserRepository', clock: Clock, gone: 'IRequestSignal', anything: 'IUnlisted' },
+  { users: 'IUserRepository', clock: Clock, disconnected: 'IRequestSignal', anything: 'IUnlisted' },
   (req, res, services) => {
     exactly<UserRepository>()(services.users)(true);
     exactly<Clock>()(services.clock)(true);
-    exactly<AbortSignal>()(services.gone)(true);
+    exactly<AbortSignal>()(services.disconnected)(true);
     exactly<unknown>()(services.anything)(true);
     // error: Property 'missing' does not exist
     services.missing;

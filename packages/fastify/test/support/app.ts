@@ -12,7 +12,7 @@ import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from 
 
 const running: FastifyInstance[] = [];
 
-/** What would have ended a process of its own. */
+/** What would have crashed a process of its own. */
 const crashes: unknown[] = [];
 process.on('uncaughtException', (error) => void crashes.push(error));
 process.on('unhandledRejection', (error) => void crashes.push(error));
@@ -76,7 +76,7 @@ export function get(path: string): string {
 /** What requests have left behind once every connection is back in the pool: open scopes, offences against the database. */
 export async function leftovers({ container, pool }: { container: Container; pool: FakePool }): Promise<string[]> {
   await pool.close();
-  // A scope that ends its transaction is the last to end.
+  // A scope that holds a transaction is disposed last.
   await vi.waitUntil(() => openScopes(container).length === 0, { interval: 1 }).catch(() => undefined);
   return [...openScopes(container).map((scope) => inspect(scope)), ...pool.violations];
 }

@@ -42,7 +42,7 @@ const outermost: IContainer = app.container;
 
 app.get('/users', async (request): Promise<{ name: string }[]> => {
   // Typed by the ServiceMap, without annotations.
-  const gone: AbortSignal = request.container.resolve('IRequestSignal');
+  const disconnected: AbortSignal = request.container.resolve('IRequestSignal');
   const users = request.container.resolve('IUserRepository');
   // error: Property 'findOne' does not exist
   users.findOne();

@@ -23,10 +23,10 @@ export function bareErrorResponseContract(test: StageTest): void {
           },
           { ownErrorHandler: false },
         );
-        const answer = await stage.order();
-        expect(answer.status).toBe(500);
-        expect(answer.text).toContain('AMBIT_TX_STATEMENT_FAILED');
-        expect(answer.text).not.toMatch(FROM_THE_DATABASE);
+        const response = await stage.order();
+        expect(response.status).toBe(500);
+        expect(response.text).toContain('AMBIT_TX_STATEMENT_FAILED');
+        expect(response.text).not.toMatch(FROM_THE_DATABASE);
         expect(await stage.stored()).toBe(false);
       },
     );

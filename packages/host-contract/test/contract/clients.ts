@@ -16,8 +16,8 @@ export function clientContract(test: StageTest): void {
         await stage.insertOrder(call);
         return CREATED;
       });
-      const answer = await stage.request({ ...ORDER, body, headers });
-      expect(answer.status).toBe(status);
+      const response = await stage.request({ ...ORDER, body, headers });
+      expect(response.status).toBe(status);
       expect(stage.pool.steps).toEqual([]);
       await stage.quiet();
     });
@@ -117,7 +117,7 @@ export function clientContract(test: StageTest): void {
         requestText({ path: '/' }),
     );
     for (const expected of ['{"a":1}', '{"a":2}', '{"a":3}', 'hello']) {
-      expect((await client.answer()).text).toBe(expected);
+      expect((await client.response()).text).toBe(expected);
     }
     await stage.quiet();
     expect(stage.scopes.count('request')).toBe(4);

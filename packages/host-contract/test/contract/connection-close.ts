@@ -27,7 +27,7 @@ export function connectionCloseContract(test: StageTest): void {
       const closed = stage.close();
       await refused(stage.port);
       kept.letGo();
-      expect((await client.answer()).headers['connection']).toBe('close');
+      expect((await client.response()).headers['connection']).toBe('close');
       await closed;
     });
 
@@ -60,7 +60,7 @@ export function connectionCloseContract(test: StageTest): void {
       await refused(stage.port);
       first.letGo();
       second.letGo();
-      expect([(await client.answer()).text, (await client.answer()).text]).toEqual(['response a', 'response b']);
+      expect([(await client.response()).text, (await client.response()).text]).toEqual(['response a', 'response b']);
       await closed;
     });
   });

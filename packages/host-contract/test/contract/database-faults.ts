@@ -18,12 +18,12 @@ const refuse = (): never => {
 export function databaseFaultContract(test: StageTest): void {
   describe('an order whose database', () => {
     test('has no connection to spare in time is responded to with 503', async ({ stage }) => {
-      const giveBack = await stage.takeAllConnections();
+      const returnConnections = await stage.takeAllConnections();
       await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 10 } });
-      const answer = await stage.order();
-      giveBack();
-      expect(answer.status).toBe(503);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      const response = await stage.order();
+      returnConnections();
+      expect(response.status).toBe(503);
+      expect(JSON.parse(response.text)).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
       expect(stage.pool.steps).toEqual(['acquire']);
       expect(stage.scopes.count('transaction')).toBe(0);
     });
@@ -39,9 +39,9 @@ export function databaseFaultContract(test: StageTest): void {
         stage.pool.beforeAcquire(() => {
           throw error;
         });
-        const answer = await stage.order();
-        expect(answer.status).toBe(503);
-        expect(answer.text).not.toContain('secret');
+        const response = await stage.order();
+        expect(response.status).toBe(503);
+        expect(response.text).not.toContain('secret');
         expect(stage.errors).toMatchObject([{ unavailable: true }]);
         expect(stage.pool.steps).toEqual(['acquire']);
       },
@@ -52,9 +52,9 @@ export function databaseFaultContract(test: StageTest): void {
     }) => {
       await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 20, cancelAfterMs: 20 } });
       stage.pool.beforeAcquire(() => new Promise(() => undefined));
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expect(JSON.parse(response.text)).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
       await stage.quiet();
       expect(stage.scopes.count('request')).toBe(1);
     });
@@ -72,10 +72,10 @@ export function databaseFaultContract(test: StageTest): void {
 
     test('gives a connection after the time limit gets it back unused', async ({ stage }) => {
       await stage.serveOrder(() => CREATED, { transaction: { acquireTimeoutMs: 20, cancelAfterMs: 20 } });
-      let answerAtLast = (): void => undefined;
-      stage.pool.after('acquire', () => new Promise<void>((resolve) => (answerAtLast = resolve)));
+      let respondAtLast = (): void => undefined;
+      stage.pool.after('acquire', () => new Promise<void>((resolve) => (respondAtLast = resolve)));
       expect((await stage.order()).status).toBe(503);
-      answerAtLast();
+      respondAtLast();
       await stage.pool.reaches('release');
       expect(stage.pool.steps).toEqual(['acquire', 'release']);
     });
@@ -83,9 +83,9 @@ export function databaseFaultContract(test: StageTest): void {
     test('refuses BEGIN is rolled back, released, and responded to with the error', async ({ stage }) => {
       await serveOrder(stage);
       stage.pool.before('begin', refuse);
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expect(answer.text).not.toContain('secret');
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.text).not.toContain('secret');
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_BEGIN_FAILED' }]);
       await stage.quiet();
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'rollback', 'release']);
@@ -99,10 +99,10 @@ export function databaseFaultContract(test: StageTest): void {
         await connection.query('UPDATE orders SET product = $2 WHERE id = $1', [stage.orderId, 'no such product']);
         return CREATED;
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expect(JSON.parse(answer.text)).toEqual({ error: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' });
-      expect(answer.headers['content-length']).toBe(String(answer.text.length));
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' });
+      expect(response.headers['content-length']).toBe(String(response.text.length));
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '23503' }]);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();
@@ -113,18 +113,18 @@ export function databaseFaultContract(test: StageTest): void {
       await serveOrder(stage);
       // On PostgreSQL a failed transaction replies to COMMIT with ROLLBACK, and the driver resolves.
       stage.pool.before('commit', ({ inner }) => inner.query('SELECT nonsense').catch(() => inner.rollback()));
-      const answer = await stage.order();
-      expect(answer.status).toBeGreaterThanOrEqual(500);
-      expect(answer.text).not.toContain('created');
+      const response = await stage.order();
+      expect(response.status).toBeGreaterThanOrEqual(500);
+      expect(response.text).not.toContain('created');
       expect(await stage.stored()).toBe(false);
     });
 
     test('is lost before COMMIT arrives is responded to with 503, and the order is not there', async ({ stage }) => {
       await serveOrder(stage);
       stage.pool.before('commit', (connection) => stage.database.kill(connection));
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expect(answer.text).not.toContain('created');
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expect(response.text).not.toContain('created');
       expect(await stage.stored()).toBe(false);
     });
 
@@ -135,9 +135,9 @@ export function databaseFaultContract(test: StageTest): void {
       stage.pool.after('commit', () => {
         throw connectionLost();
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expect(JSON.parse(response.text)).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
       expect(await stage.stored()).toBe(true);
       await stage.quiet();
       expect(stage.pool.steps.at(-1)).toBe('destroy');
@@ -152,9 +152,9 @@ export function databaseFaultContract(test: StageTest): void {
         { transaction: { endTimeoutMs: 20 } },
       );
       stage.pool.before('commit', () => new Promise(() => undefined));
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expect(JSON.parse(response.text)).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
       await stage.quiet();
       expect(stage.pool.steps.at(-1)).toBe('destroy');
     });

@@ -132,7 +132,7 @@ export function disposalContract(test: StageTest): void {
       await stage.app.dispose();
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
       work.letGo();
-      expect((await client.answer()).status).toBe(500);
+      expect((await client.response()).status).toBe(500);
       expect(await stage.stored()).toBe(false);
     });
 

@@ -20,15 +20,15 @@ export function expressResponseContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    const answers: readonly { name: string; answer: (res: Response) => void; text: string }[] = [
+    const responses: readonly { name: string; respond: (res: Response) => void; text: string }[] = [
       {
         name: 'writeHead() and end()',
-        answer: (res) => void res.writeHead(201, { 'x-a': 'b' }).end('hello'),
+        respond: (res) => void res.writeHead(201, { 'x-a': 'b' }).end('hello'),
         text: 'hello',
       },
       {
         name: 'flushHeaders(), write() and end()',
-        answer: (res) => {
+        respond: (res) => {
           res.status(201).set('x-a', 'b').flushHeaders();
           res.write('hel');
           res.end('lo');
@@ -37,7 +37,7 @@ export function expressResponseContract(test: StageTest): void {
       },
       {
         name: 'end() with a callback',
-        answer: (res) =>
+        respond: (res) =>
           void res
             .status(201)
             .set('x-a', 'b')
@@ -46,12 +46,12 @@ export function expressResponseContract(test: StageTest): void {
       },
       {
         name: 'bytes',
-        answer: (res) => void res.status(201).set('x-a', 'b').send(Buffer.from('hello')),
+        respond: (res) => void res.status(201).set('x-a', 'b').send(Buffer.from('hello')),
         text: 'hello',
       },
       {
         name: 'a file',
-        answer: (res) =>
+        respond: (res) =>
           res
             .status(201)
             .set('x-a', 'b')
@@ -59,14 +59,14 @@ export function expressResponseContract(test: StageTest): void {
         text: '"extends"',
       },
     ];
-    test.for(answers)(
+    test.for(responses)(
       '$name is held back until COMMIT has succeeded, and loses nothing',
-      async ({ answer, text }, { stage }) => {
+      async ({ respond, text }, { stage }) => {
         await serveOnExpress(stage, (app) => {
           app.get('/ping', (_req, res) => void res.end());
           app.post('/orders', withTransaction(), async (req, res) => {
             await stage.insertOrder({ transactionScope: req.transactionScope! });
-            answer(res);
+            respond(res);
           });
         });
         const client = await stage.client();

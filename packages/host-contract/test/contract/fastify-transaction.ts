@@ -109,10 +109,10 @@ export function fastifyTransactionContract(test: StageTest): void {
             return how === 'returns' ? reply : undefined;
           }),
         );
-        const answer = await stage.order();
-        expect(answer.status).toBe(500);
-        expectTakenBack(answer);
-        expect(JSON.parse(answer.text)).toMatchObject({ code: expect.stringMatching(/^AMBIT_HTTP_/) as string });
+        const response = await stage.order();
+        expect(response.status).toBe(500);
+        expectTakenBack(response);
+        expect(JSON.parse(response.text)).toMatchObject({ code: expect.stringMatching(/^AMBIT_HTTP_/) as string });
         expect(await stage.stored()).toBe(false);
         expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
       },

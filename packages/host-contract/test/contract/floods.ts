@@ -39,7 +39,7 @@ export function floodContract(test: StageTest): void {
       );
       const client = await stage.client();
       client.send(...Array.from({ length: 100 }, (_, id) => post(id, 'x'.repeat(id))));
-      for (let id = 0; id < 100; id += 1) expect(JSON.parse((await client.answer()).text)).toMatchObject({ id });
+      for (let id = 0; id < 100; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
       await stage.quiet();
       expect(running).toMatchObject({ most: 4, total: 100 });
     });
@@ -55,10 +55,10 @@ export function floodContract(test: StageTest): void {
       expect(client.unsent).toBeGreaterThan(1_000_000);
       expect(stage.scopes.open).toHaveLength(4);
       work.letGo();
-      for (let id = 0; id < 1000; id += 1) expect(JSON.parse((await client.answer()).text)).toMatchObject({ id });
+      for (let id = 0; id < 1000; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
     });
 
-    test('none that waits is begun when the client is gone', async ({ stage }) => {
+    test('none that waits is begun when the client disconnects first', async ({ stage }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 2 }, () => new Promise(() => undefined));
       const client = await stage.client();
       client.send(...Array.from({ length: 10 }, (_, id) => post(id)));
@@ -107,7 +107,7 @@ export function floodContract(test: StageTest): void {
       await work.reached;
       expect((await stage.get('/live')).status).toBe(200);
       work.letGo();
-      for (let id = 0; id < 50; id += 1) expect((await client.answer()).status).toBe(200);
+      for (let id = 0; id < 50; id += 1) expect((await client.response()).status).toBe(200);
     });
 
     test('each waits its turn, whether its body has arrived or not', async ({ stage }) => {
@@ -119,7 +119,7 @@ export function floodContract(test: StageTest): void {
       await work.reached;
       client.write(last.slice(-400));
       work.letGo();
-      for (let id = 0; id < 3; id += 1) expect(JSON.parse((await client.answer()).text)).toMatchObject({ id });
+      for (let id = 0; id < 3; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
     });
 
     test('those that wait are responded to, too, when the server closes or garbage follows', async ({ stage }) => {
@@ -133,7 +133,7 @@ export function floodContract(test: StageTest): void {
       const closed = stage.close();
       work.letGo();
       for (const each of [client, other]) {
-        for (let id = 0; id < 3; id += 1) expect(JSON.parse((await each.answer()).text)).toMatchObject({ id });
+        for (let id = 0; id < 3; id += 1) expect(JSON.parse((await each.response()).text)).toMatchObject({ id });
         await each.closed();
       }
       await closed;
@@ -155,12 +155,12 @@ export function floodContract(test: StageTest): void {
       expect(stage.scopes.count('request')).toBe(3);
       expect((await stage.get('/live')).status).toBe(200);
       work.letGo();
-      for (const client of clients) expect((await client.answer()).status).toBe(200);
+      for (const client of clients) expect((await client.response()).status).toBe(200);
       await stage.quiet();
       expect((await refused.request(post(4))).status).toBe(200);
     });
 
-    test('those of clients that are gone do not count', async ({ stage }) => {
+    test('those of clients that have disconnected do not count', async ({ stage }) => {
       const running = await serveCounting(stage, limits, () => new Promise(() => undefined));
       for (let round = 1; round < 4; round += 1) {
         const client = await stage.client();

@@ -16,7 +16,7 @@ const moments: readonly { name: string; when: 'before' | 'after'; step: Step; st
 export function killContract(test: StageTest): void {
   describe('a connection that is cut', () => {
     test.for(moments)(
-      '$name is not lent again, and the client hears no lie',
+      '$name is not checked out again, and the client hears no lie',
       async ({ when, step, stored }, { stage }) => {
         await stage.serveOrder(async (call) => {
           await stage.insertOrder(call, (call.body as { id: string }).id);
@@ -27,8 +27,8 @@ export function killContract(test: StageTest): void {
           if ((cuts += 1) === 1) await stage.database.kill(connection);
         });
         const client = await stage.client();
-        const answer = await client.request({ ...ORDER, body: { id: stage.orderId } });
-        expect(answer.status).toBe(stored ? 201 : 503);
+        const response = await client.request({ ...ORDER, body: { id: stage.orderId } });
+        expect(response.status).toBe(stored ? 201 : 503);
         expect(await stage.stored()).toBe(stored);
         await stage.quiet();
 

@@ -25,10 +25,10 @@ export function outcomeContract(test: StageTest): void {
         await stage.insertOrder(call);
         await fail(call);
       });
-      const answer = await stage.order();
+      const response = await stage.order();
       expect(stage.pool.steps).toEqual(ROLLED_BACK);
-      expect(answer.status).toBe(500);
-      expect(JSON.parse(answer.text)).toEqual({ error: 'Internal error' });
+      expect(response.status).toBe(500);
+      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error' });
       expect(stage.errors).toMatchObject([{ message: 'secret' }]);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();
@@ -49,9 +49,9 @@ export function outcomeContract(test: StageTest): void {
         await stage.insertOrder(call);
         return CREATED;
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expect(answer.text).not.toMatch(/orders|unique/i);
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.text).not.toMatch(/orders|unique/i);
       expect(stage.errors).toMatchObject([{ sqlState: '23505' }]);
       expect(await stage.stored()).toBe(false);
     });
@@ -62,9 +62,9 @@ export function outcomeContract(test: StageTest): void {
         await stage.insertOrder(call).catch(() => undefined);
         return CREATED;
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expect(answer.text).not.toContain('created');
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.text).not.toContain('created');
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_FAILED' }]);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();
@@ -90,8 +90,8 @@ export function outcomeContract(test: StageTest): void {
         },
         { transaction: { timeoutMs: 20 } },
       );
-      const answer = await stage.order();
-      expect(answer.status).toBeGreaterThanOrEqual(500);
+      const response = await stage.order();
+      expect(response.status).toBeGreaterThanOrEqual(500);
       expect(stage.errors).toHaveLength(1);
       expect(await stage.stored()).toBe(false);
     });
@@ -118,8 +118,8 @@ export function outcomeContract(test: StageTest): void {
         await call.transactionScope.resolve<IConnection>('IConnection').rollback();
         return CREATED;
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
+      const response = await stage.order();
+      expect(response.status).toBe(500);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();
       expect(stage.pool.steps).toEqual(ROLLED_BACK);

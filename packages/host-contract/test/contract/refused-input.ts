@@ -28,7 +28,7 @@ export function refusedInputContract(test: StageTest): void {
       });
       const client = await stage.client();
       client.write(requestText({ ...ORDER, headers }) + behind);
-      expect(await client.answer()).toMatchObject({ status: 201, headers: { connection: 'close' } });
+      expect(await client.response()).toMatchObject({ status: 201, headers: { connection: 'close' } });
       await client.closed();
       expect(client.unread).toBe('');
       expect(await stage.stored()).toBe(true);
@@ -48,7 +48,7 @@ export function refusedInputContract(test: StageTest): void {
       client.write('and more of it\r\n\r\n');
       await stage.get('/ping');
       work.letGo();
-      expect(await client.answer()).toMatchObject({ status: 201 });
+      expect(await client.response()).toMatchObject({ status: 201 });
       await client.closed();
       expect(client.unread).toBe('');
       expect(await stage.stored()).toBe(true);
@@ -73,7 +73,7 @@ export function refusedInputContract(test: StageTest): void {
       await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(chunks) }));
       const client = await stage.client();
       client.write(requestText({ path: '/', headers }) + behind);
-      expect((await client.answer(10_000)).text).toHaveLength(10_000_000);
+      expect((await client.response(10_000)).text).toHaveLength(10_000_000);
       await client.closed();
     });
   });
@@ -87,7 +87,7 @@ export function refusedInputContract(test: StageTest): void {
       const client = await stage.client();
       const ids: string[] = Array.from({ length: 3 }, () => crypto.randomUUID());
       client.write(`${ids.map((id) => requestText({ ...ORDER, body: { id } })).join('')}HELLO\r\n\r\n`);
-      for (const id of ids) expect(JSON.parse((await client.answer()).text)).toEqual({ id });
+      for (const id of ids) expect(JSON.parse((await client.response()).text)).toEqual({ id });
       await client.closed();
       for (const id of ids) expect(await stage.stored(id)).toBe(true);
     });
@@ -111,7 +111,7 @@ export function refusedInputContract(test: StageTest): void {
       client.write('nonsense\r\n');
       await stage.scopes.until(1);
       work.letGo();
-      expect((await client.answer()).text).toBe('hello');
+      expect((await client.response()).text).toBe('hello');
       await client.closed();
       expect(stage.pool.steps).toEqual([]);
     });
@@ -120,7 +120,7 @@ export function refusedInputContract(test: StageTest): void {
       await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
       const client = await stage.client();
       client.write('HELLO\r\n\r\n');
-      expect((await client.answer()).status).toBe(400);
+      expect((await client.response()).status).toBe(400);
       await client.closed();
       expect(stage.scopes.count('request')).toBe(0);
     });

@@ -16,9 +16,9 @@ export function replacedResponseContract(test: StageTest): void {
       stage.pool.before('commit', () => {
         throw connectionLost();
       });
-      const answer = await stage.order();
-      expect(answer.status).toBe(503);
-      expectTakenBack(answer);
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expectTakenBack(response);
     });
   });
 }

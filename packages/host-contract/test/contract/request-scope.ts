@@ -17,8 +17,8 @@ export function requestScopeContract(test: StageTest): void {
         return { kind: 'json', body: { open: stage.scopes.open } };
       });
       const client = await stage.client();
-      const answer = await client.request({ path: '/' });
-      expect(JSON.parse(answer.text)).toEqual({ open: ['request'] });
+      const response = await client.request({ path: '/' });
+      expect(JSON.parse(response.text)).toEqual({ open: ['request'] });
       await client.request({ path: '/' });
       const [first, again, second] = seen;
       expect(again).toBe(first);
@@ -42,9 +42,9 @@ export function requestScopeContract(test: StageTest): void {
     ];
     test.for(replies)('responded to with $name disposes its scope', async ({ reply, status, text }, { stage }) => {
       await stage.serveRequest(reply);
-      const answer = await stage.get();
-      expect(answer.status).toBe(status);
-      expect(answer.text).toContain(text);
+      const response = await stage.get();
+      expect(response.status).toBe(status);
+      expect(response.text).toContain(text);
       await stage.quiet();
       expect(stage.scopes.count('request')).toBe(1);
     });
@@ -63,14 +63,14 @@ export function requestScopeContract(test: StageTest): void {
       client.send({ path: '/' });
       await client.hears('first ');
       heard.letGo();
-      expect((await client.answer()).text).toMatch(/^first [0-9a-f-]{36}$/);
+      expect((await client.response()).text).toMatch(/^first [0-9a-f-]{36}$/);
     });
 
     test('with HEAD disposes its scope', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'json', body: { a: 1 } }));
-      const answer = await stage.request({ method: 'HEAD', path: '/' });
-      expect(answer).toMatchObject({ status: 200, text: '' });
-      expect(answer.headers['content-length']).toBe('7');
+      const response = await stage.request({ method: 'HEAD', path: '/' });
+      expect(response).toMatchObject({ status: 200, text: '' });
+      expect(response.headers['content-length']).toBe('7');
       await stage.quiet();
       expect(stage.scopes.count('request')).toBe(1);
     });
@@ -113,11 +113,11 @@ export function requestScopeContract(test: StageTest): void {
         },
       },
       { name: 'rejects', work: () => Promise.reject(new Error('secret')) },
-    ])('because its handler $name is answered by the error handler', async ({ work }, { stage }) => {
+    ])('because its handler $name is responded to by the error handler', async ({ work }, { stage }) => {
       await stage.serveRequest(work);
-      const answer = await stage.get();
-      expect(answer.status).toBe(500);
-      expect(JSON.parse(answer.text)).toEqual({ error: 'Internal error' });
+      const response = await stage.get();
+      expect(response.status).toBe(500);
+      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error' });
       expect(stage.errors).toMatchObject([{ message: 'secret' }]);
       await stage.quiet();
     });
@@ -130,8 +130,8 @@ export function requestScopeContract(test: StageTest): void {
     });
 
     test('after its response has been sent keeps the response', async ({ stage }) => {
-      await stage.serveRequest(async ({ answer }) => {
-        await answer({ kind: 'json', body: { a: 1 } });
+      await stage.serveRequest(async ({ respond }) => {
+        await respond({ kind: 'json', body: { a: 1 } });
         throw new Error('too late');
       });
       expect(await stage.get()).toMatchObject({ status: 200, text: '{"a":1}' });
@@ -139,9 +139,9 @@ export function requestScopeContract(test: StageTest): void {
     });
 
     test('because its response cannot be serialised is responded to with an error', async ({ stage }) => {
-      const circle: Record<string, unknown> = {};
-      circle['self'] = circle;
-      await stage.serveRequest(() => ({ kind: 'json', body: circle }));
+      const circular: Record<string, unknown> = {};
+      circular['self'] = circular;
+      await stage.serveRequest(() => ({ kind: 'json', body: circular }));
       expect((await stage.get()).status).toBe(500);
       await stage.quiet();
     });

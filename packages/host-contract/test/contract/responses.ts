@@ -8,16 +8,16 @@ import type { StageTest } from '../support/stage-test.js';
 export function responseContract(test: StageTest): void {
   describe('a response in a transaction', () => {
     test('is sent when the order is stored and the connection is back in the pool', async ({ stage }) => {
-      const openAtWork: string[] = [];
+      const openInHandler: string[] = [];
       await stage.serveOrder(async (call) => {
-        openAtWork.push(...stage.scopes.open);
+        openInHandler.push(...stage.scopes.open);
         await stage.insertOrder(call);
         return CREATED;
       });
       expect(await stage.order()).toMatchObject({ status: 201, text: '{"created":true}' });
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
       expect(await stage.stored()).toBe(true);
-      expect(openAtWork).toEqual(['request', 'transaction']);
+      expect(openInHandler).toEqual(['request', 'transaction']);
       await stage.quiet();
       expect([stage.scopes.count('request'), stage.scopes.count('transaction')]).toEqual([1, 1]);
     });
@@ -57,10 +57,10 @@ export function responseContract(test: StageTest): void {
           await stage.get('/ping');
           early = client.received;
         });
-        const answer = await client.request(ORDER);
+        const response = await client.request(ORDER);
         expect(early).toBe(0);
-        expect(answer.status).toBe(status);
-        expect(answer.text).toContain(text);
+        expect(response.status).toBe(status);
+        expect(response.text).toContain(text);
         expect(await stage.stored()).toBe(true);
         await stage.quiet();
         expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
@@ -86,8 +86,8 @@ export function responseContract(test: StageTest): void {
         return CREATED;
       });
       const ids: string[] = Array.from({ length: 12 }, () => crypto.randomUUID());
-      const answers = await Promise.all(ids.map((id) => stage.request({ ...ORDER, body: { id } })));
-      for (const { status } of answers) expect(status).toBe(201);
+      const responses = await Promise.all(ids.map((id) => stage.request({ ...ORDER, body: { id } })));
+      for (const { status } of responses) expect(status).toBe(201);
       for (const id of ids) expect(await stage.stored(id)).toBe(true);
       await stage.quiet();
       expect(stage.pool.steps.filter((step) => step === 'release')).toHaveLength(12);
@@ -102,7 +102,7 @@ export function responseContract(test: StageTest): void {
       const ids: string[] = Array.from({ length: 4 }, () => crypto.randomUUID());
       client.send(...ids.map((id) => ({ ...ORDER, body: { id } })));
       for (const id of ids) {
-        expect(JSON.parse((await client.answer()).text)).toEqual({ id });
+        expect(JSON.parse((await client.response()).text)).toEqual({ id });
         expect(await stage.stored(id)).toBe(true);
       }
     });
@@ -135,7 +135,7 @@ export function responseContract(test: StageTest): void {
     test('is the first one; a second is dropped', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
-        await call.answer(CREATED);
+        await call.respond(CREATED);
         return { kind: 'json', status: 200, body: { second: true } };
       });
       const client = await stage.client();
@@ -149,7 +149,7 @@ export function responseContract(test: StageTest): void {
     test('stands, and so does its order, when the handler fails afterwards', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
-        await call.answer(CREATED);
+        await call.respond(CREATED);
         throw new Error('too late');
       });
       const client = await stage.client();
@@ -163,7 +163,7 @@ export function responseContract(test: StageTest): void {
       await stage.serveOrder(async (call) => {
         const connection = call.transactionScope.resolve<{ query(sql: string): Promise<unknown> }>('IConnection');
         await stage.insertOrder(call);
-        await call.answer(CREATED);
+        await call.respond(CREATED);
         await stage.pool.reaches('release');
         late = connection.query('DELETE FROM orders');
         await late.catch(() => undefined);

@@ -39,13 +39,13 @@ export function shutdownContract(test: StageTest): void {
       const closed = closesAtOnce(stage);
       await refused(stage.port);
       work.letGo();
-      const [answer] = await Promise.all([client.answer(), closed]);
-      expect(answer.status).toBe(201);
-      expect(answer.headers['connection']).toBe('close');
+      const [response] = await Promise.all([client.response(), closed]);
+      expect(response.status).toBe(201);
+      expect(response.headers['connection']).toBe('close');
       expect(await stage.stored()).toBe(true);
     });
 
-    test('tells a client to go whose answer already waits for COMMIT', async ({ stage }) => {
+    test('asks a client to disconnect whose response already waits for COMMIT', async ({ stage }) => {
       const commit = new Pause();
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
@@ -58,8 +58,8 @@ export function shutdownContract(test: StageTest): void {
       const closed = closesAtOnce(stage);
       await refused(stage.port);
       commit.letGo();
-      const [answer] = await Promise.all([client.answer(), closed]);
-      expect(answer).toMatchObject({ status: 201, headers: { connection: 'close' } });
+      const [response] = await Promise.all([client.response(), closed]);
+      expect(response).toMatchObject({ status: 201, headers: { connection: 'close' } });
       expect(await stage.stored()).toBe(true);
     });
 
@@ -79,7 +79,7 @@ export function shutdownContract(test: StageTest): void {
       work.letGo();
       const connections: unknown[] = [];
       for (let i = 0; i < 3; i++) {
-        const { status, headers } = await client.answer();
+        const { status, headers } = await client.response();
         expect(status).toBe(200);
         connections.push(headers['connection']);
       }
@@ -97,7 +97,7 @@ export function shutdownContract(test: StageTest): void {
       const closed = stage.close();
       await refused(stage.port);
       client.readOn();
-      expect((await client.answer(10_000)).text).toHaveLength(text.length);
+      expect((await client.response(10_000)).text).toHaveLength(text.length);
       await closed;
     });
 
@@ -116,7 +116,7 @@ export function shutdownContract(test: StageTest): void {
       await refused(stage.port);
       expect(ends).toBe(0);
       work.letGo();
-      expect((await client.answer()).status).toBe(200);
+      expect((await client.response()).status).toBe(200);
       await closed;
       expect(ends).toBe(1);
       expect(stage.app.disposed).toBe(true);

@@ -32,7 +32,7 @@ export function signalContract(test: StageTest): void {
       await stage.quiet();
     });
 
-    test('is aborted already when asked for after the client is gone', async ({ stage }) => {
+    test('is aborted already when asked for after the client has disconnected', async ({ stage }) => {
       const work = new Pause();
       const asked = new Pause();
       let scope: Call['scope'] | undefined;
@@ -66,8 +66,8 @@ export function signalContract(test: StageTest): void {
           },
         },
       ]);
-      const answer = await stage.request({ method, path: '/', ...(method === 'POST' ? { body: { a: 1 } } : {}) });
-      expect(answer.text).toBe('{"aborted":false}');
+      const response = await stage.request({ method, path: '/', ...(method === 'POST' ? { body: { a: 1 } } : {}) });
+      expect(response.text).toBe('{"aborted":false}');
       await stage.quiet();
       await stage.close();
       expect(signal?.aborted).toBe(false);

@@ -21,7 +21,7 @@ export function turnContract(test: StageTest): void {
       );
       const client = await stage.client();
       client.send({ path: '/' }, { path: '/' }, { path: '/' });
-      for (let i = 0; i < 3; i += 1) expect((await client.answer()).status).toBe(200);
+      for (let i = 0; i < 3; i += 1) expect((await client.response()).status).toBe(200);
       expect(seen).toEqual([1, 2, 3]);
     });
 
@@ -52,14 +52,14 @@ export function turnContract(test: StageTest): void {
       const client = await stage.client();
       client.send(...ids.map((id) => ({ path: `/${id}` })));
       const texts: string[] = [];
-      for (const _ of ids) texts.push((await client.answer()).text);
+      for (const _ of ids) texts.push((await client.response()).text);
       expect(texts).toEqual(ids.map((id) => `<${id}>`));
       // The one whose response is next is never made to wait.
       expect(most).toBeLessThanOrEqual(3);
     });
   });
 
-  test('a client that was gone before the host saw its request leaves no scope open', async ({ stage }) => {
+  test('a client that had disconnected before the host saw its request leaves no scope open', async ({ stage }) => {
     const { happenings } = stage;
     let hasArrived = false;
     await stage.serveRequest(() => ({ kind: 'text', text: 'too late' }), {
@@ -75,7 +75,7 @@ export function turnContract(test: StageTest): void {
     client.leave();
     await stage.scopes.opens('request');
     await stage.quiet();
-    expect(stage.scopes.endedTwice).toEqual([]);
+    expect(stage.scopes.disposedTwice).toEqual([]);
   });
 
   test('a request that says HTTP/2 on a connection of HTTP/1 loses its scope with its client', async ({ stage }) => {

@@ -86,7 +86,7 @@ async function handle(route: Route, req: Request, res: Response, next: NextFunct
     },
     body: req.body as unknown,
     setHeaders: (headers) => void res.set(headers),
-    answer: async (reply) => send(res, reply),
+    respond: async (reply) => send(res, reply),
     fail: next,
   };
   const reply = await route.handle(call);

@@ -55,12 +55,12 @@ function handlerOf({ transaction, handle }: Route) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     let open = transaction !== undefined;
     if (transaction) await request.startTransaction(transaction);
-    const answer = async (answered: Reply): Promise<void> => {
+    const respond = async (sent: Reply): Promise<void> => {
       if (open) {
         open = false;
         await request.commitTransaction();
       }
-      send(reply, answered);
+      send(reply, sent);
     };
     const call: Call = {
       scope: request.container,
@@ -69,20 +69,20 @@ function handlerOf({ transaction, handle }: Route) {
       },
       body: request.body,
       setHeaders: (headers) => void reply.headers(headers),
-      answer,
+      respond,
       fail: (error) => void reply.send(error),
     };
-    const answered = await handle(call);
-    if (answered) await answer(answered);
+    const returned = await handle(call);
+    if (returned) await respond(returned);
     return reply;
   };
 }
 
-function send(reply: FastifyReply, answer: Reply): void {
-  if (answer.kind === 'json') reply.code(answer.status ?? 200).send(answer.body);
-  else if (answer.kind === 'text') reply.send(answer.text);
-  else if (answer.kind === 'status') reply.code(answer.status).send();
-  else if (answer.kind === 'redirect') reply.redirect(answer.to);
-  else if (answer.kind === 'stream') reply.send(answer.stream);
-  else reply.hijack().raw.end(answer.text);
+function send(reply: FastifyReply, response: Reply): void {
+  if (response.kind === 'json') reply.code(response.status ?? 200).send(response.body);
+  else if (response.kind === 'text') reply.send(response.text);
+  else if (response.kind === 'status') reply.code(response.status).send();
+  else if (response.kind === 'redirect') reply.redirect(response.to);
+  else if (response.kind === 'stream') reply.send(response.stream);
+  else reply.hijack().raw.end(response.text);
 }

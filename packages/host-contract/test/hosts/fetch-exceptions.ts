@@ -7,10 +7,10 @@ const WITHOUT_A_SOCKET: readonly Exception[] = [
   { test: /followed by|garbage/, because: 'the server responds to what it cannot parse' },
   { test: /maxRequestsPerConnection|has sent .* bytes more|wait for their turn|waits its turn/, because: 'the same' },
   {
-    test: /a middleware kept|in a middleware|gone before the host saw/,
+    test: /a middleware kept|in a middleware|disconnected before the host saw/,
     because: 'it is called at once with a request, and no middleware has the socket',
   },
-  { test: /those of clients that are gone do not count/, because: 'its client pipelines' },
+  { test: /those of clients that have disconnected do not count/, because: 'its client pipelines' },
   {
     test: /because COMMIT fails takes back what was said/,
     because: 'an error has a Response of its own, so nothing is taken back',

@@ -83,7 +83,7 @@ function handled({ handle }: Route, given: Pick<Call, 'scope' | 'transactionScop
     const call: Call = {
       ...given,
       setHeaders: (more) => Object.entries(more).forEach(([name, value]) => headers.set(name, value)),
-      answer: async (reply) => resolve(responseOf(reply, headers)),
+      respond: async (reply) => resolve(responseOf(reply, headers)),
       fail: reject,
     };
     (async () => handle(call))()

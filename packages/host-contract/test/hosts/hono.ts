@@ -20,7 +20,7 @@ export const honoHost: Host = {
   exceptions: [
     { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
     {
-      test: /gone before the host saw its request/,
+      test: /disconnected before the host saw its request/,
       because: 'the request fails with AMBIT_HTTP_CLIENT_GONE, and its handler does not run',
     },
     { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
@@ -112,7 +112,7 @@ function handled({ handle }: Route, c: Context): Promise<Response> {
       },
       body: c.get('body'),
       setHeaders: (headers) => Object.entries(headers).forEach(([name, value]) => c.header(name, value)),
-      answer: async (reply) => resolve(responseOf(c, reply)),
+      respond: async (reply) => resolve(responseOf(c, reply)),
       fail: reject,
     };
     (async () => handle(call))()

@@ -23,7 +23,7 @@ export interface Call {
   /** Says something of the response to come. */
   setHeaders(headers: Readonly<Record<string, string>>): void;
   /** Responds before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
-  answer(reply: Reply): Promise<void>;
+  respond(reply: Reply): Promise<void>;
   /** Hands an error over as the host's handlers do besides throwing: `next(error)`, or sending it. */
   fail(error: unknown): void;
 }

@@ -63,7 +63,7 @@ function handlerOf({ transaction, handle }: Route): Handler {
         transactionScope: scope,
         body,
         setHeaders: (headers) => void res.setHeaders(new Map(Object.entries(headers))),
-        answer: async (reply) => send(res, reply),
+        respond: async (reply) => send(res, reply),
         fail: (error) => void (failure = { error }),
       };
       const reply = await handle(call);

@@ -46,7 +46,7 @@ export class ForeignContainer implements IContainer {
 
   async #dispose(): Promise<void> {
     this.#disposed = true;
-    this.#ledger.ended(this);
+    this.#ledger.disposed(this);
     for (const child of this.#children ?? []) if (!child.#disposed) await child.#dispose();
     await this.#inner.dispose();
   }

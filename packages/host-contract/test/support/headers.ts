@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { Answer } from '../../src/index.js';
+import type { RawResponse } from '../../src/index.js';
 
-const OF_ONE_ANSWER = {
+const OF_ONE_RESPONSE = {
   'cache-control': 'public, max-age=3600',
   'content-disposition': 'attachment; filename="order.json"',
   'content-encoding': 'identity',
@@ -14,18 +14,18 @@ const OF_ONE_ANSWER = {
   location: '/orders/1',
 };
 
-const OF_EVERY_ANSWER = {
+const OF_EVERY_RESPONSE = {
   'content-security-policy': "default-src 'none'",
   vary: 'origin',
   'x-request-id': '7',
 };
 
 /** What a handler says of its response, and what its application says of all of them. */
-export const MANY_HEADERS = { ...OF_ONE_ANSWER, ...OF_EVERY_ANSWER };
+export const MANY_HEADERS = { ...OF_ONE_RESPONSE, ...OF_EVERY_RESPONSE };
 
-/** The first response's headers are gone; Express adds an `etag` for the error. */
-export function expectTakenBack({ headers }: Answer): void {
-  expect(Object.entries(OF_ONE_ANSWER).filter(([name, value]) => headers[name] === value)).toEqual([]);
-  expect(Object.keys(OF_ONE_ANSWER).filter((name) => name !== 'etag' && name in headers)).toEqual([]);
-  expect(headers).toMatchObject({ ...OF_EVERY_ANSWER, 'content-type': 'application/json; charset=utf-8' });
+/** The first response's headers are removed; Express adds an `etag` for the error. */
+export function expectTakenBack({ headers }: RawResponse): void {
+  expect(Object.entries(OF_ONE_RESPONSE).filter(([name, value]) => headers[name] === value)).toEqual([]);
+  expect(Object.keys(OF_ONE_RESPONSE).filter((name) => name !== 'etag' && name in headers)).toEqual([]);
+  expect(headers).toMatchObject({ ...OF_EVERY_RESPONSE, 'content-type': 'application/json; charset=utf-8' });
 }

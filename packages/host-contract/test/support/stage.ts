@@ -3,7 +3,7 @@ import { Container, hasTag, MetadataInjector, Registration, scope, singleton } f
 import type { IContainer } from '@ambit/container';
 import type { IConnection, IDatabasePool, TransactionError } from '@ambit/transaction';
 import {
-  type Answer,
+  type RawResponse,
   Happenings,
   RawClient,
   type RequestText,
@@ -123,21 +123,21 @@ export class Stage {
     return client;
   }
 
-  async request(request: RequestText): Promise<Answer> {
+  async request(request: RequestText): Promise<RawResponse> {
     return (await this.client()).request(request);
   }
 
-  get(path = '/'): Promise<Answer> {
+  get(path = '/'): Promise<RawResponse> {
     return this.request({ path });
   }
 
-  order(): Promise<Answer> {
+  order(): Promise<RawResponse> {
     return this.request(ORDER);
   }
 
   /** Resolves when everything that happens after the response has happened. */
   async quiet(): Promise<void> {
-    await this.scopes.allEnd();
+    await this.scopes.allDisposed();
     await this.happenings.until(() => this.pool.out.size === 0, 'every connection came back');
   }
 
@@ -154,14 +154,14 @@ export class Stage {
       await this.quiet();
       await this.close();
       const balance = {
-        scopesEndedTwice: this.scopes.endedTwice,
+        scopesDisposedTwice: this.scopes.disposedTwice,
         connectionsBack: this.pool.steps.filter((step) => step === 'release' || step === 'destroy').length,
         callersThatWait: this.pool.size.waiting,
         warnings: this.#warnings,
       };
       assert.deepEqual(balance, {
-        scopesEndedTwice: [],
-        connectionsBack: this.pool.lent,
+        scopesDisposedTwice: [],
+        connectionsBack: this.pool.checkedOut,
         callersThatWait: 0,
         warnings: [],
       });
@@ -176,9 +176,9 @@ export class Stage {
   async takeAllConnections(): Promise<() => void> {
     const { pool, writers } = this.database;
     const taken = await Promise.all(Array.from({ length: writers }, () => pool.getConnection()));
-    const giveBack = (): void => taken.splice(0).forEach((connection) => connection.release());
-    this.#undo.push(giveBack);
-    return giveBack;
+    const returnConnections = (): void => taken.splice(0).forEach((connection) => connection.release());
+    this.#undo.push(returnConnections);
+    return returnConnections;
   }
 
   #useContainer(): IContainer {

@@ -20,7 +20,7 @@ export interface Server {
   /** A hot standby of this server. */
   standby(): Promise<Server>;
   promote(): Promise<void>;
-  /** Stops the server in its tracks, as a machine that hangs: connections are accepted, and nobody answers. */
+  /** Stops the server in its tracks, as a machine that hangs: connections are accepted, and nobody responds. */
   freeze(): void;
   thaw(): void;
   stop(): void;

@@ -6,7 +6,7 @@ import type { IDatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
 
-/** A database of a test's own: empty, and gone after `drop()`. */
+/** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase {
   /** A pool of at most `max` writers. */
   pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): IDatabasePool;
@@ -16,7 +16,7 @@ export interface TestDatabase {
 export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 
 /** Without PostgreSQL its tests are skipped for all to see; where AMBIT_REQUIRE_POSTGRES is 1 they fail instead. */
-export const hasPostgres = process.env['AMBIT_REQUIRE_POSTGRES'] === '1' || (await answers(postgresUrl));
+export const hasPostgres = process.env['AMBIT_REQUIRE_POSTGRES'] === '1' || (await accepts(postgresUrl));
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
   { name: 'SQLite', missing: false, open: openSqlite },
@@ -98,7 +98,7 @@ async function closeAll(pools: readonly IDatabasePool[]): Promise<void> {
   await Promise.all(pools.map((pool) => pool.close()));
 }
 
-async function answers(connectionString: string): Promise<boolean> {
+async function accepts(connectionString: string): Promise<boolean> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2000 });
   client.on('error', () => undefined);
   try {

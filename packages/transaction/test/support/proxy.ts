@@ -5,7 +5,7 @@ type Fault =
   | 'none'
   /** The line breaks before the server sees the message. */
   | 'before'
-  /** The server acts on the message, and its answer is lost with the line. */
+  /** The server acts on the message, and its reply is lost with the line. */
   | 'after'
   /** The server acts on the message, and nothing ever comes back, but the line stays up. */
   | 'silence'
@@ -25,7 +25,7 @@ export interface FaultyProxy {
 export async function openProxy(target: { host: string; port: number }): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
   const silences = new Set<() => void>();
-  // A client that hangs up is not answered by the proxy, only by the server.
+  // A client that hangs up gets no reply from the proxy, only from the server.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect(target.port, target.host);
     let mute = false;

@@ -11,15 +11,15 @@ import {
 import { type FakeFault, FakePool, seededRandom, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
 
-/** How an end was reported to whoever asked for the work. */
+/** How an end was reported to the caller. */
 type Report = 'acknowledged' | 'failed' | 'unknown';
 
-/** Plays the life that `seed` stands for and returns what went against the promises: nothing, it is hoped. */
+/** Plays the run that `seed` stands for and returns the guarantees that were broken: nothing, it is hoped. */
 export async function simulate(seed: number): Promise<string[]> {
   return new Simulation(seed).play();
 }
 
-/** Set when the simulation itself made the end of a scope slow or fail. */
+/** Set when the simulation itself made the disposal of a scope slow or fail. */
 interface Unruly {
   is: boolean;
 }
@@ -76,7 +76,7 @@ class Simulation {
   async #request(): Promise<void> {
     const scope = this.#app.createScope({ tags: ['request'] });
     const client = new AbortController();
-    if (this.#chance(0.3)) this.#later(() => client.abort(new Error('the client is gone')));
+    if (this.#chance(0.3)) this.#later(() => client.abort(new Error('the client disconnected')));
     if (this.#chance(0.2)) this.#later(() => void this.#disposeFromTheSide(scope));
     const unruly = { is: false };
     const options = {
@@ -166,7 +166,7 @@ class Simulation {
     await (undone || this.#chance(0.5) ? nested.catch(() => undefined) : nested);
   }
 
-  /** Everything that can end a transaction from the side, at any time. */
+  /** Everything that can commit, roll back or dispose a transaction from the side, at any time. */
   #meddle(transaction: Transaction, mark: string, unruly: Unruly): void {
     this.#transactions.push({ transaction, mark });
     const owner = transaction.scope as TinyContainer;
@@ -206,7 +206,7 @@ class Simulation {
   #queryLate(): void {
     for (const { transaction, mark } of this.#transactions) {
       transaction.connection.query('late').then(
-        () => this.#broken.push(`${mark} answered a query after its end`),
+        () => this.#broken.push(`${mark} ran a query after its end`),
         () => undefined,
       );
     }

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { FakeSocket } from './fake-socket.js';
-import type { Life } from './run.js';
+import type { Run } from './run.js';
 import { Visit } from './visit.js';
 
 /** Node publishes every connection that a server accepts. */
@@ -13,7 +13,7 @@ interface CountingServer extends Server {
   _emitCloseIfDrained(): void;
 }
 
-/** A server that closes waits until its last connection is gone. */
+/** A server that closes waits until its last connection is closed. */
 function count(socket: FakeSocket, server: CountingServer): void {
   const counting = server;
   counting._connections += 1;
@@ -26,22 +26,22 @@ function count(socket: FakeSocket, server: CountingServer): void {
 /** One connection, a few requests on it, and perhaps an early end. */
 export class Client {
   readonly socket: FakeSocket;
-  readonly #life: Life;
+  readonly #run: Run;
   readonly #server: Server;
   #sentAt = 0;
 
-  constructor(life: Life, server: Server, firstMark: number) {
-    this.#life = life;
+  constructor(run: Run, server: Server, firstMark: number) {
+    this.#run = run;
     this.#server = server;
-    this.socket = new FakeSocket(life);
-    const visits = life.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]);
-    for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(life, this.socket, `m${firstMark + i}`));
+    this.socket = new FakeSocket(run);
+    const visits = run.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]);
+    for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(run, this.socket, `m${firstMark + i}`));
   }
 
   /** Comes, sends what it has to send, in one piece or in several, and may leave before its response. */
   come(): void {
     if (this.socket.hasLeft) return;
-    const { chance, calm } = this.#life;
+    const { chance, calm } = this.#run;
     this.#connect();
     let together = '';
     for (const [index, visit] of this.socket.visits.entries()) {
@@ -56,29 +56,29 @@ export class Client {
       }
       if (isLast) break;
     }
-    if (!calm && chance.of(0.3)) this.#life.later(() => this.leave());
+    if (!calm && chance.of(0.3)) this.#run.later(() => this.leave());
   }
 
   /** Early or late, politely or not. */
   leave(): void {
-    const manner = this.#life.chance.pick(['leaves', 'crashes', 'says goodbye'] as const);
-    this.#life.note('client', manner);
+    const manner = this.#run.chance.pick(['leaves', 'crashes', 'says that it is done'] as const);
+    this.#run.note('client', manner);
     this.socket.hasLeft = true;
-    if (manner === 'says goodbye') this.socket.noMoreArrives();
+    if (manner === 'says that it is done') this.socket.noMoreArrives();
     else this.socket.destroy(manner === 'crashes' ? new Error('ECONNRESET') : undefined);
   }
 
   #connect(): void {
     const { socket } = this;
     socket.isConnected = true;
-    if (this.#life.closing) count(socket, this.#server as CountingServer);
+    if (this.#run.closing) count(socket, this.#server as CountingServer);
     this.#server.emit('connection', socket);
     accepted.publish({ socket });
   }
 
   /** Now or after a while, but never before what was sent earlier. */
   #send(text: string): void {
-    const { chance, clock } = this.#life;
+    const { chance, clock } = this.#run;
     if (this.#sentAt === 0 && chance.of(0.5)) return this.socket.arrive(text);
     this.#sentAt += 1 + chance.below(200);
     clock.setTimer(() => this.socket.arrive(text), this.#sentAt);
@@ -87,7 +87,7 @@ export class Client {
 
 function textOf(visit: Visit, index: number): string {
   const path = `${visit.isBare ? '/bare' : ''}/${visit.inTransaction ? 'orders' : 'plain'}`;
-  const hasBody = !visit.comesWhole || visit.life.chance.of(0.25);
+  const hasBody = !visit.comesWhole || visit.run.chance.of(0.25);
   const body = hasBody ? '{"items":[1,2,3]}' : '';
   const type = hasBody ? 'content-type: application/json\r\n' : '';
   return `POST ${path} HTTP/1.1\r\nhost: test\r\nvisit: ${index}\r\n${type}content-length: ${body.length}\r\n\r\n${body}`;

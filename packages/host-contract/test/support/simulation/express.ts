@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import { containerMiddleware, drain, withTransaction } from '@ambit/express';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { answerOnExpress } from './express-handlers.js';
+import { respondOnExpress } from './express-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { pause } from './work.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';
 import { visitOf } from './visit.js';
 
-/** One application for all lives: what differs from one to the next is found by the socket. */
+/** One application for all runs: what differs from one to the next is found by the socket. */
 export const expressHost: SimulatedHost = {
   name: 'Express',
   commits: true,
@@ -22,9 +22,9 @@ function serve(): Served {
   // What the framework responds to by itself, it prints as well, except in tests.
   app.disable('x-powered-by').disable('etag').set('env', 'test');
   app.use(takeTime, arrive, takeTime, express.json());
-  app.post(['/orders', '/bare/orders'], begin, answerOnExpress);
-  app.post(['/plain', '/bare/plain'], answerOnExpress);
-  app.use(['/orders', '/plain'], answerError);
+  app.post(['/orders', '/bare/orders'], begin, respondOnExpress);
+  app.post(['/plain', '/bare/plain'], respondOnExpress);
+  app.use(['/orders', '/plain'], respondToError);
   const server = createServer(app);
   return {
     server,
@@ -38,7 +38,7 @@ function serve(): Served {
 /** Before our middleware the client may leave, and behind it as well. */
 const takeTime: RequestHandler = async (req, _res, next) => {
   const visit = visitOf(req);
-  if (!visit.life.calm && visit.life.chance.of(0.05)) await pause(visit);
+  if (!visit.run.calm && visit.run.chance.of(0.05)) await pause(visit);
   next();
 };
 
@@ -47,7 +47,7 @@ const arrive: RequestHandler = (req, res, next) => {
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   const open = visit.bringsScope
     ? ownScope(onDisposeError)
-    : containerMiddleware(visit.life.application, { onDisposeError });
+    : containerMiddleware(visit.run.application, { onDisposeError });
   open(req, res, (error?: unknown) => {
     if (error) return next(error);
     try {
@@ -62,7 +62,7 @@ const arrive: RequestHandler = (req, res, next) => {
 /** An application may open its scopes by other means than our middleware. */
 function ownScope(onDisposeError: () => void): RequestHandler {
   return (req, res, next) => {
-    const scope = visitOf(req).life.application.createScope({ tags: ['request'] });
+    const scope = visitOf(req).run.application.createScope({ tags: ['request'] });
     req.container = scope;
     let isOver = false;
     const end = (): void => {
@@ -81,20 +81,20 @@ const begin: RequestHandler = (req, res, next) => {
   const middleware = withTransaction({
     ...visit.terms(),
     rollbackOn: (status) => status === ROLLS_BACK,
-    onSecondAnswer: () => void (visit.secondAnswersReported += 1),
+    onSecondAnswer: () => void (visit.secondResponsesReported += 1),
   });
   return middleware(req, res, next);
 };
 
-async function answerError(error: unknown, req: Request, res: Response, next: NextFunction): Promise<void> {
+async function respondToError(error: unknown, req: Request, res: Response, next: NextFunction): Promise<void> {
   const visit = visitOf(req);
   visit.note(`error handler: ${String(error).split('\n')[0]}`);
   checkErrorHandler(visit);
   visit.isTooLate ||= Object(error).code === 'AMBIT_TX_TIMEOUT';
-  const waits = !visit.life.calm && visit.life.chance.of(0.4);
+  const waits = !visit.run.calm && visit.run.chance.of(0.4);
   if (waits) await pause(visit);
   if (res.headersSent) return next(error);
   res
-    .status(visit.answersError(statusOf(error), waits))
+    .status(visit.respondsWithError(statusOf(error), waits))
     .json({ mark: visit.mark, error: Object(error).code ?? 'failed' });
 }

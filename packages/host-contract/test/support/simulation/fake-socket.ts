@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import type { Life } from './run.js';
+import type { Run } from './run.js';
 import { checkAcknowledged } from './moments.js';
 import type { Visit } from './visit.js';
 
@@ -18,23 +18,23 @@ export class FakeSocket extends Duplex {
   /** The client has left, or the network failed it. */
   hasLeft = false;
   /** Everybody who listens for the end has heard of it. */
-  isGone = false;
-  readonly #life: Life;
-  #answers = 0;
+  isDisconnected = false;
+  readonly #run: Run;
+  #responses = 0;
   #noMoreArrives = false;
 
-  constructor(life: Life) {
+  constructor(run: Run) {
     super({ decodeStrings: false });
-    this.#life = life;
-    this.on('close', () => queueMicrotask(() => (this.isGone = true)));
-    // Every life has errors on its sockets, and the server takes no more of them once it has let go of one.
+    this.#run = run;
+    this.on('close', () => queueMicrotask(() => (this.isDisconnected = true)));
+    // Every run has errors on its sockets, and the server takes no more of them once it has let go of one.
     this.on('error', () => undefined);
   }
 
   /** Bytes from the client. */
   arrive(text: string): void {
     if (this.destroyed || this.#noMoreArrives) return;
-    this.#life.note('client', `sends ${text.replaceAll('\r\n', '|')}`);
+    this.#run.note('client', `sends ${text.replaceAll('\r\n', '|')}`);
     this.bytesRead += text.length;
     this.push(text);
   }
@@ -52,7 +52,7 @@ export class FakeSocket extends Duplex {
 
   override _write(chunk: Uint8Array | string, _encoding: string, done: (error?: Error) => void): void {
     this.#hear(String(chunk));
-    const { chance, calm, clock } = this.#life;
+    const { chance, calm, clock } = this.#run;
     if (calm || chance.of(0.85)) return done();
     if (chance.of(0.75)) clock.setTimer(done, chance.below(50));
     else if (chance.of(0.5)) this.isStuck = true;
@@ -62,26 +62,26 @@ export class FakeSocket extends Duplex {
     }
   }
 
-  /** Like a real one, it often tells of its end only a while after. */
+  /** Like a real one, it often reports its end only a while after. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#life.note('socket', 'is destroyed');
-    if (this.#life.chance.of(0.5)) done(error);
-    else this.#life.later(() => done(error));
+    this.#run.note('socket', 'is destroyed');
+    if (this.#run.chance.of(0.5)) done(error);
+    else this.#run.later(() => done(error));
   }
 
   #hear(text: string): void {
     this.heard += text;
     const status = Number(STATUS.exec(text)?.[1]);
     if (!status) return;
-    this.#life.note('client', `hears ${status}`);
-    const visit = this.visits[this.#answers];
-    this.#answers += 1;
+    this.#run.note('client', `hears ${status}`);
+    const visit = this.visits[this.#responses];
+    this.#responses += 1;
     // The responses behind the first one may have been made before, and kept until their turn came.
-    if (visit?.scope && !visit.bringsScope && this.#answers === 1) {
-      this.#life.closing?.answers(visit, status, text, this.visits.slice(1));
+    if (visit?.scope && !visit.bringsScope && this.#responses === 1) {
+      this.#run.closing?.responds(visit, status, text, this.visits.slice(1));
     }
     if (visit) checkAcknowledged(visit, status);
     // To a body that is cut off after its response, Node itself responds 400.
-    else if (status !== 400) this.#life.broke('a client heard more responses than it has sent requests');
+    else if (status !== 400) this.#run.broke('a client heard more responses than it has sent requests');
   }
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Visit, visitOf } from './visit.js';
-import { breaking, ignore, pause, untilGone, wait, work } from './work.js';
+import { breaking, ignore, pause, untilDisconnected, wait, work } from './work.js';
 
 interface Scene {
   readonly visit: Visit;
@@ -14,33 +14,33 @@ type Deeds = Readonly<Record<string, (scene: Scene) => unknown>>;
 
 /** Everything a handler may do without a transaction, or with one that is over. */
 const PLAIN_DEEDS: Deeds = {
-  answer: ({ visit, reply }) => reply.code(visit.answersWith(201)).send({ mark: visit.mark }),
-  'return the answer': ({ visit, reply }) => {
-    reply.code(visit.answersWith(200));
+  respond: ({ visit, reply }) => reply.code(visit.respondsWith(201)).send({ mark: visit.mark }),
+  'return the response': ({ visit, reply }) => {
+    reply.code(visit.respondsWith(200));
     return { mark: visit.mark };
   },
-  refuse: ({ visit, reply }) => reply.code(visit.answersWith(409)).send({ mark: visit.mark }),
-  'say nothing but a status': ({ visit, reply }) => reply.code(visit.answersWith(204)).send(),
-  redirect: ({ visit, reply }) => reply.redirect(`/${visit.mark}`, visit.answersWith(303)),
+  refuse: ({ visit, reply }) => reply.code(visit.respondsWith(409)).send({ mark: visit.mark }),
+  'say nothing but a status': ({ visit, reply }) => reply.code(visit.respondsWith(204)).send(),
+  redirect: ({ visit, reply }) => reply.redirect(`/${visit.mark}`, visit.respondsWith(303)),
   'send a stream': ({ visit, reply }) =>
-    reply.code(visit.answersWith(200)).send(Readable.from([`${visit.mark} `, visit.mark])),
+    reply.code(visit.respondsWith(200)).send(Readable.from([`${visit.mark} `, visit.mark])),
   'send a stream that breaks': ({ visit, reply }) => {
     visit.breaksOff = true;
-    return reply.code(visit.answersWith(200)).send(Readable.from(breaking(visit)));
+    return reply.code(visit.respondsWith(200)).send(Readable.from(breaking(visit)));
   },
-  'answer twice': async ({ visit, reply }) => {
-    void reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+  'response twice': async ({ visit, reply }) => {
+    void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
-    return reply.code(visit.answersWith(500)).send({ mark: visit.mark });
+    return reply.code(visit.respondsWith(500)).send({ mark: visit.mark });
   },
-  'answer, then throw': async ({ visit, reply }) => {
-    void reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+  'response, then throw': async ({ visit, reply }) => {
+    void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
-    throw new Error('failed after the answer');
+    throw new Error('failed after the response');
   },
-  'answer past the hooks': ({ visit, reply }) => {
+  'response past the hooks': ({ visit, reply }) => {
     reply.hijack();
-    reply.raw.writeHead(visit.answersWith(200));
+    reply.raw.writeHead(visit.respondsWith(200));
     reply.raw.end(visit.mark);
     return reply;
   },
@@ -48,25 +48,25 @@ const PLAIN_DEEDS: Deeds = {
     throw visit.fails();
   },
   'send an error': ({ visit, reply }) => reply.send(visit.fails()),
-  'answer what cannot be serialised': ({ visit, reply }) => {
-    const circle: { self?: unknown } = {};
-    circle.self = circle;
+  'response what cannot be serialised': ({ visit, reply }) => {
+    const circular: { self?: unknown } = {};
+    circular.self = circular;
     visit.fails();
-    return reply.send(circle);
+    return reply.send(circular);
   },
-  'wait for ever': ({ visit }) => wait(visit),
-  'wait until the client is gone': async ({ visit, request, reply }) => {
-    await untilGone(visit, request.container);
-    return reply.code(visit.answersWith(200)).send({ mark: visit.mark });
+  'wait forever': ({ visit }) => wait(visit),
+  'wait until the client disconnects': async ({ visit, request, reply }) => {
+    await untilDisconnected(visit, request.container);
+    return reply.code(visit.respondsWith(200)).send({ mark: visit.mark });
   },
-  'destroy the answer': ({ visit, reply }) => {
+  'destroy the response': ({ visit, reply }) => {
     visit.breaksOff = true;
     reply.raw.destroy();
     return reply;
   },
 };
 
-/** Every way to end a transaction, or not to. */
+/** Every way to commit, to roll back, or to do neither. */
 const ORDER_DEEDS: Deeds = {
   ...Object.fromEntries(
     Object.entries(PLAIN_DEEDS).map(([name, deed]) => [
@@ -81,49 +81,49 @@ const ORDER_DEEDS: Deeds = {
     throw visit.fails();
   },
   'send an error': ({ visit, reply }) => reply.send(visit.fails()),
-  'wait for ever': ({ visit }) => wait(visit),
-  'commit without awaiting it, then answer': async (scene) => {
+  'wait forever': ({ visit }) => wait(visit),
+  'commit without awaiting it, then respond': async (scene) => {
     const { visit, reply } = scene;
     // Who is notified before it responds, and responds all the same, is not to be believed.
     commit(scene).catch(() => (visit.lies = !visit.first));
-    if (visit.life.chance.of(0.5)) await pause(visit);
-    return reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+    if (visit.run.chance.of(0.5)) await pause(visit);
+    return reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
   },
   'commit without awaiting it, then throw': (scene) => {
     commit(scene).catch(ignore);
     throw scene.visit.fails();
   },
-  'answer with the transaction open': ({ visit, reply }) =>
-    reply.code(visit.answersWith(201)).send({ mark: visit.mark }),
-  'answer with the transaction open, then commit': async ({ visit, request, reply }) => {
-    void reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+  'response with the transaction open': ({ visit, reply }) =>
+    reply.code(visit.respondsWith(201)).send({ mark: visit.mark }),
+  'response with the transaction open, then commit': async ({ visit, request, reply }) => {
+    void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
     await request.commitTransaction().catch(ignore);
     return reply;
   },
-  'answer past the hooks with the transaction open': ({ visit, reply }) => {
+  'response past the hooks with the transaction open': ({ visit, reply }) => {
     visit.lies = true;
     reply.hijack();
-    reply.raw.writeHead(visit.answersWith(200));
+    reply.raw.writeHead(visit.respondsWith(200));
     reply.raw.end(visit.mark);
     return reply;
   },
   'roll back and refuse': async ({ visit, request, reply }) => {
     visit.asked = 'rollback';
     await request.rollbackTransaction();
-    return reply.code(visit.answersWith(409)).send({ mark: visit.mark });
+    return reply.code(visit.respondsWith(409)).send({ mark: visit.mark });
   },
   'commit by itself': async ({ visit, reply }) => {
     visit.asked = 'commit';
     visit.endsItself = true;
     await visit.handles[0]?.commit();
     visit.committed();
-    return reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+    return reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
   },
   'roll back by itself and refuse': async ({ visit, reply }) => {
     visit.asked = 'rollback';
     await visit.handles[0]?.rollback();
-    return reply.code(visit.answersWith(409)).send({ mark: visit.mark });
+    return reply.code(visit.respondsWith(409)).send({ mark: visit.mark });
   },
   'begin twice': async ({ visit, request }) => {
     await request.startTransaction(visit.terms());
@@ -142,7 +142,7 @@ const ORDER_DEEDS: Deeds = {
     visit.written.add(`${visit.mark} again`);
     await connection.query(`${visit.mark} again`);
     await commit(scene);
-    return reply.code(visit.answersWith(201)).send({ mark: visit.mark });
+    return reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
   },
 };
 
@@ -153,10 +153,10 @@ async function commit({ visit, request }: Scene): Promise<void> {
 }
 
 /** The handler of every route. */
-export async function answerOnFastify(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+export async function respondOnFastify(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const visit = visitOf(request.raw);
-  const { chance } = visit.life;
-  const [deeds, usual] = visit.inTransaction ? [ORDER_DEEDS, 'commit, then answer'] : [PLAIN_DEEDS, 'answer'];
+  const { chance } = visit.run;
+  const [deeds, usual] = visit.inTransaction ? [ORDER_DEEDS, 'commit, then respond'] : [PLAIN_DEEDS, 'respond'];
   const name = chance.of(0.35) ? usual : chance.pick(Object.keys(deeds));
   visit.note(`means to ${name}`);
   try {
@@ -172,6 +172,6 @@ export async function answerOnFastify(request: FastifyRequest, reply: FastifyRep
 
 async function begin(visit: Visit, request: FastifyRequest): Promise<void> {
   const working = work(visit, await request.startTransaction(visit.terms()));
-  if (visit.life.chance.of(0.9)) await working;
+  if (visit.run.chance.of(0.9)) await working;
   else await working.catch(() => visit.note('swallows a failure'));
 }

@@ -1,13 +1,13 @@
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { answerOnFastify } from './fastify-handlers.js';
+import { respondOnFastify } from './fastify-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { checkErrorHandler } from './moments.js';
 import { visitOf } from './visit.js';
 import { pause } from './work.js';
 
-/** Two servers for all lives, one for each value of `disposeOn`; what differs otherwise is found by the socket. */
+/** Two servers for all runs, one for each value of `disposeOn`; what differs otherwise is found by the socket. */
 export function fastifyHost(disposeOn: 'error' | 'response'): SimulatedHost {
   return {
     name: `Fastify with disposeOn: '${disposeOn}'`,
@@ -22,7 +22,7 @@ async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
   const application = new Application();
   server.addHook('onRequest', takeTime);
   server.addHook('onRequest', (request, _reply, done) => {
-    application.isNow(visitOf(request.raw).life.application);
+    application.isNow(visitOf(request.raw).run.application);
     done();
   });
   const onDisposeError = (_error: unknown, { raw }: FastifyRequest): void => void (visitOf(raw).disposeErrors += 1);
@@ -33,7 +33,7 @@ async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
     done();
   });
   await server.register(async (inner) => mountRoutes(inner), { prefix: '/bare' });
-  await server.register(async (inner) => mountRoutes(inner.setErrorHandler(answerError)));
+  await server.register(async (inner) => mountRoutes(inner.setErrorHandler(respondToError)));
   server.addHook('preHandler', takeTime);
   await server.ready();
   return { server: server.server, close: (ending) => close(server, application, ending) };
@@ -42,12 +42,12 @@ async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
 /** Before our plugins the client may leave, and behind them as well. */
 async function takeTime({ raw }: FastifyRequest): Promise<void> {
   const visit = visitOf(raw);
-  if (!visit.life.calm && visit.life.chance.of(0.05)) await pause(visit);
+  if (!visit.run.calm && visit.run.chance.of(0.05)) await pause(visit);
 }
 
 function mountRoutes(server: FastifyInstance): void {
-  server.post('/orders', answerOnFastify);
-  server.post('/plain', answerOnFastify);
+  server.post('/orders', respondOnFastify);
+  server.post('/plain', respondOnFastify);
 }
 
 async function close(server: FastifyInstance, application: Application, ending: IContainer): Promise<void> {
@@ -80,18 +80,18 @@ class Application implements IContainer {
   }
 
   #get(): IContainer {
-    if (!this.#current) throw new Error('no life has begun');
+    if (!this.#current) throw new Error('no run has begun');
     return this.#current;
   }
 }
 
-async function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function respondToError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const visit = visitOf(request.raw);
   visit.note(`error handler: ${String(error).split('\n')[0]}`);
   checkErrorHandler(visit, request.transactionScope);
-  const waits = !visit.life.calm && visit.life.chance.of(0.4);
+  const waits = !visit.run.calm && visit.run.chance.of(0.4);
   if (waits) await pause(visit);
   return reply
-    .code(visit.answersError(statusOf(error), waits))
+    .code(visit.respondsWithError(statusOf(error), waits))
     .send({ mark: visit.mark, error: Object(error).code ?? 'failed' });
 }

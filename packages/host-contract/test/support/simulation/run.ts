@@ -11,7 +11,7 @@ import { ignore } from './work.js';
 
 const FAULTS = ['refused', 'conflict', 'lost', 'lost after', 'never'] as const;
 
-interface LifeOptions {
+interface RunOptions {
   readonly seed: number;
   readonly host: SimulatedHost;
   readonly served: Served;
@@ -22,7 +22,7 @@ interface LifeOptions {
 }
 
 /** Some clients of one server, and all that befalls them, from the first request until nothing is left to happen. */
-export class Life {
+export class Run {
   readonly chance: Chance;
   readonly clock: SimulatedClock;
   readonly ledger = new Ledger();
@@ -45,7 +45,7 @@ export class Life {
   readonly #trace: string[] | undefined;
   #events = 0;
 
-  constructor(options: LifeOptions) {
+  constructor(options: RunOptions) {
     this.#trace = options.trace;
     this.chance = new Chance(options.seed);
     this.clock = new SimulatedClock(this.chance.next);

@@ -1,5 +1,5 @@
 import type { Served, SimulatedHost } from './host.js';
-import { Life } from './run.js';
+import { Run } from './run.js';
 import { onClock } from './timers.js';
 
 /** More of them side by side only make more work for the garbage collector. */
@@ -67,13 +67,13 @@ export class Runner {
 
   async #play(seed: number, trace?: string[]): Promise<readonly string[]> {
     const host = this.#host;
-    if (!closes(seed)) return new Life({ seed, host, served: this.#served, closes: false, trace }).play();
-    const life = new Life({ seed, host, served: await host.serve(), closes: true, trace });
-    return onClock(life.clock, () => life.play());
+    if (!closes(seed)) return new Run({ seed, host, served: this.#served, closes: false, trace }).play();
+    const run = new Run({ seed, host, served: await host.serve(), closes: true, trace });
+    return onClock(run.clock, () => run.play());
   }
 }
 
-/** Starting a server takes as long as many lives, so only these have one of their own, which closes in the middle. */
+/** Starting a server takes as long as many runs, so only these have one of their own, which closes in the middle. */
 function closes(seed: number): boolean {
   return seed % 50 === 0;
 }

@@ -51,12 +51,12 @@ export class Ledger {
   }
 }
 
-/** One for all lives, since its first scope costs more than the next thousand. */
-const allLives = new Container({ tags: ['process'] });
+/** One for all runs, since its first scope costs more than the next thousand. */
+const processScope = new Container({ tags: ['process'] });
 
 /** Our own container: disposes the scopes below a scope with it, and has `defer`. */
 export function ourApplication(ledger: Ledger): IContainer {
-  return watched(allLives.createScope({ tags: ['application'] }), 'application', ledger);
+  return watched(processScope.createScope({ tags: ['application'] }), 'application', ledger);
 }
 
 function watched(scope: Container, tag: string, ledger: Ledger): Container {
@@ -129,7 +129,7 @@ export class ForeignScope implements IContainer {
   }
 
   #refuseWhenOver(): void {
-    if (this.#ending) throw new Error('the scope has ended');
+    if (this.#ending) throw new Error('the scope is disposed');
   }
 }
 

@@ -29,12 +29,12 @@ const OFTEN = 1000;
 
 function every(clock: Clock, fn: () => void, ms: number): () => void {
   let times = 0;
-  let callOff = clock.setTimer(again, ms);
+  let cancelTimer = clock.setTimer(again, ms);
   function again(): void {
     times += 1;
-    if (times < OFTEN) callOff = clock.setTimer(again, ms);
+    if (times < OFTEN) cancelTimer = clock.setTimer(again, ms);
     fn();
   }
-  const cancel = (): void => callOff();
+  const cancel = (): void => cancelTimer();
   return Object.assign(cancel, { unref: () => cancel });
 }

@@ -8,13 +8,13 @@ import {
   type TransactionOptions,
 } from '@ambit/transaction';
 import type { FakeSocket } from './fake-socket.js';
-import type { Life } from './run.js';
+import type { Run } from './run.js';
 import { atEndOf } from './scopes.js';
 import { WatchedConnection } from './watched-connection.js';
 
 /** One request: what its handler did, and what its client saw of that. */
 export class Visit {
-  readonly life: Life;
+  readonly run: Run;
   readonly socket: FakeSocket;
   /** What its transaction writes, and its responses bear. */
   readonly mark: string;
@@ -35,8 +35,8 @@ export class Visit {
   /** The status that its error handler responded with. */
   errorStatus: number | undefined = undefined;
   /** How often the handler and the error handler responded. */
-  answers = 0;
-  secondAnswersReported = 0;
+  responses = 0;
+  secondResponsesReported = 0;
   /** The handler waits for something that does not come. */
   waits = false;
   /** The handler closed the transaction by itself, or asked for it where that is its part. */
@@ -49,7 +49,7 @@ export class Visit {
   /** Its transaction has run into its time limit. */
   isTooLate = false;
   lies = false;
-  commitIsAnswered = false;
+  commitIsSettled = false;
   readonly written = new Set<string>();
   /** What the handler knows to be stored, because it has closed the transaction itself. */
   readonly knownStored = new Set<string>();
@@ -61,27 +61,27 @@ export class Visit {
   /** What its scope has to end fails to. */
   endFails = false;
 
-  constructor(life: Life, socket: FakeSocket, mark: string) {
-    this.life = life;
+  constructor(run: Run, socket: FakeSocket, mark: string) {
+    this.run = run;
     this.socket = socket;
     this.mark = mark;
-    this.inTransaction = !life.chance.of(0.15);
-    this.isBare = life.chance.of(0.1);
-    this.bringsScope = life.hostCommits && life.chance.of(0.05);
-    this.comesWhole = life.calm || !life.chance.of(0.07);
+    this.inTransaction = !run.chance.of(0.15);
+    this.isBare = run.chance.of(0.1);
+    this.bringsScope = run.hostCommits && run.chance.of(0.05);
+    this.comesWhole = run.calm || !run.chance.of(0.07);
   }
 
   note(what: string): void {
-    this.life.note(this.mark, what);
+    this.run.note(this.mark, what);
   }
 
   broke(promise: string): void {
-    this.life.broke(`${this.mark}: ${promise}`);
+    this.run.broke(`${this.mark}: ${promise}`);
   }
 
   /** From here on it has a scope; some come with something to end, which may fail to dispose. */
   begins(scope: IContainer): void {
-    const { chance, calm } = this.life;
+    const { chance, calm } = this.run;
     this.scope = scope;
     scope.register<string>('IDatabasePool', () => this.#pool);
     if (!this.bringsScope && chance.of(0.3)) this.signal = scope.resolve<AbortSignal>('IRequestSignal');
@@ -93,7 +93,7 @@ export class Visit {
 
   /** What `withTransaction()` and `startTransaction()` are called with. */
   terms(): TransactionOptions {
-    const { chance, clock, hasTimeouts } = this.life;
+    const { chance, clock, hasTimeouts } = this.run;
     return {
       clock,
       timeoutMs: hasTimeouts ? chance.pick([chance.below(200), 2000, 2000]) : Infinity,
@@ -104,9 +104,9 @@ export class Visit {
   }
 
   /** Called just before the handler responds. */
-  answersWith(status: number): number {
-    this.note(`answers ${status}`);
-    this.answers += 1;
+  respondsWith(status: number): number {
+    this.note(`responds ${status}`);
+    this.responses += 1;
     if (this.first) return status;
     this.first = 'answered';
     this.status = status;
@@ -121,10 +121,10 @@ export class Visit {
 
   /** What an error handler responds: most applications have a status for it. */
   /** A success of an error handler that has waited is taken for one of the handler that failed, so it does not try. */
-  answersError(status: number, hasWaited: boolean): number {
-    this.answers += 1;
+  respondsWithError(status: number, hasWaited: boolean): number {
+    this.responses += 1;
     this.errorStatus = status;
-    if (this.life.chance.of(0.9) || hasWaited) return status;
+    if (this.run.chance.of(0.9) || hasWaited) return status;
     this.lies = true;
     this.errorStatus = 200;
     return 200;
@@ -144,24 +144,24 @@ export class Visit {
   readonly #pool: Pick<IDatabasePool, 'getConnection'> = {
     getConnection: async (options) => {
       this.note('asks for a connection');
-      return new WatchedConnection(await this.life.pool.getConnection(options), this);
+      return new WatchedConnection(await this.run.pool.getConnection(options), this);
     },
   };
 
-  /** Somebody else ended its scope, or that of the application. */
+  /** Somebody else disposed its scope, or that of the application. */
   get isEndedFromTheSide(): boolean {
-    const { application, ledger } = this.life;
+    const { application, ledger } = this.run;
     return ledger.wasEndedFromTheSide(this.scope) || ledger.wasEndedFromTheSide(application);
   }
 
   async #endBadly(throws: boolean): Promise<void> {
-    await this.life.clock.sleep(this.life.chance.below(100));
-    if (throws) throw new Error('an instance did not end well');
+    await this.run.clock.sleep(this.run.chance.below(100));
+    if (throws) throw new Error('an instance failed to dispose');
   }
 
   #onTransactionError(error: TransactionError): void {
     this.note(`transaction: ${error.message}`);
-    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !this.life.unruly) this.broke(error.message);
+    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !this.run.unruly) this.broke(error.message);
   }
 }
 

@@ -24,7 +24,7 @@ export class WatchedConnection implements IPooledConnection {
     this.#visit.note('COMMIT');
     checkCommit(this.#visit);
     const committing = this.#inner.commit();
-    committing.then(() => (this.#visit.commitIsAnswered = true), ignore);
+    committing.then(() => (this.#visit.commitIsSettled = true), ignore);
     return committing;
   }
 
@@ -46,9 +46,9 @@ export class WatchedConnection implements IPooledConnection {
   release(destroy?: boolean | Error): void {
     this.#visit.note(destroy ? 'destroys its connection' : 'releases its connection');
     this.#inner.release(destroy);
-    const { life } = this.#visit;
-    if (!life.calm && life.chance.of(0.02)) {
-      life.unruly = true;
+    const { run } = this.#visit;
+    if (!run.calm && run.chance.of(0.02)) {
+      run.unruly = true;
       throw new Error('release failed');
     }
   }

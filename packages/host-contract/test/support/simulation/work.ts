@@ -7,12 +7,12 @@ export const ignore = (): void => undefined;
 
 /** What a handler does before it responds: statements awaited or not, caught or not, and time that passes. */
 export async function work(visit: Visit, scope: IContainer | undefined): Promise<void> {
-  const { chance } = visit.life;
+  const { chance } = visit.run;
   if (!scope) throw new Error('there is no transaction');
   const connection = scope.resolve<IConnection>('IConnection');
   visit.handles.push(connection);
   visit.transaction = transactionOf(scope);
-  if (!visit.life.calm && chance.of(0.07)) makeUnruly(visit, scope, connection);
+  if (!visit.run.calm && chance.of(0.07)) makeUnruly(visit, scope, connection);
   for (let steps = 1 + chance.below(3); steps > 0; steps -= 1) {
     const query = connection.query(visit.writes());
     if (chance.of(0.2)) query.catch(ignore);
@@ -22,7 +22,7 @@ export async function work(visit: Visit, scope: IContainer | undefined): Promise
 }
 
 /** Some time, or no time but some other things first. */
-export async function pause({ life: { chance, clock } }: Visit): Promise<void> {
+export async function pause({ run: { chance, clock } }: Visit): Promise<void> {
   if (chance.of(0.5)) return clock.sleep(chance.below(100));
   for (let hops = chance.below(20); hops > 0; hops -= 1) await Promise.resolve();
 }
@@ -34,7 +34,7 @@ export function wait(visit: Visit): Promise<never> {
 }
 
 /** Waits as a handler should who has nothing to say before. */
-export async function untilGone(visit: Visit, scope: IContainer): Promise<void> {
+export async function untilDisconnected(visit: Visit, scope: IContainer): Promise<void> {
   visit.waits = true;
   const signal = scope.resolve<AbortSignal>('IRequestSignal');
   visit.signal = signal;
@@ -42,16 +42,16 @@ export async function untilGone(visit: Visit, scope: IContainer): Promise<void> 
   if (!visit.socket.destroyed) visit.broke('its signal aborted, and the client is there');
 }
 
-/** Gives a transaction scope something to end that takes too long, fails, or meddles with the end of the transaction. */
-function makeUnruly({ life }: Visit, scope: IContainer, connection: IConnection): void {
-  life.unruly = true;
+/** Gives a transaction scope something to dispose that takes too long, fails, or meddles with COMMIT or ROLLBACK. */
+function makeUnruly({ run }: Visit, scope: IContainer, connection: IConnection): void {
+  run.unruly = true;
   const ends = [
-    () => life.clock.sleep(life.chance.below(400)),
-    () => Promise.reject(new Error('an instance did not end well')),
+    () => run.clock.sleep(run.chance.below(400)),
+    () => Promise.reject(new Error('an instance failed to dispose')),
     () => connection.query('from an end'),
     () => connection.rollback(),
   ];
-  atEndOf(scope, life.chance.pick(ends));
+  atEndOf(scope, run.chance.pick(ends));
 }
 
 /** The body of a response that ends too early. */

@@ -1,9 +1,9 @@
 import type { Response } from 'express';
 import { describe, expect, it, vi } from 'vitest';
 import { HttpError, withTransaction } from '../src/index.js';
-import { answerError, application, expectAllEnded, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, signal, store } from './support/app.js';
 
-const seconds: readonly [name: string, answer: (res: Response) => unknown][] = [
+const seconds: readonly [name: string, respond: (res: Response) => unknown][] = [
   ['json', (res) => res.status(500).json('second')],
   ['send', (res) => res.status(500).send('second')],
   ['end', (res) => res.end('second')],
@@ -14,19 +14,19 @@ const seconds: readonly [name: string, answer: (res: Response) => unknown][] = [
 ];
 
 describe('a second response', () => {
-  it.each(seconds)('by %s is dropped and reported', async (_name, answer) => {
-    const told = signal<unknown>();
+  it.each(seconds)('by %s is dropped and reported', async (_name, respond) => {
+    const reported = signal<unknown>();
     const { app, pool, container } = application();
-    app.post('/here', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
+    app.post('/here', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('first');
-      answer(res);
+      respond(res);
     });
     const { post, close } = await serve(app);
     const response = await post('/here');
     expect([response.status, await response.json()]).toEqual([201, 'first']);
-    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
-    expect(await told.promise).toHaveProperty('message', expect.stringContaining('POST /here'));
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toHaveProperty('message', expect.stringContaining('POST /here'));
     await close();
     expect(pool.stored).toEqual(['order']);
     await expectAllEnded({ container, pool });
@@ -48,29 +48,29 @@ describe('a second response', () => {
   /** What changes the head first throws in the handler, as it does without a transaction. */
   const late = seconds.filter(([name]) => name !== 'sendStatus' && name !== 'redirect');
 
-  it.each(late)('by %s is dropped after the first has been sent, too', async (_name, answer) => {
-    const told = signal<unknown>();
+  it.each(late)('by %s is dropped after the first has been sent, too', async (_name, respond) => {
+    const reported = signal<unknown>();
     const { app } = application();
-    app.post('/', withTransaction({ onSecondAnswer: told.resolve }), (_req, res) => {
-      res.on('finish', () => void answer(res));
+    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), (_req, res) => {
+      res.on('finish', () => void respond(res));
       res.json('first');
     });
     expect(await (await (await serve(app)).post('/')).json()).toBe('first');
-    expect(await told.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
   });
 
   it('by the error handler, for a handler that failed after it responded, undoes nothing', async () => {
-    const told = signal<unknown>();
+    const reported = signal<unknown>();
     const { app, pool } = application();
-    app.post('/', withTransaction({ onSecondAnswer: told.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('first');
       throw new Error('too late');
     });
-    app.use(answerError);
+    app.use(respondToError);
     const response = await (await serve(app)).post('/');
     expect([response.status, await response.json()]).toEqual([201, 'first']);
-    await told.promise;
+    await reported.promise;
     expect(pool.stored).toEqual(['order']);
   });
 });

@@ -70,9 +70,9 @@ describe('the scope of an HTTP/2 request is disposed although', () => {
     const made = await connected();
     const session = await made.open();
 
-    const answered = session.request({ ':path': '/' });
-    const [headers] = (await once(answered, 'response')) as [IncomingHttpHeaders];
-    answered.resume();
+    const stream = session.request({ ':path': '/' });
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    stream.resume();
     session.request({ ':path': '/never' }).on('error', () => undefined);
     await made.arrived.promise;
     session.destroy();

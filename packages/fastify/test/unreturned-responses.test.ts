@@ -18,7 +18,7 @@ describe('an error that a handler sends, and does not return, is responded to', 
     'an open transaction': (request) => request.startTransaction(),
   };
 
-  async function answered(ending: string, rest: (reply: FastifyReply) => unknown, handler = answerError) {
+  async function responseWhile(ending: string, rest: (reply: FastifyReply) => unknown, handler = respondToError) {
     const made = await application({ plugin: { onDisposeError: () => undefined } });
     made.app.setErrorHandler(handler);
     made.app.get('/', async (request, reply) => {
@@ -26,39 +26,36 @@ describe('an error that a handler sends, and does not return, is responded to', 
       void reply.code(404).send(new Error('not found'));
       return rest(reply);
     });
-    const answer = await made.app.inject('/');
+    const response = await made.app.inject('/');
     expect(await leftovers(made)).toEqual([]);
-    return `${answer.statusCode} ${answer.body}`;
+    return `${response.statusCode} ${response.body}`;
   }
-  const answerError = (error: unknown, _request: FastifyRequest, reply: FastifyReply): unknown =>
+  const respondToError = (error: unknown, _request: FastifyRequest, reply: FastifyReply): unknown =>
     reply.send((error as Error).message);
-  const answerLate: typeof answerError = async (...args) => {
+  const respondLate: typeof respondToError = async (...args) => {
     await later();
-    return answerError(...args);
+    return respondToError(...args);
   };
 
-  test.each(Object.keys(ends))('when %s has ended', async (ending) => {
-    expect(await answered(ending, () => undefined)).toBe('404 not found');
+  test.each(Object.keys(ends))('after %s', async (ending) => {
+    expect(await responseWhile(ending, () => undefined)).toBe('404 not found');
   });
 
-  test.each(Object.keys(ends))(
-    'when %s has ended, also by a handler that takes its time, if it is returned',
+  test.each(Object.keys(ends))('after %s, also by a handler that takes its time, if it is returned', async (ending) => {
+    expect(await responseWhile(ending, (reply) => reply, respondLate)).toBe('404 not found');
+  });
+
+  test.each(['what takes a while', 'an open transaction'])(
+    'and what it returns before %s is over is dropped',
     async (ending) => {
-      expect(await answered(ending, (reply) => reply, answerLate)).toBe('404 not found');
+      expect(await responseWhile(ending, () => 'second')).toBe('404 not found');
     },
   );
 
   test.each(['what takes a while', 'an open transaction'])(
-    'and what it returns before %s has ended is dropped',
+    'and what it throws before %s is over is dropped',
     async (ending) => {
-      expect(await answered(ending, () => 'second')).toBe('404 not found');
-    },
-  );
-
-  test.each(['what takes a while', 'an open transaction'])(
-    'and what it throws before %s has ended is dropped',
-    async (ending) => {
-      expect(await answered(ending, () => Promise.reject(new Error('second')))).toBe('404 not found');
+      expect(await responseWhile(ending, () => Promise.reject(new Error('second')))).toBe('404 not found');
     },
   );
 
@@ -108,9 +105,9 @@ test('the response to a handler that takes too long says so, though its statemen
     await store(request, 'INSERT order');
   });
 
-  const answer = await app.inject('/');
+  const response = await app.inject('/');
 
-  expect(answer.json()).toMatchObject({ statusCode: 503, code: 'FST_ERR_HANDLER_TIMEOUT' });
+  expect(response.json()).toMatchObject({ statusCode: 503, code: 'FST_ERR_HANDLER_TIMEOUT' });
   expect(await leftovers({ container, pool })).toEqual([]);
   await app.close();
 });

@@ -39,7 +39,7 @@ describe('a client that leaves', () => {
     expect([ran, app.open, handler.openRequests]).toEqual([false, 0, 0]);
   });
 
-  test('while its services start is the end of the request', async () => {
+  test('while its services start finishes the request', async () => {
     const app = new App();
     const client = new AbortController();
     const handler = createHandler(app.container, () => new Response('hello'), {

@@ -17,9 +17,9 @@ describe('a scope that fails to dispose', () => {
   ];
 
   it.each(failures)('is reported to onDisposeError when an instance %s', async (_how, end) => {
-    const told = signal<unknown>();
+    const reported = signal<unknown>();
     const { app, container } = application({
-      scope: { onDisposeError: (error, req) => told.resolve([error, req.url]) },
+      scope: { onDisposeError: (error, req) => reported.resolve([error, req.url]) },
     });
     registerEnding(container, end);
     app.get('/here', (req, res) => {
@@ -28,12 +28,12 @@ describe('a scope that fails to dispose', () => {
     });
     const { fetch } = await serve(app);
     expect((await fetch('/here')).status).toBe(200);
-    expect(await told.promise).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), '/here']);
+    expect(await reported.promise).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), '/here']);
     expect(openScopes(container)).toEqual([]);
   });
 
   it('is reported to onDisposeError when a container of another implementation throws at once', async () => {
-    const told = signal<unknown>();
+    const reported = signal<unknown>();
     const broken: IContainer = {
       createScope: () => broken,
       resolve: <T>() => undefined as T,
@@ -42,17 +42,17 @@ describe('a scope that fails to dispose', () => {
         throw new Error('broken');
       },
     };
-    const app = express().use(containerMiddleware(broken, { onDisposeError: told.resolve }));
+    const app = express().use(containerMiddleware(broken, { onDisposeError: reported.resolve }));
     const { fetch } = await serve(app);
     expect((await fetch('/')).status).toBe(404);
-    expect(await told.promise).toEqual(new Error('broken'));
+    expect(await reported.promise).toEqual(new Error('broken'));
   });
 
   it('is printed without a reporter, and so is the failure of a reporter that fails', async () => {
-    const told = signal();
+    const reported = signal();
     const printed: unknown[] = [];
     const print = vi.spyOn(console, 'error').mockImplementation((error: unknown) => {
-      if (printed.push(error) === 2) told.resolve();
+      if (printed.push(error) === 2) reported.resolve();
     });
     // An async function where none is expected: what it rejects with must not be lost.
     const deaf = (): unknown => Promise.reject(new Error('deaf'));
@@ -66,7 +66,7 @@ describe('a scope that fails to dispose', () => {
     });
     const { fetch } = await serve(app);
     await fetch('/');
-    await told.promise;
+    await reported.promise;
     print.mockRestore();
     expect(printed).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), new Error('deaf')]);
   });

@@ -1,7 +1,7 @@
 import type { FakeFault } from '@ambit/transaction/testing';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { withTransaction, type WithTransactionOptions } from '../../src/index.js';
-import { answerError, application, expectAllEnded, serve } from './app.js';
+import { respondToError, application, expectAllEnded, serve } from './app.js';
 
 /** A database on which one thing fails. */
 export const fails = (at: string, kind: FakeFault['kind'] = 'refused') => ({
@@ -9,13 +9,13 @@ export const fails = (at: string, kind: FakeFault['kind'] = 'refused') => ({
 });
 
 /** Serves one handler in a transaction, sends one request, and looks at what is left. */
-export async function answerOf(
+export async function responseOf(
   handler: RequestHandler,
   setup: { pool?: object; options?: WithTransactionOptions } = {},
 ) {
   const { app, pool, container } = application({ pool: setup.pool ?? {} });
   app.use((_req, res, next) => {
-    res.set('X-Of-Every-Answer', '1');
+    res.set('X-Of-Every-Response', '1');
     next();
   });
   app.post('/', withTransaction(setup.options), handler);
@@ -24,7 +24,7 @@ export async function answerOf(
     errors.push(error);
     next(error);
   };
-  app.use(note, answerError);
+  app.use(note, respondToError);
   const { post, close } = await serve(app);
   const response = await post('/');
   const body: unknown = await response.json();

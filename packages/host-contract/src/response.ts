@@ -1,5 +1,5 @@
 /** A response as it came over the wire. */
-export interface Answer {
+export interface RawResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -7,10 +7,10 @@ export interface Answer {
 }
 
 /** The first whole response in `bytes` and how many of them it took, or nothing when more must come. */
-export function readAnswer(
+export function readResponse(
   bytes: Buffer,
   { toHead = false, noMoreWillCome = false } = {},
-): { answer: Answer; length: number } | undefined {
+): { response: RawResponse; length: number } | undefined {
   const headLength = bytes.indexOf('\r\n\r\n');
   if (headLength === -1) return undefined;
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
@@ -19,7 +19,7 @@ export function readAnswer(
   const start = headLength + 4;
   const body = readBody(bytes.subarray(start), { status, headers, toHead, noMoreWillCome });
   if (!body) return undefined;
-  return { answer: { status, headers, text: body.content.toString() }, length: start + body.length };
+  return { response: { status, headers, text: body.content.toString() }, length: start + body.length };
 }
 
 function readHeader(line: string): [name: string, value: string] {

@@ -20,7 +20,7 @@ async function startEndlessOrder(stage: Stage, onConnection: (connection: IConne
 }
 
 /** Clients that go away while a transaction is theirs. */
-export function goneContract(test: StageTest): void {
+export function disconnectContract(test: StageTest): void {
   describe('when the client goes away', () => {
     test('in the middle of its body, no connection is acquired', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);
@@ -36,14 +36,14 @@ export function goneContract(test: StageTest): void {
 
     test('while it waits for a connection, it gets none', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);
-      const giveBack = await stage.takeAllConnections();
+      const returnConnections = await stage.takeAllConnections();
       const client = await stage.client();
       client.send(ORDER);
       await stage.pool.reaches('acquire');
       client.reset();
-      await stage.scopes.allEnd();
+      await stage.scopes.allDisposed();
       await stage.happenings.until(() => stage.database.pool.size?.waiting === 0, 'it waits no longer');
-      giveBack();
+      returnConnections();
       expect(stage.pool.steps).toEqual(['acquire']);
       expect(stage.scopes.count('transaction')).toBe(0);
     });
@@ -97,7 +97,7 @@ export function goneContract(test: StageTest): void {
       await expect(connection?.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
     });
 
-    test('during the handler, an answer afterwards commits nothing', async ({ stage }) => {
+    test('during the handler, a response afterwards commits nothing', async ({ stage }) => {
       const work = new Pause();
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);
