@@ -70,19 +70,23 @@ export function createHandler(
       respondOrReport(res, failure);
     }
   };
-  const call = async (req: ScopedRequest, res: ServerResponse): Promise<void> => {
+  const call = (req: ScopedRequest, res: ServerResponse): void => {
     try {
-      await handler(req, res, req.container);
+      const handling = handler(req, res, req.container) as PromiseLike<unknown> | undefined;
+      // An `async` function here would cost a promise for each handler that needs none.
+      if (typeof handling?.then === 'function') handling.then(undefined, (error: unknown) => fail(error, req, res));
     } catch (error) {
-      await fail(error, req, res);
+      void fail(error, req, res);
     }
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     const request = new ActiveRequest(req, res, host);
     request.open(appContainer, (error) => {
       const { scope } = request;
-      if (scope && !error) void call(Object.assign(req, { container: scope }), res);
-      else void fail(error, req, res);
+      if (!scope || error) return void fail(error, req, res);
+      const scoped = req as ScopedRequest;
+      scoped.container = scope;
+      return call(scoped, res);
     });
   };
   return serve as HttpListener;
