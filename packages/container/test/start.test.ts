@@ -55,7 +55,9 @@ describe('start', () => {
       );
     const app = new Container({ tags: ['application'] }).addRegistration(
       service('IServer').to('IServer'),
-      service('ISession').pipe(scope(hasTag('request'))).to('ISession'),
+      service('ISession')
+        .pipe(scope(hasTag('request')))
+        .to('ISession'),
     );
     await app.createScope({ tags: ['request'] }).start();
     expect(log).toEqual(['ISession']);
