@@ -45,7 +45,10 @@ async function start({
   const app = new Hono<{ Bindings: HttpBindings }>();
   if (before) {
     app.use(
-      (c, next) => new Promise<void>((resolve, reject) => before(c.env.incoming, () => next().then(resolve, reject))),
+      (c, next) =>
+        new Promise<void>((resolve, reject) => {
+          void before(c.env.incoming, () => void next().then(resolve, reject));
+        }),
     );
   }
   app.use(
