@@ -6,14 +6,8 @@ import { expectNoOpenScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
 import express, { type ErrorRequestHandler, type Express, type Request } from 'express';
-import { afterEach, expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { containerMiddleware, type ContainerMiddlewareOptions } from '../../src/index.js';
-
-const running: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const server of running.splice(0)) await server.close();
-});
 
 /** An application with a request scope for everything, on a database that fails where the test says so. */
 export function application(options: { pool?: FakePoolOptions; scope?: ContainerMiddlewareOptions } = {}) {
@@ -36,6 +30,7 @@ export async function store(req: Request, text: string): Promise<void> {
   await req.transactionScope?.resolve<IConnection>('IConnection').query(text);
 }
 
+/** Serves until the test is finished. */
 export async function serve(app: Express) {
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +41,7 @@ export async function serve(app: Express) {
     server.closeAllConnections();
     await once(server, 'close');
   };
-  running.push({ close });
+  onTestFinished(close);
   return {
     server,
     close,

@@ -168,7 +168,7 @@ async function act(scene: Scene): Promise<void> {
   const { visit, req, res } = scene;
   const { chance } = visit.run;
   const deeds = visit.inTransaction ? ORDER_DEEDS : PLAIN_DEEDS;
-  const name = chance.of(0.35) ? 'response' : chance.pick(Object.keys(deeds));
+  const name = chance.of(0.35) ? 'respond' : chance.pick(Object.keys(deeds));
   visit.note(`means to ${name}`);
   try {
     if (!visit.inTransaction) await pause(visit);
