@@ -49,7 +49,6 @@ function takeOwnShape(scope: Scope): void {
   const own = scope.shape.copy(scope.shape.parent, true);
   // Copies, as one registration may be added to several scopes.
   for (const [key, binding] of registered) own.bindings.set(key, [bound(binding, key)]);
-  if (scope.rare) scope.rare.registered = undefined;
   move(scope, own);
 }
 
