@@ -1,15 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import {
-  type Container,
-  currentScope,
-  hasTag,
-  type IContainer,
-  onStart,
-  Registration,
-  scope,
-  singleton,
-} from '@ambit/container';
+import { type Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../src/index.js';
 import type { Call, ScopeOptions } from '../hosts/host.js';
