@@ -1,4 +1,5 @@
 import type { IContainer } from '@ambit/container';
+import { drainScopes } from '@ambit/container/work';
 import {
   checkFunctions,
   checkTimes,
@@ -44,8 +45,8 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
    */
   readonly disposeOn?: 'error' | 'response';
   /**
-   * How long an error response waits until the request scope is disposed, and `close()` until the application container
-   * is. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
+   * How long an error response waits until the request scope is disposed, and `close()` until the work of
+   * `inScope(container, ...)` has finished, then until the application container is disposed. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
    * `close()` rejects with it.
    */
   readonly disposeTimeoutMs?: number;
@@ -135,7 +136,13 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // Fastify closes in the reverse order: the requests first, then what they used.
   if (typeof container !== 'function') {
     server.decorate('container', container);
+    server.addHook('preClose', (done) => {
+      // It is awaited below: the requests in progress finish meanwhile.
+      void drainScopes(container, { timeoutMs: disposeTimeoutMs });
+      done();
+    });
     server.addHook('onClose', async () => {
+      await drainScopes(container, { timeoutMs: disposeTimeoutMs });
       const disposing = container.dispose();
       if (disposing)
         await within(

@@ -40,6 +40,7 @@ async function start({
   limits = {},
   before,
   onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
 }: AppDescription): Promise<RunningHost> {
   const { isEssential, ...counts } = limits;
   const app = new Hono<{ Bindings: HttpBindings }>();
@@ -53,7 +54,8 @@ async function start({
     });
   }
   app.use(
-    containerMiddleware(container, {
+    containerMiddleware(parent ?? container, {
+      ...scopeOptions,
       onDisposeError,
       ...counts,
       isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
