@@ -65,13 +65,6 @@ export async function expectAllEnded({ container, pool }: { container: Container
   expect(pool.violations).toEqual([]);
 }
 
-/** A promise and the function that resolves it. */
-export function signal<T = void>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
-}
-
 export const POST = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n';
 export const GET = 'GET / HTTP/1.1\r\nhost: test\r\n\r\n';
 

@@ -75,13 +75,6 @@ export async function leftovers({ container, pool }: { container: Container; poo
   return [...openScopes(container).map((scope) => inspect(scope)), ...pool.violations];
 }
 
-/** A promise and the function that resolves it. */
-export function signal<T = void>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
-}
-
 /** The fate of the one step; all others go well. */
 export const failing =
   (where: FaultPoint, kind: FakeFault['kind']) =>
