@@ -27,14 +27,17 @@ function serve(): Served {
 }
 
 /** Before our listener the client may leave, and behind it as well. */
-const listen: RequestListener = async (req, res) => {
-  await takeTime(req);
+const listen: RequestListener = (req, res) => {
+  void takeTime(req).then(() => respondTo(req, res));
+};
+
+function respondTo(req: IncomingMessage, res: ServerResponse): Promise<void> | void {
   const visit = visitOf(req);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   if (visit.bringsScope) return handleWithOwnScope(req as ScopedRequest, res, onDisposeError);
   const onError = visit.isBare ? {} : { onError: respondToError };
   createHandler(visit.run.application, handle, { onDisposeError, ...onError })(req, res);
-};
+}
 
 async function handleWithOwnScope(req: ScopedRequest, res: ServerResponse, onDisposeError: () => void): Promise<void> {
   try {
