@@ -23,7 +23,7 @@ try {
   const tarballs = readdirSync(scratch).filter((name) => name.endsWith('.tgz'));
   run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...tarballs.map((name) => join(scratch, name))], app);
   run(join(root, 'node_modules/.bin/tsc'), ['--project', app], app);
-  for (const program of ['express-app.js', 'fastify-app.js']) {
+  for (const program of ['express-app.js', 'fastify-app.js', 'fetch-app.js', 'hono-app.js']) {
     process.stdout.write(`${program}: ${run(process.execPath, [join('out', program)], app)}`);
   }
 } finally {

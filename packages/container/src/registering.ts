@@ -1,4 +1,4 @@
-import type { Binding } from './binding.js';
+import { bound, type Binding } from './binding.js';
 import type { Factory } from './contract.js';
 import { giveRegistered } from './keeping.js';
 import type { Key } from './keys.js';
@@ -47,8 +47,8 @@ function takeOwnShape(scope: Scope): void {
   const registered = scope.rare?.registered ?? new Map<Key, Binding>();
   for (const key of registered.keys()) settle(scope, key);
   const own = scope.shape.copy(scope.shape.parent, true);
-  for (const [key, binding] of registered) own.bindings.set(key, [binding]);
-  if (scope.rare) scope.rare.registered = undefined;
+  // Copies, as one registration may be added to several scopes.
+  for (const [key, binding] of registered) own.bindings.set(key, [bound(binding, key)]);
   move(scope, own);
 }
 
@@ -121,6 +121,7 @@ export function directly(scope: Scope, key: Key): Resolver[] {
 function move(scope: Scope, shape: Shape): void {
   const moved = new Map([[scope.shape, shape]]);
   scope.shape = shape;
+  if (!scope.newest) return;
   for (const below of descendants(scope)) {
     let follower = moved.get(below.shape);
     if (!follower) moved.set(below.shape, (follower = below.shape.below((below.parent as Scope).shape)));

@@ -130,6 +130,15 @@ describe('a value added to a request', () => {
     expect(request.resolveAll('id')).toEqual(['added', 'registered', 'last']);
   });
 
+  it('is two registrations when it is added to a scope and to one below, also beside a class', () => {
+    const value = Registration.fromValue('given').to('id');
+    const request = openRequest(openApplication()).addRegistration(value);
+    const transaction = openTransaction(request).addRegistration(value);
+    for (const scope of [request, transaction]) scope.addRegistration(made.to('IMade'));
+
+    expect(transaction.resolveAll('id')).toEqual(['given', 'given']);
+  });
+
   it('is not disposed with it', async () => {
     let disposed = 0;
     const app = openApplication();

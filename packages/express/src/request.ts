@@ -31,7 +31,11 @@ export function currentScopeOf(req: Partial<ExpressRequest>, who: string): ICont
 }
 
 /**
- * The scope of the transaction that `withTransaction()` opened for this request. Throws where there is none.
+ * The scope of the transaction that `withTransaction()` opened for this request.
+ *
+ * @param req the request
+ * @returns the scope tagged `transaction`
+ * @throws HttpError `AMBIT_HTTP_NO_TRANSACTION` where there is none
  *
  * @example
  * ```ts

@@ -12,6 +12,11 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  * The instance bound to the key, as seen from the scope of the open transaction behind `withTransaction()`, and from the
  * scope of the request everywhere else: before and after the transaction, and in error handlers.
  *
+ * @param req the request
+ * @param key what to resolve
+ * @returns the instance
+ * @throws HttpError `AMBIT_HTTP_NO_REQUEST_SCOPE` where `containerMiddleware()` did not run
+ *
  * @example
  * ```ts
  * import type { Request } from 'express';
@@ -27,7 +32,12 @@ export function resolve(req: ExpressRequest, key: Key): unknown {
 }
 
 /**
- * A handler that is given its services, from the scope that `resolve()` would use. Whatever it throws, or rejects with, goes to the error handler.
+ * A handler that is called with its services, from the scope that `resolve()` would use. Whatever it throws, or rejects with, goes
+ * to the error handler.
+ *
+ * @param deps names, and the keys of the services
+ * @param handler is called with the services under these names
+ * @returns a handler for Express
  *
  * @example
  * ```ts

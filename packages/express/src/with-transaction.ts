@@ -2,6 +2,7 @@ import {
   beginTransaction,
   checkFunctions,
   checkTimes,
+  CurrentScope,
   type HeldResponseOptions,
   report,
   RequestTransaction,
@@ -27,6 +28,10 @@ export interface WithTransactionOptions
 /**
  * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
  * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
+ *
+ * @param options the terms of the transaction, and who is notified of what
+ * @returns the middleware, to mount on the route
+ * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
  *
  * @example
  * ```ts
@@ -59,7 +64,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
     } catch (error) {
       return next(error);
     }
-    next();
+    CurrentScope.run(req, next);
   };
 }
 

@@ -8,15 +8,23 @@ interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
 
-/** What an active request needs of whoever opened it. */
+/** What opens active requests: one for all requests of a handler, so that a request costs few objects. */
 export interface RequestObserver {
   /** Whether the scope is `currentScope()` for all that the request causes. */
   readonly isCurrent: boolean;
-  onDisposeError(error: unknown): void;
-  /** Called once, when the scope has been disposed. */
+  onDisposeError(error: unknown, request: unknown): void;
+  /** Called once for each request, when its scope has been disposed. */
   onDisposed(): void;
+}
+
+/** What knows the client of a request, and keeps the platform running for its disposal. */
+export interface RequestClient {
+  /** Calls `active.leave()` when the client leaves before it has the whole response. */
+  watch(active: ActiveRequest): void;
+  /** The host has a limit of its own for requests in progress. */
+  readonly isAdmitted?: boolean;
   /** Keeps the platform running until the promise, which never rejects, has settled. */
-  waitUntil?: ((disposing: Promise<void>) => void) | undefined;
+  readonly waitUntil?: ((disposing: Promise<void>) => void) | undefined;
 }
 
 /**
@@ -29,6 +37,8 @@ export class ActiveRequest {
   /** Called once when the client leaves; a second listener replaces the first. */
   onGone: ((reason: HttpError) => void) | undefined = undefined;
   readonly #observer: RequestObserver;
+  readonly #client: RequestClient;
+  readonly #request: unknown;
   #scope: IContainer | undefined = undefined;
   #abort: AbortController | undefined = undefined;
   #goneFor: HttpError | undefined = undefined;
@@ -36,8 +46,10 @@ export class ActiveRequest {
   /** Aborts when the client leaves; undefined where something else calls `leave()`. */
   #clientSignal: AbortSignal | undefined = undefined;
 
-  constructor(observer: RequestObserver) {
+  constructor(observer: RequestObserver, client: RequestClient, request: unknown) {
     this.#observer = observer;
+    this.#client = client;
+    this.#request = request;
   }
 
   /** The request whose scope this is, or a scope opened by another copy of this package. */
@@ -67,6 +79,11 @@ export class ActiveRequest {
     return this.#isFinished;
   }
 
+  /** Why the signal has aborted. */
+  get goneFor(): HttpError | undefined {
+    return this.#goneFor;
+  }
+
   /** Throws AMBIT_HTTP_CLIENT_GONE where the client has left. */
   throwIfGone(): void {
     if (this.#goneFor) throw this.#goneFor;
@@ -92,6 +109,7 @@ export class ActiveRequest {
    */
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
+      this.throwIfGone();
       this.onGone = reject;
       this.run(async () => work()).then(resolve, reject);
     });
@@ -118,7 +136,7 @@ export class ActiveRequest {
     this.#isFinished = true;
     this.#clientSignal?.removeEventListener('abort', this);
     const disposing = this.#dispose(reason);
-    this.#observer.waitUntil?.(disposing);
+    this.#client.waitUntil?.(disposing);
   }
 
   /** Never rejects. */
@@ -127,7 +145,7 @@ export class ActiveRequest {
     try {
       await this.#scope?.dispose();
     } catch (error) {
-      this.#observer.onDisposeError(error);
+      this.#observer.onDisposeError(error, this.#request);
     } finally {
       this.#observer.onDisposed();
     }

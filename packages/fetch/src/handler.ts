@@ -1,8 +1,10 @@
 import type { IContainer } from '@ambit/container';
+import type { ActiveRequest } from './active-request.js';
+import { HttpError } from './errors.js';
 import type { DrainOptions } from './open-requests.js';
 import { checkType, invalid, type ParentScope, type RequestOptions } from './options.js';
 import { RequestScopes } from './request-scopes.js';
-import { discard, finishWithBody } from './response-body.js';
+import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
 /** What the application does for a request: `context` is what the host gave besides it. */
 export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
@@ -62,19 +64,23 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
   const scopes = new RequestScopes<Q, C>(container, options, 'createHandler()');
 
   const respond = async (request: Q, context: C): Promise<R> => {
-    const active = await scopes.open(request, context, {
-      watch: (opened) => opened.watch(request.signal),
-      waitUntil: waitUntilOf(context),
-    });
+    let active: ActiveRequest | undefined;
     try {
-      const response = await active.whileClientIsThere(async () => {
-        const handled = await handler(request, active.scope, context);
-        if (active.isFinished) discard(handled);
+      const opened = await scopes.open(request, context, {
+        watch: (watching) => watching.watch(request.signal),
+        waitUntil: waitUntilOf(context),
+      });
+      active = opened;
+      const response = await opened.whileClientIsThere(async () => {
+        const handled = await handler(request, opened.scope, context);
+        if (opened.isFinished) discard(handled);
         return handled;
       });
-      return await finishWithBody(active, request.method, response);
+      return await finishWithBody(opened, request.method, response);
     } catch (error) {
-      active.finish(error);
+      active?.finish(error);
+      const cause = active?.goneFor ?? error;
+      if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_GONE') return responseToNobody() as R;
       throw error;
     }
   };

@@ -1,8 +1,8 @@
 // For integrations of other frameworks: what createHandler() and withTransaction() are made of.
-export { ActiveRequest, type RequestObserver } from './active-request.js';
+export { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 export { HttpError } from './errors.js';
 export type { DrainOptions } from './open-requests.js';
 export { checkType, type ParentScope, type RequestOptions } from './options.js';
-export { type RequestClient, RequestScopes } from './request-scopes.js';
+export { RequestScopes } from './request-scopes.js';
 export { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
-export { discard, finishWithBody } from './response-body.js';
+export { discard, finishWithBody, responseToNobody } from './response-body.js';

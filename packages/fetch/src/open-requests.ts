@@ -23,9 +23,13 @@ export class OpenRequests {
     return this.#count;
   }
 
-  /** Counts a request, for which `leave()` must follow once. Throws where there is no room for it. */
-  enter(isEssential: () => boolean): void {
-    if (this.#count >= this.#max && !isEssential()) throw new HttpError('AMBIT_HTTP_OVERLOADED');
+  /** Whether a further request is to be refused, unless it is essential. */
+  get isFull(): boolean {
+    return this.#count >= this.#max;
+  }
+
+  /** Counts a request, for which `leave()` must follow once. */
+  enter(): void {
     this.#count += 1;
   }
 

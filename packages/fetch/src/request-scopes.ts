@@ -1,18 +1,9 @@
 import type { IContainer } from '@ambit/container';
-import { ActiveRequest } from './active-request.js';
+import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 import { HttpError } from './errors.js';
 import { type DrainOptions, OpenRequests } from './open-requests.js';
-import { checkOptions, checkParent, type ParentScope, type RequestOptions } from './options.js';
+import { checkOptions, checkParent, checkReturned, type ParentScope, type RequestOptions } from './options.js';
 import { report } from './report.js';
-
-/** What knows the client of a request, and keeps the platform running for its disposal. */
-export interface RequestClient {
-  /** Calls `active.leave()` when the client leaves before it has the whole response. */
-  watch(active: ActiveRequest): void;
-  /** The host has a limit of its own for requests in progress. */
-  readonly isAdmitted?: boolean;
-  readonly waitUntil?: ((disposing: Promise<void>) => void) | undefined;
-}
 
 const REQUEST_TAGS: readonly string[] = ['request'];
 
@@ -40,8 +31,9 @@ const REQUEST_TAGS: readonly string[] = ['request'];
 export class RequestScopes<Q = Request, C = unknown> {
   readonly #parent: ParentScope<Q, C>;
   readonly #options: RequestOptions<Q>;
-  readonly #tags: string[];
+  readonly #tags: { tags: string[] };
   readonly #requests: OpenRequests;
+  readonly #observer: RequestObserver;
 
   /**
    * @param caller what the errors of invalid arguments name
@@ -52,8 +44,15 @@ export class RequestScopes<Q = Request, C = unknown> {
     checkOptions(options);
     this.#parent = parent;
     this.#options = options;
-    this.#tags = [...(options.tags ?? REQUEST_TAGS)];
+    this.#tags = { tags: [...(options.tags ?? REQUEST_TAGS)] };
     this.#requests = new OpenRequests(options.maxRequests);
+    const { current = false, onDisposeError } = options;
+    this.#observer = {
+      isCurrent: current,
+      onDisposeError: (error, request) =>
+        void report(onDisposeError && ((e) => onDisposeError(e, request as Q)), error),
+      onDisposed: () => this.#requests.leave(),
+    };
   }
 
   /** How many request scopes are not disposed yet. */
@@ -62,35 +61,45 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   /**
-   * Opens the scope of a request. When this rejects, the scope is being disposed already; otherwise the caller finishes the
-   * request.
+   * Opens the scope of a request: at once, unless there is something to wait for. When this fails, the scope is being
+   * disposed already; otherwise the caller finishes the request.
    *
-   * @throws HttpError AMBIT_HTTP_OVERLOADED, AMBIT_HTTP_CLIENT_GONE, and whatever `register` or `onStart` throws
+   * @throws HttpError AMBIT_HTTP_OVERLOADED, AMBIT_HTTP_CLIENT_GONE, and whatever `register` or `onStart` throws; also as a
+   *   rejection
    */
-  async open(request: Q, context: C, client: RequestClient): Promise<ActiveRequest> {
-    const { isEssential, register, start, current, onDisposeError } = this.#options;
-    this.#requests.enter(() => client.isAdmitted ?? isEssential?.(request) ?? false);
-    const active = new ActiveRequest({
-      isCurrent: current ?? false,
-      onDisposeError: (error) => void report(onDisposeError && ((e) => onDisposeError(e, request)), error),
-      onDisposed: () => this.#requests.leave(),
-      waitUntil: client.waitUntil,
-    });
+  open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {
+    const { isEssential, register, start } = this.#options;
+    if (this.#requests.isFull && !client.isAdmitted && !isEssential?.(request))
+      throw new HttpError('AMBIT_HTTP_OVERLOADED');
+    this.#requests.enter();
+    const active = new ActiveRequest(this.#observer, client, request);
     try {
       client.watch(active);
+      if (typeof this.#parent === 'function' || register || start) return this.#prepare(active, request, context);
+      return this.#openScope(active, this.#parent);
+    } catch (error) {
+      throw failureOf(active, error);
+    }
+  }
+
+  async #prepare(active: ActiveRequest, request: Q, context: C): Promise<ActiveRequest> {
+    const { register, start } = this.#options;
+    try {
       const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
-      active.throwIfGone();
-      const scope = parent.createScope({ tags: this.#tags });
-      active.open(scope);
+      checkReturned(parent);
+      const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
       if (start && !active.isFinished) await active.run(() => startServices(scope));
-    } catch (error) {
-      active.finish(error);
-      // What failed then, failed because the scope was disposed.
       active.throwIfGone();
-      throw error;
+      return active;
+    } catch (error) {
+      throw failureOf(active, error);
     }
+  }
+
+  #openScope(active: ActiveRequest, parent: IContainer): ActiveRequest {
     active.throwIfGone();
+    active.open(parent.createScope(this.#tags));
     return active;
   }
 
@@ -108,4 +117,10 @@ function startServices(scope: IContainer): Promise<void> {
   const { start } = scope as { start?: () => Promise<void> };
   if (start) return start.call(scope);
   throw new HttpError('AMBIT_HTTP_OPTION', 'start: true needs a container that has a method start()');
+}
+
+/** What fails once the client has left, fails because the scope was disposed. */
+function failureOf(active: ActiveRequest, error: unknown): unknown {
+  active.finish(error);
+  return active.goneFor ?? error;
 }

@@ -14,7 +14,7 @@ export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOpt
 /** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
 
-/** What is rolled back for these does not wait for the handler; whatever else ends a transaction, the handler may know. */
+/** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
 
 export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): void {
@@ -49,7 +49,7 @@ export class RequestTransaction {
     return scope;
   }
 
-  /** Whether nobody waits for the result of `run()` any more. */
+  /** Whether `run()` has rejected before its work was done. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }

@@ -94,7 +94,7 @@ describe('the scope of a response that streams', () => {
     expect(app.disposed).toEqual(['resource']);
   });
 
-  test('is disposed when the source fails, and the host hears of the failure', async () => {
+  test('is disposed when the source fails, and the host receives the error', async () => {
     const body = new SlowBody();
     const { app, returned } = await respond(() => new Response(body.stream));
     const reading = returned.text();

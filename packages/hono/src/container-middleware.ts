@@ -1,5 +1,12 @@
 import type { IContainer } from '@ambit/container';
-import { checkType, type DrainOptions, finishWithBody, type RequestOptions, RequestScopes } from '@ambit/fetch/host';
+import {
+  checkType,
+  type DrainOptions,
+  finishWithBody,
+  type RequestOptions,
+  RequestScopes,
+  responseToNobody,
+} from '@ambit/fetch/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -49,9 +56,11 @@ export function containerMiddleware(
   const sockets = new Sockets(limitsOf(options));
 
   const middleware: MiddlewareHandler = async (c, next) => {
-    const client = await sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
+    const admitting = sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
+    const client = admitting instanceof Promise ? await admitting : admitting;
     if (client) {
-      const active = await scopes.open(c, undefined, client);
+      const opening = scopes.open(c, undefined, client);
+      const active = opening instanceof Promise ? await opening : opening;
       c.set('container', active.scope);
       return active.run(next);
     }
@@ -62,16 +71,15 @@ export function containerMiddleware(
     });
     try {
       c.set('container', active.scope);
-      await active.run(next);
+      await active.whileClientIsThere(next);
       const { res } = c;
       const followed = await finishWithBody(active, raw.method, res);
       if (followed === res) return;
-      // Hono would merge the two, and read the first.
-      c.res = undefined;
-      c.res = followed;
+      replaceResponse(c, followed);
     } catch (error) {
       active.finish(error);
-      throw error;
+      if (!active.goneFor) throw error;
+      replaceResponse(c, responseToNobody());
     }
   };
 
@@ -79,6 +87,12 @@ export function containerMiddleware(
     drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as ContainerMiddleware;
+}
+
+/** Hono would merge the two, and read the first. */
+function replaceResponse(c: Context, response: Response): void {
+  c.res = undefined;
+  c.res = response;
 }
 
 function limitsOf({ maxRequests, maxRequestsPerConnection }: SocketLimits): SocketLimits {

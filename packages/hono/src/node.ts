@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { IContainer } from '@ambit/container';
 import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/fetch/host';
-import { ActiveRequest, Connections, Load, type RequestHost } from '@ambit/http/host';
+import { ActiveRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
 
 export interface SocketLimits {
   readonly maxRequests?: number;
@@ -24,13 +23,13 @@ export class Sockets {
   }
 
   /**
-   * Resolves when fewer requests of the connection are in progress than the limit. Undefined where the request came through
+   * The client, as soon as fewer requests of the connection are in progress than the limit. Undefined where the request came through
    * no socket, or through one of another runtime.
    *
    * @param env the bindings of Hono's server for Node
    * @param isEssential whether the request counts in no limit
    */
-  clientOf(env: unknown, isEssential: () => boolean): Promise<RequestClient> | undefined {
+  clientOf(env: unknown, isEssential: () => boolean): RequestClient | Promise<RequestClient> | undefined {
     const { incoming, outgoing } = Object(env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
     if (!incoming || !outgoing) return undefined;
     return new SocketClient(incoming, outgoing, isEssential() ? this.#unlimited : this.#limited).admitted();
@@ -47,12 +46,18 @@ class SocketClient extends ActiveRequest implements RequestClient {
   /** Not initialised here: the constructor above may call `finished()`. */
   declare private active: RequestWithScope | undefined;
 
-  admitted(): Promise<this> {
+  /** At once, unless the request has to wait for its turn. */
+  admitted(): this | Promise<this> {
+    const outcome: { refusal: unknown; isThere: boolean } = { refusal: undefined, isThere: false };
+    let settle = (refusal: unknown): void => {
+      outcome.refusal = refusal;
+      outcome.isThere = true;
+    };
+    this.open(noScope, (refusal) => settle(refusal));
+    if (outcome.refusal instanceof Error) throw outcome.refusal;
+    if (outcome.isThere) return this;
     return new Promise((resolve, reject) => {
-      this.open(NO_SCOPE, (refusal) => {
-        if (refusal instanceof Error) reject(refusal);
-        else resolve(this);
-      });
+      settle = (refusal) => (refusal instanceof Error ? reject(refusal) : resolve(this));
     });
   }
 
@@ -67,9 +72,5 @@ class SocketClient extends ActiveRequest implements RequestClient {
   }
 }
 
-const NO_SCOPE: IContainer = {
-  createScope: () => NO_SCOPE,
-  register: () => undefined,
-  resolve: () => undefined as never,
-  dispose: () => undefined,
-};
+/** The middleware opens it. */
+const noScope: ScopeOpener = (_request, done) => done();

@@ -63,7 +63,7 @@ describe.each(ways)('a request $way', ({ over }) => {
     expect(app.open).toBe(0);
   });
 
-  test('whose handler throws is handled by onError, which finds the scope open', async () => {
+  test('whose handler throws has the response of onError, which finds the scope open', async () => {
     const app = new App();
     app.hono.get('/broken', () => {
       throw new Error('the reason');
@@ -198,7 +198,7 @@ test('on Workers, the execution context waits for the disposal', async () => {
   expect(app.disposed).toEqual(['resource']);
 });
 
-test('HEAD, which Hono handles as a GET without its body, leaves no scope open', async () => {
+test('HEAD, to which Hono responds as to a GET without its body, leaves no scope open', async () => {
   const app = new App();
   app.hono.get('/stream', (c) => c.body(new ReadableStream({ pull: () => new Promise(() => undefined) })));
   await app.hono.request('/stream', { method: 'HEAD' });

@@ -42,7 +42,7 @@ function appWith(
   });
   const order = async (init: RequestInit = {}): Promise<Response> =>
     app.request('/orders', { method: 'POST', ...init });
-  /** What is true when a request is over, on every path. */
+  /** What is true when a request has finished, on every path. */
   const settle = async (): Promise<void> => {
     await middleware.drain();
     const balance = { open: openScopes(container).length, out: pool.out, violations: pool.violations };

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
-import type { ActiveRequest } from './active-request.js';
 import { closeBehindResponses } from './client-errors.js';
-import type { Connections } from './connections.js';
+import type { ConnectedRequest, ConnectionList } from './connection-parts.js';
 import type { Load } from './load.js';
 import { isLast } from './node-internals.js';
 import { Turns } from './turns.js';
@@ -19,8 +18,8 @@ type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
  */
 export class Connection {
   /** Undefined where the request came through no server. */
-  readonly connections: Connections | undefined;
-  newest: ActiveRequest | undefined = undefined;
+  readonly connections: ConnectionList<Connection> | undefined;
+  newest: ConnectedRequest | undefined = undefined;
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
@@ -30,7 +29,7 @@ export class Connection {
   /** Made when a request must wait for the first time. */
   #turns: Turns | undefined = undefined;
 
-  private constructor(channel: Channel, connections: Connections | undefined) {
+  private constructor(channel: Channel, connections: ConnectionList<Connection> | undefined) {
     this.#channel = channel;
     this.#isHttp2 = 'rstCode' in channel;
     this.connections = connections;
@@ -45,7 +44,7 @@ export class Connection {
     return (channelOf(req) as Channel)[CONNECTION];
   }
 
-  static open(req: IncomingMessage, connections: Connections | undefined): Connection {
+  static open(req: IncomingMessage, connections: ConnectionList<Connection> | undefined): Connection {
     return new Connection(channelOf(req), connections);
   }
 
@@ -64,20 +63,20 @@ export class Connection {
     return this.#isFinishing;
   }
 
-  *[Symbol.iterator](): Generator<ActiveRequest> {
+  *[Symbol.iterator](): Generator<ConnectedRequest> {
     for (let request = this.newest, older; request; request = older) {
       older = request.older;
       yield request;
     }
   }
 
-  add(request: ActiveRequest): void {
+  add(request: ConnectedRequest): void {
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
     this.newest = request;
   }
 
-  remove(request: ActiveRequest): void {
+  remove(request: ConnectedRequest): void {
     const { older, newer } = request;
     if (older) older.newer = newer;
     if (newer) newer.older = older;
@@ -137,7 +136,7 @@ export class Connection {
   }
 
   /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
-  sayCloseLate({ res, older }: ActiveRequest): void {
+  sayCloseLate({ res, older }: ConnectedRequest): void {
     if (this.#closing === res) return;
     if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
     // The connection will be closed when it is idle.

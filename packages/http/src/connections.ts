@@ -2,8 +2,8 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ActiveRequest } from './active-request.js';
 import { finishBeforeErrors } from './client-errors.js';
+import type { ConnectedRequest, ConnectionList } from './connection-parts.js';
 import { Connection } from './connection.js';
 import { hasNoRequest, serverOf, whileUnfinished } from './node-internals.js';
 
@@ -17,7 +17,7 @@ interface ServerWithConnections extends Server {
 }
 
 /** The connections of one server, and how they are closed. */
-export class Connections {
+export class Connections implements ConnectionList<Connection> {
   readonly #server: ServerWithConnections;
   /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
@@ -65,7 +65,7 @@ export class Connections {
     this.#isWatching = true;
   }
 
-  *requests(): Generator<ActiveRequest> {
+  *requests(): Generator<ConnectedRequest> {
     for (const connection of this.#connections) yield* connection;
   }
 

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { ActiveRequest } from './active-request.js';
+import type { ConnectedRequest } from './connection-parts.js';
 import type { Connection } from './connection.js';
 import type { Load } from './load.js';
 import { onNextToLeave } from './node-internals.js';
@@ -20,7 +20,7 @@ export class PendingTurn {
   readonly #begin: () => void;
   #isOver = false;
 
-  constructor(request: ActiveRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
+  constructor(request: ConnectedRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
     this.#begin = begin;
     const beginFree = AsyncResource.bind(() => {
@@ -47,7 +47,7 @@ export class PendingTurn {
 }
 
 /** Whether others finish only after this request, or, where a middleware is mounted twice, only with it. */
-export function mayNotWait({ req, res, older }: ActiveRequest): boolean {
+export function mayNotWait({ req, res, older }: ConnectedRequest): boolean {
   let before = older;
   while (before && before.res !== res) before = before.older;
   return before !== undefined || res.socket !== null || req.httpVersionMajor > 1;

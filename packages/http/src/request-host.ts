@@ -1,4 +1,4 @@
-import type { ActiveRequest } from './active-request.js';
+import type { ConnectedRequest } from './connection-parts.js';
 import type { Connections } from './connections.js';
 import type { Load } from './load.js';
 
@@ -6,7 +6,7 @@ import type { Load } from './load.js';
 export interface RequestHost {
   readonly load: Load;
   /** Called when a request scope failed to dispose. */
-  readonly onDisposeError: (error: unknown, request: ActiveRequest) => void;
+  readonly onDisposeError: (error: unknown, request: ConnectedRequest) => void;
   /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
   readonly callsFinish?: true;
   /** For a framework whose server is known before its first request. Default: found by the socket. */

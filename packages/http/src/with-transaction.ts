@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
+import { CurrentScope } from './current-scope.js';
 import { HttpError } from './errors.js';
 import type { HeldResponseOptions } from './held-response.js';
 import { Load } from './load.js';
@@ -128,7 +129,7 @@ class HandlerTransaction extends RequestTransaction {
 
   async #call(handler: Handler, scope: IContainer): Promise<void> {
     try {
-      await handler(this.#req, this.res, scope);
+      await CurrentScope.run(this.#req, () => handler(this.#req, this.res, scope));
     } catch (error) {
       this.fail(error);
       // The handler is done: what responds now is `onError`.

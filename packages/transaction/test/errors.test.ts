@@ -1,6 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { Container } from '@ambit/container';
 import { describe, expect, test } from 'vitest';
-import { isRetryable, isUnavailable, sqlStateOf, TRANSACTION_ERROR_CODES, TransactionError } from '../src/index.js';
+import {
+  beginTransaction,
+  isRetryable,
+  isUnavailable,
+  runInTransaction,
+  sqlStateOf,
+  TRANSACTION_ERROR_CODES,
+  TransactionError,
+} from '../src/index.js';
+import { FakePool } from '../src/testing/index.js';
 import { aborted } from '../src/core/errors.js';
 
 const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
@@ -57,6 +67,29 @@ describe('a TransactionError', () => {
 
   test.each(TRANSACTION_ERROR_CODES)('%s is explained in the README', (code) => {
     expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`${code}\``);
+  });
+});
+
+describe.each(['acquire', 'begin', 'commit'] as const)('an error at %s', (point) => {
+  const app = new Container();
+  app.register(
+    'IDatabasePool',
+    () => new FakePool({ faultAt: (at) => ({ ms: 0, kind: at === point ? 'refused' : 'none' }) }),
+  );
+
+  test('names the caller of beginTransaction() or commit() in its stack', async () => {
+    async function placeOrder(): Promise<void> {
+      const transaction = await beginTransaction(app);
+      await transaction.commit();
+    }
+    await expect(placeOrder()).rejects.toMatchObject({ stack: expect.stringContaining('placeOrder') });
+  });
+
+  test('names the caller of runInTransaction() in its stack', async () => {
+    async function placeOrder(): Promise<void> {
+      await runInTransaction(app, async () => {});
+    }
+    await expect(placeOrder()).rejects.toMatchObject({ stack: expect.stringContaining('placeOrder') });
   });
 });
 

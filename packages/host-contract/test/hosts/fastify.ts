@@ -27,11 +27,26 @@ export function fastifyWith(mount: (app: FastifyInstance) => unknown, parts: Fas
 async function start(
   mount: (app: FastifyInstance) => unknown,
   parts: FastifyParts,
-  { container, routes, onDisposeError, ownErrorHandler = true, limits, before, onError }: AppDescription,
+  {
+    container,
+    routes,
+    onDisposeError,
+    ownErrorHandler = true,
+    limits,
+    before,
+    onError,
+    scopeOptions: { parent, ...scopeOptions } = {},
+  }: AppDescription,
 ): Promise<RunningHost> {
   const app = fastify({ bodyLimit: BODY_LIMIT });
   if (before) app.addHook('onRequest', ({ raw }, _reply, done) => void before(raw, done));
-  await app.register(containerPlugin, { container, onDisposeError, ...limits, ...parts });
+  await app.register(containerPlugin, {
+    container: parent ?? container,
+    onDisposeError,
+    ...limits,
+    ...scopeOptions,
+    ...parts,
+  });
   await app.register(transactionPlugin);
   if (ownErrorHandler) {
     app.setErrorHandler((error, _request, reply) => {
@@ -47,7 +62,10 @@ async function start(
   await app.listen({ port: 0, host: '127.0.0.1' });
   return {
     port: (app.server.address() as AddressInfo).port,
-    close: () => app.close(),
+    close: async () => {
+      await app.close();
+      if (parent) await container.dispose();
+    },
   };
 }
 

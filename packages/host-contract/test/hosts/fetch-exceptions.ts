@@ -4,7 +4,7 @@ import type { Exception } from './host.js';
 /** What a function of a `Request` cannot know or decide, whatever its host. */
 const WITHOUT_A_SOCKET: readonly Exception[] = [
   { test: /pipeline/, because: 'requests on one connection are the business of the server' },
-  { test: /followed by|garbage/, because: 'the server itself responds to what it cannot parse' },
+  { test: /followed by|garbage/, because: 'the server responds to what it cannot parse' },
   { test: /maxRequestsPerConnection|has sent .* bytes more|wait for their turn|waits its turn/, because: 'the same' },
   {
     test: /a middleware kept|in a middleware|disconnected before the host saw/,

@@ -40,19 +40,22 @@ async function start({
   limits = {},
   before,
   onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
 }: AppDescription): Promise<RunningHost> {
   const { isEssential, ...counts } = limits;
   const app = new Hono<{ Bindings: HttpBindings }>();
   if (before) {
-    app.use(
-      (c, next) =>
-        new Promise<void>((resolve, reject) => {
-          void before(c.env.incoming, () => void next().then(resolve, reject));
-        }),
-    );
+    app.use(async (c, next) => {
+      await new Promise<void>((resolve, reject) => {
+        // In the asynchronous context in which `before` goes on.
+        const goOn = (): void => void next().then(resolve, reject);
+        void before(c.env.incoming, goOn);
+      });
+    });
   }
   app.use(
-    containerMiddleware(container, {
+    containerMiddleware(parent ?? container, {
+      ...scopeOptions,
       onDisposeError,
       ...counts,
       isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
@@ -101,7 +104,7 @@ const readBody: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** A handler that responds before it returns, or hands over an error, has done what a promise does: its first word counts. */
+/** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
 function handled({ handle }: Route, c: Context): Promise<Response> {
   return new Promise((resolve, reject) => {
     const call: Call = {

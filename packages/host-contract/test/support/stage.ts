@@ -18,6 +18,7 @@ export interface StageOptions {
   readonly ownErrorHandler?: boolean;
   readonly limits?: RequestLimits;
   readonly before?: AppDescription['before'];
+  readonly scopeOptions?: AppDescription['scopeOptions'];
   /** The same host with routes of the test's own. */
   readonly host?: Host;
   /** Another container than ours; it must tell the ledger of its scopes. */
@@ -62,7 +63,7 @@ export class Stage {
 
   async serve(
     routes: readonly Route[],
-    { container, host = this.host, limits = {}, before, ownErrorHandler = true }: StageOptions = {},
+    { container, host = this.host, limits = {}, before, scopeOptions, ownErrorHandler = true }: StageOptions = {},
   ): Promise<void> {
     if (container) this.#container = container(this.scopes, this.pool);
     this.#running = await host.start({
@@ -75,6 +76,7 @@ export class Stage {
       ownErrorHandler,
       limits,
       before,
+      scopeOptions,
       onError: (error) => {
         this.errors.push(error);
         this.happenings.tell();

@@ -126,6 +126,12 @@ export function isTransactionError(error: unknown): error is TransactionError {
   }
 }
 
+/** Gives an error that was made in a callback of the driver or a timer the stack of the function that awaits it. */
+export function withCallersStack(error: unknown): unknown {
+  if (isTransactionError(error)) Error.captureStackTrace(error, withCallersStack);
+  return error;
+}
+
 /** The end of a sentence: the code of an error of ours, and nothing for any other error. */
 export function because(error: unknown): string {
   return isTransactionError(error) ? ` because of ${error.code}` : '';

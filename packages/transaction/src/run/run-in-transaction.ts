@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Clock, startTimer } from '../core/clock.js';
+import { withCallersStack } from '../core/errors.js';
 import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
@@ -88,7 +89,7 @@ async function begin(parent: IContainer, settings: Settings, limit: TimeLimit): 
   try {
     return await start.begun;
   } catch (error) {
-    throw limit.passed ?? error;
+    throw withCallersStack(limit.passed ?? error);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import type { IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, TransactionError } from '../core/errors.js';
+import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
 import { Settings, type TransactionOptions } from '../core/options.js';
 import { AcquireRequest } from '../pool/acquire-request.js';
@@ -134,5 +134,10 @@ function refuseSecond(parent: IContainer): void {
  * ```
  */
 export async function beginTransaction(parent: IContainer, options: TransactionOptions = {}): Promise<Transaction> {
-  return new TransactionStart(parent, options).begun;
+  const start = new TransactionStart(parent, options);
+  try {
+    return await start.begun;
+  } catch (error) {
+    throw withCallersStack(error);
+  }
 }

@@ -28,6 +28,15 @@ export function failedCommit(cause: unknown): { state: TransactionOutcome; error
   return { state: 'unknown', error };
 }
 
+/** Whether the error was made by `failedCommit()`. */
+export function isFailedCommit(error: TransactionError | undefined): boolean {
+  return error?.code === 'AMBIT_TX_COMMIT_FAILED' || error?.code === 'AMBIT_TX_OUTCOME_UNKNOWN';
+}
+
+export function openTooLong(ms: number): TransactionError {
+  return new TransactionError('AMBIT_TX_TIMEOUT', `The transaction was open for ${Math.round(ms)} ms`);
+}
+
 /** The consequence of a statement that failed before. */
 export function failedBefore(cause: unknown, consequence: string): TransactionError {
   return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because an earlier statement failed`, { cause });

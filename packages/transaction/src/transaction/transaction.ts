@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
 import type { IConnection, IPooledConnection } from '../core/contract.js';
-import { asCoded, TransactionError } from '../core/errors.js';
+import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
 import { Milestone } from '../core/milestone.js';
@@ -10,7 +10,7 @@ import { StatementQueue } from '../core/statement-queue.js';
 import { Completion } from './completion.js';
 import { LostSignal } from './lost-signal.js';
 import type { NestedRun } from './nested-runs.js';
-import type { TransactionState } from './outcome.js';
+import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from './release.js';
 import { runInSavepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
@@ -124,6 +124,7 @@ export class Transaction {
   async commit(): Promise<void> {
     this.#completion.commit();
     await this.#completed.reached();
+    if (isFailedCommit(this.error)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
   }
 
@@ -191,8 +192,4 @@ export class Transaction {
     this.#lifetime.forget();
     this.#completed.reach();
   }
-}
-
-function openTooLong(ms: number): TransactionError {
-  return new TransactionError('AMBIT_TX_TIMEOUT', `The transaction was open for ${Math.round(ms)} ms`);
 }

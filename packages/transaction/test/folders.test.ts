@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+
+const src = join(import.meta.dirname, '../src');
+
+/** Each folder, and the folders that it may import from, types included. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  sql: ['core'],
+  pool: ['core'],
+  transaction: ['core', 'sql'],
+  run: ['core', 'pool', 'transaction'],
+  postgres: ['core', 'pool', 'sql'],
+  sqlite: ['core', 'pool', 'sql'],
+  testing: ['core', 'pool', 'sql'],
+};
+const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
+  readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),
+);
+
+test('every folder has its line in the table', () => {
+  const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(folders.map(({ name }) => name).toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
+});
+
+function importsOf(file: string): string[] {
+  const code = readFileSync(join(src, file), 'utf8').replaceAll(/\/\*[^]*?\*\//g, '');
+  return [...code.matchAll(/from '(\.[^']+)\.js'/g)].map(([, path = '']) =>
+    relative(src, join(src, dirname(file), `${path}.ts`)),
+  );
+}
+
+test.each(files)('%s imports only from the folders below it', (file) => {
+  const folder = dirname(file);
+  const others = importsOf(file)
+    .map((imported) => dirname(imported))
+    .filter((imported) => imported !== folder);
+  expect(MAY_IMPORT[folder]).toEqual(expect.arrayContaining(others));
+});
+
+test.each(files)('%s does not import itself through others', (file) => {
+  const reached = new Set<string>();
+  const visit = (at: string): void => {
+    for (const imported of importsOf(at)) {
+      if (reached.has(imported)) continue;
+      reached.add(imported);
+      visit(imported);
+    }
+  };
+  visit(file);
+  expect([...reached]).not.toContain(file);
+});
