@@ -121,8 +121,8 @@ export function requestOptionContract(test: StageTest): void {
         return { kind: 'json', body: { before, after: currentScope() === own } };
       };
       await stage.serve([{ method: 'POST', path: '/', handle }], { scopeOptions: { current: true } });
-      const answers = await Promise.all([1, 2].map((a) => stage.request({ method: 'POST', path: '/', body: { a } })));
-      for (const { text } of answers) expect(text).toBe('{"before":true,"after":true}');
+      const responses = await Promise.all([1, 2].map((a) => stage.request({ method: 'POST', path: '/', body: { a } })));
+      for (const { text } of responses) expect(text).toBe('{"before":true,"after":true}');
     });
 
     test('current holds in register and in onStart', async ({ stage }) => {
