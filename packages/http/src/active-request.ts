@@ -11,7 +11,7 @@ import type { ScopelessRequest, ScopeOpener } from './scope-opener.js';
 type Done = (error?: unknown) => void;
 
 /**
- * A request with its scope, from its arrival until its response is sent or its client is gone; it finishes once.
+ * A request with its scope, from its arrival until its response is sent or its client has disconnected; it finishes once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
@@ -66,7 +66,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return undefined;
   }
 
-  /** Aborts when the client is gone before it had its response. Made when first asked for. */
+  /** Aborts when the client has disconnected before it had its response. Made when first asked for. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
@@ -127,7 +127,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     if (this.isWhole || this.res.destroyed) this.finish(!this.isWhole);
   }
 
-  /** The response is out, or it never will be because the client is gone. */
+  /** The response is out, or it never will be because the client has disconnected. */
   finish(isGone: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;

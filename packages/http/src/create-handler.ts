@@ -29,9 +29,9 @@ export interface HttpListener {
 
 /**
  * A listener for the requests of `node:http`, `node:https` or `node:http2`: it opens a scope tagged `request` for every
- * request, calls the handler with it, and disposes it once, when the response is sent or the client is gone.
+ * request, calls the handler with it, and disposes it once, when the response is sent or the client has disconnected.
  *
- * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
  * @param container the application container, or a function of the request that returns the scope above the request's
  * @param handler responds to every request

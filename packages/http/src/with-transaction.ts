@@ -84,7 +84,7 @@ export async function beginTransaction(
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */
 const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
 
-/** The client is gone, and nobody waits for the work any more. */
+/** The client has disconnected, and nobody waits for the work any more. */
 function abort(start: TransactionStart, reason: HttpError): void {
   const { transaction } = start;
   if (!transaction) void start.rollback(reason);
