@@ -1,4 +1,4 @@
-import { cancelledBy, onCancelled } from './acquire-request.js';
+import { cancelledBy, onCancelled } from './checkout.js';
 import { type Clock, startTimer } from '../core/clock.js';
 import type { AcquireOptions } from '../core/contract.js';
 import { aborted, TransactionError } from '../core/errors.js';

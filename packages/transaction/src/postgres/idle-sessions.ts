@@ -81,7 +81,7 @@ export class IdleSessions {
     const { target, clock, idleTimeoutMs } = this.#settings;
     const isKept = !possiblyBroken && !session.died && !this.#closed && fits(session.role, target, false);
     if (!isKept) return this.#close(session);
-    if (this.#waiting.size > 0 && this.#waiting.give(session)) return;
+    if (this.#full !== undefined && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
     this.#idle.push(session);
   }

@@ -1,4 +1,4 @@
-import { onCancelled } from '../pool/acquire-request.js';
+import { onCancelled } from '../pool/checkout.js';
 import { within } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
 import { aborted, isTransactionError, TransactionError } from '../core/errors.js';

@@ -5,13 +5,12 @@ import type { IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
-import { Milestone } from '../core/milestone.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { Completion } from './completion.js';
-import { LostSignal } from './lost-signal.js';
+import { LostSignal, Milestone } from './milestone.js';
 import type { NestedRun } from './nested-runs.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
-import { release } from './release.js';
+import { release } from '../pool/checkout.js';
 import { runInSavepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
@@ -124,7 +123,7 @@ export class Transaction {
   async commit(): Promise<void> {
     this.#completion.commit();
     await this.#completed.reached();
-    if (isFailedCommit(this.error)) withCallersStack(this.error);
+    if (this.error && isFailedCommit(this.error)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
   }
 
