@@ -129,7 +129,8 @@ export class FastifyActiveRequest extends ActiveRequest {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !transaction.committed;
     if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else await transaction.rollback(reason ?? (this.isGone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
+    else
+      await transaction.rollback(reason ?? (this.isDisconnected ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope()]);
   }

@@ -65,7 +65,7 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
  *
  * const server = fastify();
  * await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
- * server.get('/gone', (request) => request.container.resolve('IRequestSignal').aborted);
+ * server.get('/disconnected', (request) => request.container.resolve('IRequestSignal').aborted);
  * ```
  */
 export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = definePlugin({

@@ -43,7 +43,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
  *
  * const app = new Hono();
  * app.use(containerMiddleware(new Container({ tags: ['application'] })));
- * app.get('/gone', (c) => c.json(c.get('container').resolve('IRequestSignal').aborted));
+ * app.get('/disconnected', (c) => c.json(c.get('container').resolve('IRequestSignal').aborted));
  * ```
  */
 export function containerMiddleware(
@@ -78,7 +78,7 @@ export function containerMiddleware(
       replaceResponse(c, followed);
     } catch (error) {
       active.finish(error);
-      if (!active.goneFor) throw error;
+      if (!active.disconnectReason) throw error;
       replaceResponse(c, responseToNobody());
     }
   };

@@ -26,7 +26,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   scope: IContainer | undefined = undefined;
   isFinished = false;
   /** The client left before it had its response. */
-  isGone = false;
+  isDisconnected = false;
   /** The disposal of its scope has begun. */
   isDisposed = false;
   readonly #host: RequestHost;
@@ -38,7 +38,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   #hasEntered = false;
   #disposing: Promise<void> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
-  #onGone: ((reason: HttpError) => void) | undefined = undefined;
+  #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #onFinished: (() => void)[] | undefined = undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
@@ -70,15 +70,15 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     return this.#abort.signal;
   }
 
   /** Notifies one listener of what the signal says, for much less than a signal costs. */
-  onGone(listener: (reason: HttpError) => void): void {
-    this.#onGone = listener;
-    if (this.isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+  onDisconnect(listener: (reason: HttpError) => void): void {
+    this.#onDisconnect = listener;
+    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
   }
 
   whenFinished(): Promise<void> {
@@ -128,15 +128,15 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   }
 
   /** The response is out, or it never will be because the client has disconnected. */
-  finish(isGone: boolean): void {
+  finish(isDisconnected: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.isGone = isGone;
+    this.isDisconnected = isDisconnected;
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isGone) {
+    if (isDisconnected) {
       this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
-      this.#onGone?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();

@@ -47,7 +47,7 @@ export interface HttpListener {
  * const appContainer = new Container({ tags: ['application'] });
  * const handler = createHandler(appContainer, async (req, res, scope) => {
  *   const signal = scope.resolve('IRequestSignal');
- *   res.end(`${req.url}, and the client is ${signal.aborted ? 'gone' : 'there'}`);
+ *   res.end(`${req.url}, and the client is ${signal.aborted ? 'disconnected' : 'connected'}`);
  * });
  * createServer(handler).listen(3000);
  * ```

@@ -73,7 +73,7 @@ export async function beginTransaction(
   if (res.headersSent) throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
   const start = new TransactionStart(scope, options);
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
-  request.onGone((reason) => abort(start, reason));
+  request.onDisconnect((reason) => abort(start, reason));
   const transaction = await start.begun;
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.
