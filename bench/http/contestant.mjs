@@ -22,4 +22,10 @@ export const works = {
   },
 };
 
-export const hosts = ['fastify', 'express'];
+/** The package of each host, where it has one: its version is in the report. */
+export const hosts = {
+  fastify: { title: 'Fastify', package: 'fastify' },
+  node: { title: 'node:http' },
+  hono: { title: 'Hono', package: 'hono' },
+  express: { title: 'Express', package: 'express' },
+};

@@ -21,3 +21,19 @@ class InstantConnection {
 }
 
 export const INSERT = 'INSERT INTO orders VALUES ($1) RETURNING stored';
+
+/** What the documentation of every pool shows. */
+export async function insertByHand() {
+  const connection = await instantPool.getConnection();
+  try {
+    await connection.beginTransaction();
+    const [order] = await connection.query(INSERT, [1]);
+    await connection.commit();
+    return order;
+  } catch (error) {
+    await connection.rollback();
+    throw error;
+  } finally {
+    connection.release();
+  }
+}

@@ -1,6 +1,6 @@
 import { version } from '../results.mjs';
 import { median, table } from '../shared/table.mjs';
-import { works } from './contestant.mjs';
+import { hosts, works } from './contestant.mjs';
 
 /**
  * @typedef {object} Row
@@ -22,7 +22,8 @@ export function report(results) {
         number(Math.min(...measures) - Math.min(...bare)),
       ]);
       const heads = ['', 'µs, median', 'µs, least', 'over bare, median', 'over bare, least'];
-      return `**${work} on ${host} ${version(host)}**: ${works[work].title}\n\n${table(heads, lines)}`;
+      const { title, package: name } = hosts[host];
+      return `**${work} on ${`${title} ${version(name)}`.trim()}**: ${works[work].title}\n\n${table(heads, lines)}`;
     })
     .join('\n\n');
 }

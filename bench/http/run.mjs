@@ -1,6 +1,6 @@
 /**
  * Server CPU per request, over the bare host: `node bench/http/run.mjs [--processes 6] [--rounds 8] [--requests 4000]
- * [--work scope,transaction] [--host fastify,express] [--only bare,hand,ambit] [--write]`. Throughput on loopback is too
+ * [--work scope,transaction] [--host fastify,node,hono,express] [--only bare,hand,ambit] [--write]`. Throughput on loopback is too
  * noisy to tell these apart; the CPU time of the server's process is not.
  */
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '8' },
     requests: { type: 'string', default: '4000' },
     work: { type: 'string', default: Object.keys(works).join() },
-    host: { type: 'string', default: hosts.join() },
+    host: { type: 'string', default: Object.keys(hosts).join() },
     only: { type: 'string', default: WAYS.join() },
     write: { type: 'boolean', default: false },
   },

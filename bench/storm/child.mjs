@@ -9,14 +9,13 @@ process.on('warning', note('warnings'));
 
 const pool = createPostgresPool({ connectionString: process.env.STORM_DATABASE_URL, max: 8 });
 const { contestant } = await import(`./contestants/${process.argv[2]}.mjs`);
-const port = await contestant.start(pool);
+const { port, open } = await contestant.start(pool);
 
 process.on('message', () => {
   const { opened, disposed } = counts;
   const out = pool.size.open - pool.size.idle;
-  // A transaction scope has no service to tell it by.
-  const open = Math.max(opened - disposed, contestant.open?.() ?? 0);
-  process.send({ ...troubles, opened, disposed, open, out });
+  // No service counts transaction scopes.
+  process.send({ ...troubles, opened, disposed, open: Math.max(opened - disposed, open?.() ?? 0), out });
 });
 process.send(port);
 

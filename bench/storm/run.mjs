@@ -14,7 +14,7 @@ import { write } from '../results.mjs';
 import { storm } from './storm.mjs';
 
 const SETTLE_MS = 10_000;
-const FIRST = ['express-ambit', 'fastify-ambit'];
+const OURS_FIRST = ['express-ambit', 'express-4-ambit', 'fastify-ambit', 'node-ambit', 'hono-ambit', 'fetch-ambit'];
 const here = new URL('.', import.meta.url);
 
 const { values: options } = parseArgs({
@@ -30,7 +30,7 @@ const seconds = Number(options.seconds);
 const sockets = Number(options.sockets);
 
 const files = readdirSync(new URL('contestants/', here)).map((file) => file.replace('.mjs', ''));
-const names = [...new Set([...FIRST, ...files])].filter((name) => options.only?.split(',').includes(name) ?? true);
+const names = [...new Set([...OURS_FIRST, ...files])].filter((name) => options.only?.split(',').includes(name) ?? true);
 
 const results = [];
 for (const name of names) {

@@ -1,5 +1,5 @@
 import express from 'express';
-import { INSERT, instantPool } from '../instant-pool.mjs';
+import { insertByHand } from '../instant-pool.mjs';
 import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -8,19 +8,7 @@ export const contestant = {
   async start() {
     const server = express();
     server.post('/', async (req, res) => {
-      const connection = await instantPool.getConnection();
-      let order;
-      try {
-        await connection.beginTransaction();
-        [order] = await connection.query(INSERT, [1]);
-        await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
-      res.json(order);
+      res.json(await insertByHand());
     });
     return listen(server);
   },

@@ -7,7 +7,7 @@ import { inTransaction, Orders } from '../service.mjs';
 export const contestant = {
   title: 'awilix-express',
   package: 'awilix-express',
-  start(pool) {
+  async start(pool) {
     const app = express();
     app.use(scopePerRequest(awilixContainer()));
     app.use((req, res, next) => {
@@ -21,6 +21,6 @@ export const contestant = {
     app.post('/orders', async (req, res) => {
       res.status(201).json(await inTransaction(pool, (connection) => new Orders(connection).create(req.body)));
     });
-    return listen(app);
+    return { port: await listen(app) };
   },
 };

@@ -8,7 +8,6 @@ export const contestant = {
   package: '@ambit/fastify',
   async start(pool) {
     const container = ambitContainer(pool);
-    this.open = () => openScopes(container).length;
     const server = fastify();
     await server.register(containerPlugin, { container });
     await server.register(transactionPlugin);
@@ -24,6 +23,6 @@ export const contestant = {
       return order;
     });
     await server.listen({ port: 0, host: '127.0.0.1' });
-    return server.server.address().port;
+    return { port: server.server.address().port, open: () => openScopes(container).length };
   },
 };

@@ -19,6 +19,6 @@ export const contestant = {
       return order;
     });
     await server.listen({ port: 0, host: '127.0.0.1' });
-    return server.server.address().port;
+    return { port: server.server.address().port };
   },
 };

@@ -76,7 +76,7 @@ export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
     key,
     path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `inject lazy(${show(key)}) into one of them, or move what both need into a third service`,
+    hint: `inject lazy(${show(key)}), a function that returns it, into one of them, or move what both need into a third service`,
   });
 }
 
@@ -112,7 +112,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or register it directly on the scope that resolves it: scope.register(${shown}, () => value)`
+        ? `add a registration .to(${shown}), or ${search.dry ? `declare the scope on which it is registered directly: registers: [${shown}]` : `register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
         : `did you mean ${show(near)}?`,
   });
 }

@@ -1,3 +1,5 @@
+import { CurrentScope } from '@ambit/http/host';
+
 /**
  * What this package touches of Express although it is not public; nothing outside of this file does. Express 4.22, 5.1
  * (router 2.2) and 5.3 (router 2.3) are tested.
@@ -113,7 +115,7 @@ function reportFailures(call: CallErrorHandler): CallErrorHandler {
     const before = watcher.isHandlingError;
     watcher.isHandlingError = true;
     try {
-      return call.call(this, error, req, res, goOn);
+      return CurrentScope.runOutside(req, () => call.call(this, error, req, res, goOn));
     } finally {
       watcher.isHandlingError = before;
     }

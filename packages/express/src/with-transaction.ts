@@ -2,6 +2,7 @@ import {
   beginTransaction,
   checkFunctions,
   checkTimes,
+  CurrentScope,
   type HeldResponseOptions,
   report,
   RequestTransaction,
@@ -63,7 +64,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
     } catch (error) {
       return next(error);
     }
-    next();
+    CurrentScope.run(req, next);
   };
 }
 

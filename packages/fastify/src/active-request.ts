@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
-import { ActiveRequest, clearRepresentation, HttpError, type HttpErrorCode, type RequestHost } from '@ambit/http/host';
+import {
+  ActiveRequest,
+  clearRepresentation,
+  type HeldResponseOptions,
+  HttpError,
+  type HttpErrorCode,
+  type RequestHost,
+} from '@ambit/http/host';
 import type { TransactionOptions } from '@ambit/transaction';
 import type { FastifyReply } from 'fastify';
 import { FailedRequest } from './failed-request.js';
@@ -23,6 +30,8 @@ export class FastifyActiveRequest extends ActiveRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
+  /** Set where the route has the transaction, so that its response commits. */
+  routeTransaction: Pick<HeldResponseOptions<never>, 'rollbackOn'> | undefined = undefined;
   /** The response must not be a success, nor keep its headers, unless the handler knows. */
   failedStep: FailedStep | undefined = undefined;
   /** The handler has responded or failed, or that was done in its place. */
@@ -80,7 +89,7 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   forget(transaction: RequestTransaction): void {
-    if (this.transaction === transaction) this.transaction = undefined;
+    if (this.transaction === transaction) this.transaction = this.routeTransaction = undefined;
   }
 
   /** What the handler said of its response was said in the hope of a commit, and holds for no error. */

@@ -1,6 +1,9 @@
 import type { IContainer } from '@ambit/container';
 import { HttpError } from '@ambit/http';
-import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+
+/** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
 
 /** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
@@ -32,6 +35,16 @@ export class RequestTransaction {
     // At once where that is possible: what comes next must find the commit begun.
     this.#committing = transaction ? transaction.commit() : begun.then((late) => late.commit());
     return this.#committing;
+  }
+
+  /** Commits before a response of this status is sent. Rejects where a success must not be reported. */
+  async complete(status: number): Promise<void> {
+    try {
+      await this.commit();
+    } catch (error) {
+      const isKnown = error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+      if (status < 400 || !isKnown) throw error;
+    }
   }
 
   /** Never rejects. */

@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { application, get, leftovers, serve, signal, store } from './support/app.js';
+import { application, get, leftovers, serve, store } from './support/app.js';
 
 describe('an open transaction is rolled back', () => {
   test.each(['error', 'response'] as const)('before the error handler runs (disposeOn: %s)', async (disposeOn) => {

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 import { HttpError } from './errors.js';
 import { type DrainOptions, OpenRequests } from './open-requests.js';
-import { checkOptions, checkParent, type ParentScope, type RequestOptions } from './options.js';
+import { checkOptions, checkParent, checkReturned, type ParentScope, type RequestOptions } from './options.js';
 import { report } from './report.js';
 
 const REQUEST_TAGS: readonly string[] = ['request'];
@@ -86,6 +86,7 @@ export class RequestScopes<Q = Request, C = unknown> {
     const { register, start } = this.#options;
     try {
       const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
+      checkReturned(parent);
       const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
       if (start && !active.isFinished) await active.run(() => startServices(scope));

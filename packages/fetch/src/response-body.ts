@@ -5,6 +5,7 @@ type Chunk = Awaited<ReturnType<Source['read']>>;
 
 /** A body in memory is read in one to five microtasks on Node, Bun and Deno. */
 const MICROTASKS = 10;
+const TICK = Promise.resolve();
 
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
@@ -80,13 +81,11 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
 }
 
 /** What the promise gives, or undefined where that takes longer, or fails. */
-function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
-  return Promise.race([promise.catch(ignore), microtasks()]);
-}
-
-async function microtasks(): Promise<undefined> {
-  for (let i = 0; i < MICROTASKS; i += 1) await Promise.resolve();
-  return undefined;
+async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
+  const settled: { value?: T } = {};
+  promise.then((value) => (settled.value = value), ignore);
+  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await TICK;
+  return settled.value;
 }
 
 function joined(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {

@@ -12,7 +12,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { Pause } from '../src/index.js';
 import { certificate } from './support/certificate.js';
-import { refused } from './support/refused.js';
+import { refused } from '../src/index.js';
 
 /** Responds to every request with the result of `work`; `close` is how this host is stopped. */
 type Serve = (work: () => Promise<string>) => Promise<{ port: number; close: () => Promise<void> }>;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Happenings, RawClient } from '../src/index.js';
-import { refused } from './support/refused.js';
+import { refused } from '../src/index.js';
 
 interface Message {
   readonly event: 'listening' | 'working' | 'disposed';

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expressHost } from './support/simulation/express.js';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { express4Host, expressHost } from './support/simulation/express.js';
 import { fastifyHost } from './support/simulation/fastify.js';
+import { nodeHost } from './support/simulation/node.js';
 import { type Played, Runner } from './support/simulation/runner.js';
 
 /** `SEED=123` plays that one run again on every host; `SEEDS=100000` plays more of them. */
@@ -10,16 +11,21 @@ const { stackTraceLimit } = Error;
 beforeAll(() => {
   // Most of these runs hold errors, and their stacks would take a good part of the time.
   Error.stackTraceLimit = SEED === undefined ? 0 : 30;
+  // Hosts print what they respond to where the application has no error handler.
+  vi.spyOn(console, 'error').mockReturnValue();
 });
 afterAll(() => {
+  vi.restoreAllMocks();
   Error.stackTraceLimit = stackTraceLimit;
 });
 
 /** Each host with its share of the runs. */
 const hosts = [
-  { host: expressHost, share: 1 / 2 },
-  { host: fastifyHost('error'), share: 1 / 4 },
-  { host: fastifyHost('response'), share: 1 / 4 },
+  { host: expressHost, share: 1 / 4 },
+  { host: express4Host, share: 1 / 8 },
+  { host: fastifyHost('error'), share: 1 / 8 },
+  { host: fastifyHost('response'), share: 1 / 8 },
+  { host: nodeHost, share: 1 / 4 },
 ].map(({ host, share }) => ({ host, name: host.name, runs: Math.ceil(Number(SEEDS) * share) }));
 
 describe.each(hosts)('on $name', ({ host, name, runs }) => {

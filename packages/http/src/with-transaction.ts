@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
+import { CurrentScope } from './current-scope.js';
 import { HttpError } from './errors.js';
 import type { HeldResponseOptions } from './held-response.js';
 import { Load } from './load.js';
@@ -83,7 +84,7 @@ export async function beginTransaction(
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */
 const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
 
-/** The client is gone, and nobody waits for the work any more. */
+/** The client has disconnected, and nobody waits for the work any more. */
 function abort(start: TransactionStart, reason: HttpError): void {
   const { transaction } = start;
   if (!transaction) void start.rollback(reason);
@@ -128,7 +129,7 @@ class HandlerTransaction extends RequestTransaction {
 
   async #call(handler: Handler, scope: IContainer): Promise<void> {
     try {
-      await handler(this.#req, this.res, scope);
+      await CurrentScope.run(this.#req, () => handler(this.#req, this.res, scope));
     } catch (error) {
       this.fail(error);
       // The handler is done: what responds now is `onError`.

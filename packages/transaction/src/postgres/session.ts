@@ -117,7 +117,7 @@ export class Session {
   /**
    * Limits the time of a statement, until the function returned is called. While the server sends nothing, it is asked now
    * and then on another socket whether it is there, and the connection is cut where it is not: it has frozen, or its machine
-   * is gone. At the query limit the statement is cancelled, and soon after that the connection is cut.
+   * is down. At the query limit the statement is cancelled, and soon after that the connection is cut.
    */
   limitStatement(limits: StatementLimits, cancel: () => void): () => void {
     const { clock, queryTimeoutMs, silentAfterMs, cancelGraceMs } = limits;

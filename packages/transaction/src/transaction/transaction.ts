@@ -16,7 +16,7 @@ import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
 /**
- * A transaction and its scope. They complete together and exactly once, whoever asks and however often.
+ * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
  *
  * The order is always the same: statements in progress settle, COMMIT or ROLLBACK, the scope is disposed, the connection
  * is returned to the pool, or destroyed when it may be broken. One exception: when somebody else disposes the scope, its

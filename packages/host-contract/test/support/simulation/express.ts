@@ -1,29 +1,35 @@
 import { createServer } from 'node:http';
 import { containerMiddleware, drain, withTransaction } from '@ambit/express';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+// @ts-expect-error -- its types are those of the other major version
+import express4 from 'express-4';
 import { respondOnExpress } from './express-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { pause } from './work.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';
+import { ownScope } from './own-scope.js';
 import { visitOf } from './visit.js';
 
-/** One application for all runs: what differs from one to the next is found by the socket. */
-export const expressHost: SimulatedHost = {
-  name: 'Express',
-  commits: true,
-  endsScopesOnError: false,
-  serve: async () => serve(),
-};
+export const expressHost = hostOf('Express 5', express);
 
-function serve(): Served {
+/** The other major version in use. */
+export const express4Host = hostOf('Express 4', express4 as typeof express);
+
+/** One application for all runs: what differs from one to the next is found by the socket. */
+function hostOf(name: string, create: typeof express): SimulatedHost {
+  return { name, commits: true, endsScopesOnError: false, serve: async () => serve(create) };
+}
+
+function serve(create: typeof express): Served {
   // It begins to listen to routers when it is first mounted, as it is in an application.
   withTransaction();
-  const app = express();
+  const app = create();
+  const respond = respondOnExpress(create === express);
   // What the framework responds to by itself, it prints as well, except in tests.
   app.disable('x-powered-by').disable('etag').set('env', 'test');
-  app.use(takeTime, arrive, takeTime, express.json());
-  app.post(['/orders', '/bare/orders'], begin, respondOnExpress);
-  app.post(['/plain', '/bare/plain'], respondOnExpress);
+  app.use(takeTime, arrive, takeTime, create.json());
+  app.post(['/orders', '/bare/orders'], begin, respond);
+  app.post(['/plain', '/bare/plain'], respond);
   app.use(['/orders', '/plain'], respondToError);
   const server = createServer(app);
   return {
@@ -45,10 +51,7 @@ const takeTime: RequestHandler = async (req, _res, next) => {
 const arrive: RequestHandler = (req, res, next) => {
   const visit = visitOf(req);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
-  const open = visit.bringsScope
-    ? ownScope(onDisposeError)
-    : containerMiddleware(visit.run.application, { onDisposeError });
-  open(req, res, (error?: unknown) => {
+  const begin = (error?: unknown): void => {
     if (error) return next(error);
     try {
       visit.begins(req.container);
@@ -56,25 +59,14 @@ const arrive: RequestHandler = (req, res, next) => {
       return next(refusal);
     }
     next();
-  });
-};
-
-/** An application may open its scopes by other means than our middleware. */
-function ownScope(onDisposeError: () => void): RequestHandler {
-  return (req, res, next) => {
-    const scope = visitOf(req).run.application.createScope({ tags: ['request'] });
-    req.container = scope;
-    let isOver = false;
-    const end = (): void => {
-      if (!isOver) scope.dispose()?.catch(onDisposeError);
-      isOver = true;
-    };
-    res.on('finish', end);
-    req.socket.on('close', end);
-    if (req.socket.closed) end();
-    next();
   };
-}
+  if (visit.bringsScope) {
+    req.container = ownScope(visit, req, res, onDisposeError);
+    begin();
+  } else {
+    containerMiddleware(visit.run.application, { onDisposeError })(req, res, begin);
+  }
+};
 
 const begin: RequestHandler = (req, res, next) => {
   const visit = visitOf(req);

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { chooseDeed, type Deeds } from './deeds.js';
 import { type Visit, visitOf } from './visit.js';
 import { breaking, ignore, pause, untilDisconnected, wait, work } from './work.js';
 
@@ -10,10 +11,8 @@ interface Scene {
   readonly reply: FastifyReply;
 }
 
-type Deeds = Readonly<Record<string, (scene: Scene) => unknown>>;
-
 /** Everything a handler may do without a transaction, or with one that is over. */
-const PLAIN_DEEDS: Deeds = {
+const PLAIN_DEEDS: Deeds<Scene> = {
   respond: ({ visit, reply }) => reply.code(visit.respondsWith(201)).send({ mark: visit.mark }),
   'return the response': ({ visit, reply }) => {
     reply.code(visit.respondsWith(200));
@@ -28,17 +27,17 @@ const PLAIN_DEEDS: Deeds = {
     visit.breaksOff = true;
     return reply.code(visit.respondsWith(200)).send(Readable.from(breaking(visit)));
   },
-  'response twice': async ({ visit, reply }) => {
+  'respond twice': async ({ visit, reply }) => {
     void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
     return reply.code(visit.respondsWith(500)).send({ mark: visit.mark });
   },
-  'response, then throw': async ({ visit, reply }) => {
+  'respond, then throw': async ({ visit, reply }) => {
     void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
     throw new Error('failed after the response');
   },
-  'response past the hooks': ({ visit, reply }) => {
+  'respond past the hooks': ({ visit, reply }) => {
     reply.hijack();
     reply.raw.writeHead(visit.respondsWith(200));
     reply.raw.end(visit.mark);
@@ -48,7 +47,7 @@ const PLAIN_DEEDS: Deeds = {
     throw visit.fails();
   },
   'send an error': ({ visit, reply }) => reply.send(visit.fails()),
-  'response what cannot be serialised': ({ visit, reply }) => {
+  'respond with what cannot be serialised': ({ visit, reply }) => {
     const circular: { self?: unknown } = {};
     circular.self = circular;
     visit.fails();
@@ -67,7 +66,7 @@ const PLAIN_DEEDS: Deeds = {
 };
 
 /** Every way to commit, to roll back, or to do neither. */
-const ORDER_DEEDS: Deeds = {
+const ORDER_DEEDS: Deeds<Scene> = {
   ...Object.fromEntries(
     Object.entries(PLAIN_DEEDS).map(([name, deed]) => [
       `commit, then ${name}`,
@@ -93,15 +92,15 @@ const ORDER_DEEDS: Deeds = {
     commit(scene).catch(ignore);
     throw scene.visit.fails();
   },
-  'response with the transaction open': ({ visit, reply }) =>
+  'respond with the transaction open': ({ visit, reply }) =>
     reply.code(visit.respondsWith(201)).send({ mark: visit.mark }),
-  'response with the transaction open, then commit': async ({ visit, request, reply }) => {
+  'respond with the transaction open, then commit': async ({ visit, request, reply }) => {
     void reply.code(visit.respondsWith(201)).send({ mark: visit.mark });
     await pause(visit);
     await request.commitTransaction().catch(ignore);
     return reply;
   },
-  'response past the hooks with the transaction open': ({ visit, reply }) => {
+  'respond past the hooks with the transaction open': ({ visit, reply }) => {
     visit.lies = true;
     reply.hijack();
     reply.raw.writeHead(visit.respondsWith(200));
@@ -156,14 +155,14 @@ async function commit({ visit, request }: Scene): Promise<void> {
 export async function respondOnFastify(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const visit = visitOf(request.raw);
   const { chance } = visit.run;
-  const [deeds, usual] = visit.inTransaction ? [ORDER_DEEDS, 'commit, then respond'] : [PLAIN_DEEDS, 'respond'];
-  const name = chance.of(0.35) ? usual : chance.pick(Object.keys(deeds));
-  visit.note(`means to ${name}`);
+  const deed = visit.inTransaction
+    ? chooseDeed(visit, ORDER_DEEDS, 'commit, then respond')
+    : chooseDeed(visit, PLAIN_DEEDS, 'respond');
   try {
     if (visit.inTransaction) await begin(visit, request);
     else await pause(visit);
     if (chance.of(0.2)) reply.header('location', `/${visit.mark}`);
-    return await deeds[name]?.({ visit, request, reply });
+    return await deed({ visit, request, reply });
   } catch (error) {
     visit.fails();
     throw error;

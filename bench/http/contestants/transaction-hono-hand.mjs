@@ -1,0 +1,13 @@
+import { Hono } from 'hono';
+import { insertByHand } from '../instant-pool.mjs';
+import { listenOnHono } from '../listen.mjs';
+
+/** @type {import('../contestant.mjs').Contestant} */
+export const contestant = {
+  title: 'hand-written BEGIN and COMMIT',
+  async start() {
+    const app = new Hono();
+    app.post('/', async (c) => c.json(await insertByHand()));
+    return listenOnHono(app);
+  },
+};
