@@ -2,7 +2,6 @@ import { startTimer } from '../core/clock.js';
 import { Connector } from './connector.js';
 import { hasNoSpace, poolClosed } from './errors.js';
 import type { PostgresSettings } from './options.js';
-import { fits } from './servers.js';
 import type { Session } from './session.js';
 import { WaitingForSpace } from './waiting-for-space.js';
 
@@ -79,7 +78,7 @@ export class IdleSessions {
   /** For the next user, unless something may be broken. */
   release(session: Session, { possiblyBroken = false } = {}): void {
     const { target, clock, idleTimeoutMs } = this.#settings;
-    const isKept = !possiblyBroken && !session.died && !this.#closed && fits(session.role, target, false);
+    const isKept = !possiblyBroken && !session.died && !this.#closed && session.fits(target, false);
     if (!isKept) return this.#close(session);
     if (this.#full !== undefined && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
@@ -137,7 +136,7 @@ export class IdleSessions {
     this.#checking.add(session);
     const works = await session.responds(clock, CHECK_MS);
     this.#checking.delete(session);
-    if (works && !this.#closed && fits(session.role, target, forReading)) return session;
+    if (works && !this.#closed && session.fits(target, forReading)) return session;
     if (!works) session.cut();
     this.#close(session);
     this.#closeIdle();
