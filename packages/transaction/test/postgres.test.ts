@@ -230,7 +230,10 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       blocked.catch(() => undefined);
       await waitsForLock(pid);
       client.abort(new Error('the client disconnected'));
-      await expect(blocked).rejects.toMatchObject({ sqlState: '57014' });
+      await expect(blocked).rejects.toMatchObject({
+        code: 'AMBIT_TX_ABORTED',
+        cause: { code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '57014' },
+      });
       await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await database.admin.query('COMMIT');
       await expectPoolIntact();
@@ -247,7 +250,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       slow.catch(() => undefined);
       next.catch(() => undefined);
       client.abort();
-      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await transaction.rollback();
       expect(await stored()).toEqual([]);
       await expectPoolIntact();
