@@ -18,6 +18,14 @@ import { type FailedStep, WatchedPromise } from './watched-promise.js';
 /** Where the plugins keep what only they need to know of a request. */
 export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
 
+/** What a handler runs into that goes on after its client has left. */
+const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
+  'AMBIT_DISPOSED',
+  'AMBIT_HTTP_CLIENT_GONE',
+  'AMBIT_HTTP_REQUEST_ENDED',
+  'AMBIT_TX_ABORTED',
+]);
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** @internal */
@@ -100,6 +108,11 @@ export class FastifyActiveRequest extends ActiveRequest {
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
   }
 
+  /** Fastify logs by the status, which nobody receives here: 4xx as information, 5xx as an error of the server. */
+  excuse(error: unknown): void {
+    if (this.isDisconnected && AFTER_DISCONNECT.has((Object(error) as { code?: unknown }).code)) this.reply.code(499);
+  }
+
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */
   override lose(): void {
     this.finish(!this.isWhole);
@@ -129,8 +142,8 @@ export class FastifyActiveRequest extends ActiveRequest {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !transaction.committed;
     if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else
-      await transaction.rollback(reason ?? (this.isDisconnected ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
+    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    else await transaction.rollback(reason);
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope()]);
   }

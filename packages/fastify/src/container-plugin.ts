@@ -122,6 +122,10 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // A hook before ours that fails keeps the one above from being run.
   connections.startReaping();
 
+  server.addHook('onError', (request, _reply, error, done) => {
+    request[ACTIVE_REQUEST]?.excuse(error);
+    done();
+  });
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));

@@ -52,6 +52,12 @@ export class RequestTransaction {
     return this.#start.rollback(reason);
   }
 
+  /** The client has disconnected. Never rejects. */
+  abort(cause: HttpError): Promise<void> {
+    const isBegun = this.#start.transaction !== undefined;
+    return this.rollback(isBegun ? new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause }) : cause);
+  }
+
   /** Never rejects. Of a commit that nobody awaits it waits for the outcome, even if COMMIT was not sent yet. */
   async undo(complaint: unknown): Promise<void> {
     await this.#committing?.catch(() => undefined);

@@ -88,7 +88,7 @@ const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => unde
 function abort(start: TransactionStart, reason: HttpError): void {
   const { transaction } = start;
   if (!transaction) void start.rollback(reason);
-  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', reason.message, { cause: reason }));
+  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
 }
 
 /** A transaction whose failures `createHandler()` responds to. */

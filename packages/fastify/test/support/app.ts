@@ -20,13 +20,14 @@ export async function application(
   options: {
     pool?: FakePoolOptions;
     plugin?: Omit<ContainerPluginOptions, 'container'>;
+    server?: FastifyInstance;
     before?: (app: FastifyInstance) => unknown;
   } = {},
 ) {
   const pool = new FakePool(options.pool);
   const container = new Container({ tags: ['application'] });
   container.register('IDatabasePool', () => pool);
-  const app = server();
+  const app = server(options.server);
   await options.before?.(app);
   await app.register(containerPlugin, { container, ...options.plugin });
   await app.register(transactionPlugin);
@@ -34,8 +35,7 @@ export async function application(
 }
 
 /** A bare server that is closed after the test, which fails if an error would have crashed the process. */
-export function server(): FastifyInstance {
-  const app = fastify();
+export function server(app: FastifyInstance = fastify()): FastifyInstance {
   onTestFinished(async () => {
     app.server.closeAllConnections();
     await app.close();

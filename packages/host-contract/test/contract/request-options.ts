@@ -35,7 +35,7 @@ export function requestOptionContract(test: StageTest): void {
       const requests: object[] = [];
       const register: ScopeOptions['register'] = (requestScope, request) => {
         requests.push(request);
-        return bind(requestScope as Container);
+        return bind(requestScope);
       };
       await stage.serveRequest(greet, { scopeOptions: { register } });
       expect((await stage.get()).text).toBe('registered');
