@@ -44,9 +44,9 @@ export function fastifyRouteTransactionContract(test: StageTest): void {
           return reply.code(201).header('location', '/orders/1').send({});
         }),
       );
-      const answer = await stage.order();
-      expect(answer.status).toBe(500);
-      expect(answer.headers['location']).toBeUndefined();
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.headers['location']).toBeUndefined();
       expect(await stage.stored()).toBe(false);
     });
   });

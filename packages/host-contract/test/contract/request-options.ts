@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { type Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
+import { currentScope, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../src/index.js';
 import type { Call, ScopeOptions } from '../hosts/host.js';
@@ -23,10 +23,10 @@ export function requestOptionContract(test: StageTest): void {
     });
 
     test.for([
-      ['at once', (greeting: Container): void => void greeting.register('IGreeting', () => 'registered')],
+      ['at once', (greeting: IContainer): void => void greeting.register('IGreeting', () => 'registered')],
       [
         'after a while',
-        async (greeting: Container): Promise<void> => {
+        async (greeting: IContainer): Promise<void> => {
           await setImmediate();
           greeting.register('IGreeting', () => 'registered');
         },
