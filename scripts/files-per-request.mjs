@@ -25,12 +25,12 @@ const LIMITS = [
   {
     request: { method: 'GET', path: '/api/users' },
     service: 8,
-    most: { 'fastify, SQLite': 22, 'express, SQLite': 24, 'fastify, PostgreSQL': 28, 'express, PostgreSQL': 30 },
+    most: { 'fastify, SQLite': 23, 'express, SQLite': 25, 'fastify, PostgreSQL': 29, 'express, PostgreSQL': 31 },
   },
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 14,
-    most: { 'fastify, SQLite': 46, 'express, SQLite': 51, 'fastify, PostgreSQL': 47, 'express, PostgreSQL': 52 },
+    most: { 'fastify, SQLite': 47, 'express, SQLite': 53, 'fastify, PostgreSQL': 48, 'express, PostgreSQL': 54 },
   },
 ];
 
