@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createHandler, drain, type Handler, type ScopedRequest, withTransaction } from '@ambit/http';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';
@@ -16,7 +16,7 @@ export const nodeHost: SimulatedHost = {
 };
 
 function serve(): Served {
-  const server = createServer(listen);
+  const server = createServer((req, res) => void listen(req, res));
   return {
     server,
     close: async (application) => {
@@ -27,14 +27,14 @@ function serve(): Served {
 }
 
 /** Before our listener the client may leave, and behind it as well. */
-const listen: RequestListener = async (req, res) => {
+async function listen(req: IncomingMessage, res: ServerResponse): Promise<void> {
   const visit = visitOf(req);
   await takeTime(visit);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   if (visit.bringsScope) return handleWithOwnScope(req as ScopedRequest, res, onDisposeError);
   const onError = visit.isBare ? {} : { onError: respondToError };
   createHandler(visit.run.application, handle, { onDisposeError, ...onError })(req, res);
-};
+}
 
 async function handleWithOwnScope(req: ScopedRequest, res: ServerResponse, onDisposeError: () => void): Promise<void> {
   try {
