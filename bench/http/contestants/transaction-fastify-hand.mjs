@@ -1,12 +1,12 @@
 import fastify from 'fastify';
-import { insertByHand } from '../instant-pool.mjs';
+import { insertInTransaction } from '../instant-pool.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
   title: 'hand-written BEGIN and COMMIT',
   async start() {
     const server = fastify();
-    server.post('/', () => insertByHand());
+    server.post('/', () => insertInTransaction());
     return server.listen({ port: 0 });
   },
 };
