@@ -19,6 +19,8 @@ const PACKAGES = [
   '@ambit/fetch',
   '@ambit/hono',
 ];
+/** What the tests of several packages share; no source may use it. */
+const TEST_KIT = '@ambit/host-contract';
 /** What an HTTP host is built on. */
 const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
 
@@ -29,10 +31,10 @@ const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
  */
 const RULES = {
   'packages/container': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
-  'packages/transaction': { mayUse: ['@ambit/container'], knowsNo: HTTP },
+  'packages/transaction': { mayUse: ['@ambit/container', TEST_KIT], knowsNo: [...HTTP, TEST_KIT] },
   'packages/http': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: ['express', 'fastify', ...SQL] },
-  'packages/express': { mayUse: CORE, knowsNo: ['fastify', ...SQL] },
-  'packages/fastify': { mayUse: CORE, knowsNo: ['express', ...SQL] },
+  'packages/express': { mayUse: [...CORE, TEST_KIT], knowsNo: ['fastify', ...SQL, TEST_KIT] },
+  'packages/fastify': { mayUse: [...CORE, TEST_KIT], knowsNo: ['express', ...SQL, TEST_KIT] },
   'packages/fetch': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
   'packages/hono': { mayUse: [...CORE, '@ambit/fetch'], knowsNo: ['express', 'fastify', ...SQL] },
   // Its tests alone run the hosts.

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { createHandler, withTransaction } from '@ambit/fetch';
 import { serve } from '@hono/node-server';
 import { openApplication, tryOut, type Order } from './orders.js';
@@ -20,7 +19,7 @@ const handler = createHandler(
 const port = await new Promise<number>((resolve) => {
   const server = serve({ fetch: (request) => handler(request), port: 0, hostname: '127.0.0.1' }, (info) => {
     server.unref();
-    resolve((info as AddressInfo).port);
+    resolve(info.port);
   });
 });
 await tryOut(port);

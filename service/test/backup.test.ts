@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/pool.js';
 import { readConfig } from '../src/index.js';
-import { openPostgresDatabase, postgres, type TestDatabase } from './support/databases.js';
+import { openDatabaseOfServer, postgres, type TestDatabase } from './support/databases.js';
 import { request } from './support/http.js';
 import { type Exit, ServiceProcess } from './support/service-process.js';
 
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 async function newDatabase(): Promise<Environment> {
-  const database = await openPostgresDatabase();
+  const database = await openDatabaseOfServer();
   databases.push(database);
   return database.env;
 }

@@ -1,10 +1,10 @@
 import { Registration } from '@ambit/container';
-import { connectionLost } from '@ambit/host-contract';
+import { asPostgresAdmin, connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { Health } from '../src/health.js';
 import { createLogger, readConfig, startService } from '../src/index.js';
-import { asPostgresAdmin, openPostgresDatabase, postgres } from './support/databases.js';
+import { openDatabaseOfServer, postgres } from './support/databases.js';
 import { request, type Request } from './support/http.js';
 import { onEveryStage } from './support/every-stage.js';
 
@@ -143,7 +143,7 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
   });
 
   test.skipIf(postgres.missing)('PostgreSQL that is read-only is not ready, and ready when it is not', async () => {
-    await using database = await openPostgresDatabase();
+    await using database = await openDatabaseOfServer();
     await using service = await started(database.env);
     expect(await behaviour(service)).toEqual(READY);
     for (const [setting, expected] of [

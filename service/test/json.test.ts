@@ -1,3 +1,4 @@
+import type { Exchange } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import { NUMBERS } from './json-corpus/numbers.js';
 import { STRINGS } from './json-corpus/strings.js';
@@ -5,7 +6,6 @@ import { STRUCTURES } from './json-corpus/structures.js';
 import type { Case } from './json-corpus/case.js';
 import { ADA, postUser } from './odd-requests/request.js';
 import { bothHosts } from './support/both-hosts.js';
-import { exchange, type Heard } from './support/exchange.js';
 
 const TABLES: readonly (readonly [about: string, cases: readonly Case[]])[] = [
   ['numbers', NUMBERS],
@@ -23,8 +23,8 @@ describe.each(TABLES)('of %s as a body', (_about, cases) => {
   const hosts = bothHosts();
 
   const ask = async (body: Buffer): Promise<{ status: number; error: string | undefined }> => {
-    const responses = await Promise.all([hosts.express, hosts.fastify].map(({ url }) => exchange(url, postUser(body))));
-    const [seen, other] = responses.map(({ status, text, next }: Heard) => {
+    const responses = await Promise.all([hosts.express, hosts.fastify].map((app) => app.exchange(postUser(body))));
+    const [seen, other] = responses.map(({ status, text, next }: Exchange) => {
       const { error } = JSON.parse(text) as { error?: string };
       return { status, error, next };
     });

@@ -7,7 +7,7 @@ import { MEDIA_TYPES } from './odd-requests/media-types.js';
 import { PROTOCOL } from './odd-requests/protocol.js';
 import type { OddRequest } from './odd-requests/request.js';
 import { bothHosts } from './support/both-hosts.js';
-import { exchange, type Heard } from './support/exchange.js';
+import { type Exchange } from '@ambit/host-contract';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
   ['the media type is', MEDIA_TYPES],
@@ -21,7 +21,7 @@ const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 /** The response without the values that differ with each request. */
-function comparable({ headers, text, ...rest }: Heard): object {
+function comparable({ headers, text, ...rest }: Exchange): object {
   const { date, 'x-request-id': requestId = '', ...others } = headers;
   return {
     ...rest,
@@ -37,10 +37,7 @@ describe('Express and Fastify send the same response when', () => {
 
   describe.each(TABLES)('%s', (_about, table) => {
     test.each(table)('%s', async (_what, bytes, status) => {
-      const [heard, other] = await Promise.all([
-        exchange(hosts.express.url, bytes),
-        exchange(hosts.fastify.url, bytes),
-      ]);
+      const [heard, other] = await Promise.all([hosts.express.exchange(bytes), hosts.fastify.exchange(bytes)]);
       expect(comparable(heard)).toEqual(comparable(other));
       expect(heard.status).toBe(status);
       expect(heard.headers['x-request-id']).toMatch(UUID);

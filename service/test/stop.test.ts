@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type RawResponse, Pause, RawClient, requestText } from '@ambit/host-contract';
+import { Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { type DatabaseKind, databaseKinds, postgres } from './support/databases.js';
 import { HangingLine } from './support/hanging-line.js';
-import { refused } from './support/refused.js';
 import { ServiceProcess } from './support/service-process.js';
 
 const KINDS: readonly (readonly [name: string, kind: DatabaseKind])[] = databaseKinds.map((kind) => [kind.name, kind]);
@@ -51,7 +50,7 @@ describe.each(KINDS)('on %s', (_name, kind) => {
       const silent = await service.client();
       const client = await requestInProgress(service);
       service.kill('SIGTERM');
-      await refused(await service.url());
+      await refused(await service.port());
       const response = await finish(client);
       expect(response.status).toBe(201);
       expect(response.headers['connection']).toBe('close');
@@ -88,7 +87,7 @@ describe('the service', () => {
     await using service = start();
     const client = await requestInProgress(service);
     service.kill('SIGINT');
-    await refused(await service.url());
+    await refused(await service.port());
     expect((await finish(client)).status).toBe(201);
     expect((await service.exit).code).toBe(0);
   });
@@ -112,7 +111,7 @@ describe('the service', () => {
     await using service = start();
     await requestInProgress(service);
     service.kill('SIGTERM');
-    await refused(await service.url());
+    await refused(await service.port());
     service.kill('SIGINT');
     const { code, output } = await service.exit;
     expect(code).toBe(1);

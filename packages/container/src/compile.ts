@@ -1,10 +1,10 @@
 import type { Binding } from './binding.js';
 import type { Templates } from './fast.js';
-import { giveRegistered } from './keeping.js';
+import { registered } from './keeping.js';
 import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
 import { place, places, reachable, type Place } from './places.js';
 import { cycle, keyless, missing, traced, type Step } from './problems.js';
-import { NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
+import { giving, NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
 import type { Function_ } from './templates.js';
 import { Unavailable, type Walk } from './walk.js';
 
@@ -117,12 +117,9 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
   const { key, source, singleton, needs: listed } = binding;
   const [first = NOTHING] = needs;
   if (source.kind === 'class') return templates.constructing(source.target as new () => unknown, needs);
-  if (source.kind === 'value') return () => source.value;
+  if (source.kind === 'value') return giving(source.value);
   if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
-  if (source.kind === 'register') {
-    const own = source.factory && binding;
-    return traced(home, key, (scope) => giveRegistered(scope, own ?? (scope.rare?.registered?.get(key) as Binding)));
-  }
+  if (source.kind === 'register') return traced(home, key, registered(binding));
   const call = source.make as (...needs: unknown[]) => unknown;
   return traced(home, key, listed ? templates.calling(call, needs) : call);
 }

@@ -1,26 +1,20 @@
 import type { Binding } from './binding.js';
 import type { Factory, IContainer } from './contract.js';
-import { dispose, leave, NOTHING_TO_DISPOSE, promiseOf } from './disposal.js';
-import { checkedTags, checkFunction, checkKey, refuse, show, showTags } from './errors.js';
-import { MetadataInjector, type Injector } from './inject.js';
+import { dispose, NOTHING_TO_DISPOSE, promiseOf } from './disposal.js';
+import { checkFunction, checkKey, refuse, show, showTags } from './errors.js';
+import type { Injector } from './inject.js';
 import { DEFERRED, keep } from './keeping.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 import { place } from './places.js';
-import { Plans } from './plans.js';
 import { add, directly, register } from './registering.js';
 import type { Bound } from './registration.js';
 import { collectionFor, resolverFor } from './resolvers.js';
-import { refuseDisposed } from './scope.js';
-import { Shape } from './shape.js';
+import { refuseDisposed, rootShape, type ScopeOptions } from './scope.js';
+import type { Shape } from './shape.js';
 import { start } from './start.js';
-import { scopeOpened } from './events.js';
+import { scopeClosed, scopeOpened } from './events.js';
 import { NEAR, tenths, type Disposal, type Kept, type Rare } from './state.js';
 import { progress } from './tracing.js';
-
-export interface ScopeOptions {
-  /** What the scope is for, such as `request`. Predicates of registrations read the tags. */
-  readonly tags?: readonly string[];
-}
 
 /**
  * A scope: it makes instances, keeps those that it owns, and disposes them. The application's container is the outermost scope.
@@ -92,9 +86,10 @@ export class Container implements IContainer, AsyncDisposable {
   /** Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results. */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
-    refuseDisposed(this, 'register', key);
-    checkKey(key, 'register');
-    checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
+    if (this.closed) refuseDisposed(this, 'register', key);
+    if (typeof key !== 'string') checkKey(key, 'register');
+    if (typeof factory !== 'function')
+      checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
     register(this, key, factory);
     return this;
   }
@@ -147,7 +142,7 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first. */
   defer(work: () => unknown): void {
-    refuseDisposed(this, 'defer');
+    if (this.closed) refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
   }
 
@@ -170,8 +165,19 @@ export class Container implements IContainer, AsyncDisposable {
     if (this.newest || this.kept || this.rare?.starting || progress.resolving > 0) return dispose(this);
     this.closed = 1;
     this.disposal = NOTHING_TO_DISPOSE;
-    leave(this);
+    this.leave();
     return NOTHING_TO_DISPOSE;
+  }
+
+  /** @internal Takes this scope, which is disposed, out of its parent. */
+  leave(): void {
+    this.closed = 2;
+    const { parent, older, newer } = this;
+    if (newer) newer.older = older;
+    else if (parent) parent.newest = older;
+    if (older) older.newer = newer;
+    this.older = this.newer = undefined;
+    if (scopeClosed.hasSubscribers) scopeClosed.publish({ scope: this });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -182,11 +188,4 @@ export class Container implements IContainer, AsyncDisposable {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return `Container ${showTags(this.shape.lineage)}`;
   }
-}
-
-function rootShape(injectorOrOptions: Injector | ScopeOptions | null | undefined, second?: ScopeOptions): Shape {
-  const first = injectorOrOptions ?? {};
-  const injector = 'dependencies' in first ? first : undefined;
-  const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
-  return new Shape(undefined, checkedTags(tags), new Plans(injector ?? new MetadataInjector()), true);
 }

@@ -3,7 +3,7 @@ import { ContainerError, DisposeError, type Failure } from './errors.js';
 import { findDisposer, isPromise } from './keeping.js';
 import { descendants } from './scope.js';
 import type { Scope } from './shape.js';
-import { instanceDisposed, scopeClosed } from './events.js';
+import { instanceDisposed } from './events.js';
 import { isMaking, type Disposal, type Kept, type Starting } from './state.js';
 import { progress } from './tracing.js';
 
@@ -18,17 +18,6 @@ function disposalOf(scope: Scope): Disposal {
 
 // How long a disposal waits for an `onStart` callback that is running.
 const START_LIMIT_MS = 5000;
-
-/** Takes a disposed scope out of its parent. */
-export function leave(scope: Scope): void {
-  scope.closed = 2;
-  const { parent, older, newer } = scope;
-  if (newer) newer.older = older;
-  else if (parent) parent.newest = older;
-  if (older) older.newer = newer;
-  scope.older = scope.newer = undefined;
-  if (scopeClosed.hasSubscribers) scopeClosed.publish({ scope });
-}
 
 /** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
 export function dispose(scope: Scope): Promise<void> {
@@ -103,7 +92,7 @@ async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
     if (instanceDisposed.hasSubscribers)
       instanceDisposed.publish({ scope, key, ...(failure && { error: failure.error }) });
   }
-  leave(scope);
+  scope.leave();
   const { disposal } = scope;
   if (disposal && !(disposal instanceof Promise)) {
     disposal.done = true;

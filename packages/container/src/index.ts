@@ -1,4 +1,5 @@
-export { Container, type ScopeOptions } from './container.js';
+export { Container } from './container.js';
+export type { ScopeOptions } from './scope.js';
 export type { Factory, IContainer } from './contract.js';
 export { ContainerError, DisposeError, type ErrorCode, type Failure } from './errors.js';
 export { inject, MetadataInjector, type Injector } from './inject.js';

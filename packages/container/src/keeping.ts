@@ -3,10 +3,10 @@ import type { Factory } from './contract.js';
 import { isValue } from './places.js';
 import { cycle } from './problems.js';
 import { refuseDisposed } from './scope.js';
-import type { Scope } from './shape.js';
+import type { Resolver, Scope } from './shape.js';
 import { instanceCreated } from './events.js';
 import { cells, indexOf, rare, type Kept } from './state.js';
-import { running } from './tracing.js';
+import { progress } from './tracing.js';
 
 /** Work given to `defer` is kept like an instance. Its key is for errors and events. */
 export const DEFERRED: Binding = {
@@ -147,11 +147,18 @@ function keeps(scope: Scope, object: unknown): boolean {
 
 /** Remembers objects that a factory received from outside of the container: if it returns one, the code that made it disposes it. */
 function noteGiven(scope: Scope, made: unknown): unknown {
-  if (running()?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
+  if (progress.running?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
 }
 
 /** Resolves what was registered directly: the value, or what the factory returns for the scope it was registered on. */
 export function giveRegistered(scope: Scope, { source }: Binding): unknown {
   return noteGiven(scope, source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope));
+}
+
+/** Resolves such a binding: of a shape that scopes share, each scope has its own factory. */
+export function registered(binding: Binding): Resolver {
+  const { key, source } = binding;
+  const isOfOneScope = source.kind === 'register' && source.factory !== undefined;
+  return (scope) => giveRegistered(scope, isOfOneScope ? binding : (scope.rare?.registered?.get(key) as Binding));
 }

@@ -2,8 +2,8 @@ import type { Binding } from './binding.js';
 import { ContainerError, show, showTags } from './errors.js';
 import { keyOf, type Key } from './keys.js';
 import { keysOf, place, places, reachable } from './places.js';
-import type { Resolver, Scope, Shape } from './shape.js';
-import { asked as askedFor, frameFor, running, within } from './tracing.js';
+import type { Resolver, Shape } from './shape.js';
+import { progress, within } from './tracing.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -44,7 +44,7 @@ export const keyless = (i: number, { key, source }: Binding, home: Shape, path: 
 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
 function wholePath(shape: Shape, ...keys: Key[]): Key[] {
-  for (let frame = running(); frame; frame = frame.before)
+  for (let frame = progress.running; frame; frame = frame.before)
     keys.push(frame.key, ...(frame.root === undefined ? [] : [frame.root]));
   const path = keys.toReversed();
   return path.flatMap((key, i) => {
@@ -69,34 +69,19 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
 const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...wholePath(home, path[0] ?? key), ...path];
 
 /** A circular dependency: its path ends with the key, what lies between, and the key again. */
-export function cycle(key: Key, home: Shape, path: Step | undefined): ContainerError {
-  const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, askedFor() ?? key);
+export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
+  const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, progress.root ?? key);
   if (!all.includes(key)) all.push(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
     path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `inject lazy(${show(key)}) into one of them, or move what both need into a third service`,
+    hint: `inject lazy(${show(key)}), a function that returns it, into one of them, or move what both need into a third service`,
   });
 }
 
-// A factory that runs within itself so many times, also through child scopes, is a circular dependency.
-const MOST_ROUNDS = 100;
-
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
-export const traced =
-  (shape: Shape, key: Key, get: Resolver): Resolver =>
-  (scope: Scope) => {
-    const frame = frameFor(key, shape);
-    if (frame.depth > MOST_ROUNDS && rounds(key) > MOST_ROUNDS) throw cycle(key, shape, undefined);
-    return within(frame, get, scope);
-  };
-
-function rounds(key: Key): number {
-  let count = 0;
-  for (let frame = running(); frame; frame = frame.before) if (frame.key === key) count++;
-  return count;
-}
+export const traced = (shape: Shape, key: Key, get: Resolver): Resolver => within(shape, key, get, cycle);
 
 const MOST_HINTS = 200;
 
@@ -127,14 +112,14 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or register it directly on the scope that resolves it: scope.register(${shown}, () => value)`
+        ? `add a registration .to(${shown}), or ${search.dry ? `declare the scope on which it is registered directly: registers: [${shown}]` : `register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
         : `did you mean ${show(near)}?`,
   });
 }
 
 function shapesRunning(): Shape[] {
   const shapes: Shape[] = [];
-  for (let frame = running(); frame; frame = frame.before)
+  for (let frame = progress.running; frame; frame = frame.before)
     shapes.push(frame.shape, ...(frame.rootShape ? [frame.rootShape] : []));
   return shapes.toReversed();
 }
@@ -142,7 +127,7 @@ function shapesRunning(): Shape[] {
 /** The singleton of this shape that would hold what is missing: the nearest on the path, or the one whose factory resolves right now. */
 function holderAt(home: Shape, path: Step | undefined): Key | undefined {
   if (path?.holder !== undefined) return path.holder;
-  const frame = running();
+  const frame = progress.running;
   return frame?.shape === home && place(home, frame.key)?.binding.singleton ? frame.key : undefined;
 }
 

@@ -49,7 +49,6 @@ function takeOwnShape(scope: Scope): void {
   const own = scope.shape.copy(scope.shape.parent, true);
   // Copies, as one registration may be added to several scopes.
   for (const [key, binding] of registered) own.bindings.set(key, [bound(binding, key)]);
-  if (scope.rare) scope.rare.registered = undefined;
   move(scope, own);
 }
 
@@ -122,6 +121,7 @@ export function directly(scope: Scope, key: Key): Resolver[] {
 function move(scope: Scope, shape: Shape): void {
   const moved = new Map([[scope.shape, shape]]);
   scope.shape = shape;
+  if (!scope.newest) return;
   for (const below of descendants(scope)) {
     let follower = moved.get(below.shape);
     if (!follower) moved.set(below.shape, (follower = below.shape.below((below.parent as Scope).shape)));

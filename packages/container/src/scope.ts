@@ -1,7 +1,22 @@
-import { ContainerError, show } from './errors.js';
+import { checkedTags, ContainerError, show } from './errors.js';
+import { MetadataInjector, type Injector } from './inject.js';
 import type { Key } from './keys.js';
-import type { Scope } from './shape.js';
+import { Plans } from './plans.js';
+import { Shape, type Scope } from './shape.js';
 import { ago } from './state.js';
+
+export interface ScopeOptions {
+  /** What the scope is for, such as `request`. Predicates of registrations read the tags. */
+  readonly tags?: readonly string[];
+}
+
+/** The shape of a container with no scope around it. */
+export function rootShape(injectorOrOptions: Injector | ScopeOptions | null | undefined, second?: ScopeOptions): Shape {
+  const first = injectorOrOptions ?? {};
+  const injector = 'dependencies' in first ? first : undefined;
+  const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
+  return new Shape(undefined, checkedTags(tags), new Plans(injector ?? new MetadataInjector()), true);
+}
 
 /** Throws if the scope is disposed. */
 export function refuseDisposed(scope: Scope, doing: string, key?: Key): void {

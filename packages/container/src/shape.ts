@@ -13,6 +13,8 @@ export interface Scope extends IContainer, ScopeState {
   newest: Scope | undefined;
   older: Scope | undefined;
   newer: Scope | undefined;
+  /** Takes the scope, which is disposed, out of its parent. */
+  leave(): void;
 }
 
 /** Resolves a service for scopes of the shape it was compiled for. */
@@ -22,6 +24,10 @@ export type Resolver = (scope: Scope) => unknown;
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
 export const NOTHING: Resolver = () => undefined;
+export const giving =
+  (value: unknown): Resolver =>
+  () =>
+    value;
 
 /**
  * What scopes with the same tags and the same parent shape have in common: tags, bindings, and the compiled resolvers.

@@ -8,7 +8,7 @@ import type { Key } from './keys.js';
 import type { Resolver, Scope, Shape } from './shape.js';
 import { instanceCreated } from './events.js';
 import { BUSY, page, UNDEFINED } from './state.js';
-import { began, progress } from './tracing.js';
+import { progress } from './tracing.js';
 
 export type Constructor = new (...needs: unknown[]) => unknown;
 export type Function_ = (...needs: unknown[]) => unknown;
@@ -50,7 +50,6 @@ export const constants = {
   keepUnfinished,
   reentered,
   page,
-  began,
   progress,
 };
 type Constants = typeof constants;
@@ -145,18 +144,19 @@ export const kept = (
   get: Resolver,
   known: Constants,
 ) => {
-  const { busy, nothing, page: far, began: begin, progress: count } = known;
+  const { busy, nothing, page: far, progress: now } = known;
   return (scope: Scope) => {
     let owner = scope;
     for (let i = 0; i < levels; i++) owner = owner.parent as Scope;
     const held = (near ? owner.slots : far(owner, slot))[at];
     if (held !== undefined && held !== busy && held !== nothing) return held;
-    begin(key, shape);
-    count.resolving++;
+    now.root = key;
+    now.rootShape = shape;
+    now.resolving++;
     try {
       return get(scope);
     } finally {
-      count.resolving--;
+      now.resolving--;
     }
   };
 };

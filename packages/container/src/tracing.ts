@@ -2,7 +2,7 @@ import type { Key } from './keys.js';
 import type { Resolver, Scope, Shape } from './shape.js';
 
 /** A factory or decorator that is running. */
-export interface Frame {
+interface Frame {
   readonly key: Key;
   readonly shape: Shape;
   /** What `resolve` was called for, and by scopes of which shape, if it was since the frame before. */
@@ -12,31 +12,25 @@ export interface Frame {
   readonly depth: number;
 }
 
-// What is being resolved right now: the factories that are running, and what `resolve` was called for last.
-let current: Frame | undefined;
-let root: Key | undefined;
-let rootShape: Shape | undefined;
-
-/** How many calls of `resolve` are making something right now. */
-export const progress = { resolving: 0 };
-
-/** The factories that are running, the latest first. */
-export const running = (): Frame | undefined => current;
-
-/** What `resolve` was called for last. */
-export const asked = (): Key | undefined => root;
-
-/** Notes that `resolve` was called for the key and is making something. */
-export function began(key: Key, shape: Shape): void {
-  root = key;
-  rootShape = shape;
+/** What is being resolved right now. */
+export interface Progress {
+  /** How many calls of `resolve` are making something. */
+  resolving: number;
+  /** The factories that are running, the latest first. */
+  running: Frame | undefined;
+  /** What `resolve` was called for last, and by scopes of which shape. */
+  root: Key | undefined;
+  rootShape: Shape | undefined;
 }
+
+export const progress: Progress = { resolving: 0, running: undefined, root: undefined, rootShape: undefined };
 
 /** What `resolve` calls for a key that always makes something. */
 export const fresh =
   (shape: Shape, key: Key, get: Resolver): Resolver =>
   (scope) => {
-    began(key, shape);
+    progress.root = key;
+    progress.rootShape = shape;
     progress.resolving++;
     try {
       return get(scope);
@@ -45,24 +39,29 @@ export const fresh =
     }
   };
 
-/** Runs a factory or decorator, which may call `resolve` itself. */
-export function within(frame: Frame, get: Resolver, scope: Scope): unknown {
-  current = frame;
-  root = rootShape = undefined;
-  try {
-    return get(scope);
-  } finally {
-    current = frame.before;
-    root = frame.root;
-    rootShape = frame.rootShape;
-  }
-}
+// A factory that runs within itself so many times, also through child scopes, is a circular dependency.
+const MOST_ROUNDS = 100;
 
-export const frameFor = (key: Key, shape: Shape): Frame => ({
-  key,
-  shape,
-  root,
-  rootShape,
-  before: current,
-  depth: current ? current.depth + 1 : 0,
-});
+/** Calls a factory or decorator, which may call `resolve` itself; throws what `circular` returns where that never ends. */
+export const within =
+  (shape: Shape, key: Key, get: Resolver, circular: (key: Key, shape: Shape) => Error): Resolver =>
+  (scope: Scope) => {
+    const { running: before, root, rootShape } = progress;
+    const depth = before ? before.depth + 1 : 0;
+    if (depth > MOST_ROUNDS && rounds(key) > MOST_ROUNDS) throw circular(key, shape);
+    progress.running = { key, shape, root, rootShape, before, depth };
+    progress.root = progress.rootShape = undefined;
+    try {
+      return get(scope);
+    } finally {
+      progress.running = before;
+      progress.root = root;
+      progress.rootShape = rootShape;
+    }
+  };
+
+function rounds(key: Key): number {
+  let count = 0;
+  for (let frame = progress.running; frame; frame = frame.before) if (frame.key === key) count++;
+  return count;
+}

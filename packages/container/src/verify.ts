@@ -125,7 +125,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
           new ContainerError('AMBIT_UNREACHABLE', {
             key: binding.key,
             tags: shape.lineage,
-            hint: `its predicate asks for ${tagsAsked([binding], shape)}; the declared scopes are ${lineages(shapes)}`,
+            hint: `its predicate asks for ${tagsAsked([binding], shape)}; the declared scopes are ${lineages(shapes)}. Declare scopes nested, as they are opened: { tags, scopes: [{ tags }] }`,
           }),
       ),
   );

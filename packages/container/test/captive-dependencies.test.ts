@@ -113,7 +113,7 @@ describe('a captive dependency', () => {
   });
 });
 
-describe('a service that needs itself', () => {
+describe('a service that depends on itself', () => {
   const single = singleton();
   it.each([
     ['at once', [asking('A').to('A')], 'A'],

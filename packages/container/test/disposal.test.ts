@@ -64,7 +64,7 @@ describe('what a scope disposes', () => {
       'a singleton value',
       (owner, value) => owner.addRegistration(Registration.fromValue(value).pipe(singleton()).to('it')),
     ],
-    ['what a hand-registered factory returns', (owner, value) => owner.register('it', () => value)],
+    ['what a directly registered factory returns', (owner, value) => owner.register('it', () => value)],
   ])('%s is never disposed', async (_, add) => {
     const [owner, value] = [request(), service()];
     add(owner, value);

@@ -86,7 +86,7 @@ describe('a scope that was disposed', () => {
     expect(seen).toEqual([true]);
   });
 
-  it('leaves the scope around it and its siblings at work', async () => {
+  it('leaves the scope around it and its siblings usable', async () => {
     const { app, request } = family();
     const sibling = app.createScope().register('IUsers', () => 1);
     await request.dispose();

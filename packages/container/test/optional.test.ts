@@ -44,7 +44,7 @@ describe('optional(key)', () => {
     expect(openApplication().resolve(WithDefault).one).toBe('none');
   });
 
-  it('is answered by the scope that asks, or by the owner of a singleton', () => {
+  it('looks in the scope that resolves it, or in the owner of a singleton', () => {
     const app = openApplication(
       users.to('IUsers'),
       users.pipe(singleton()).to('IShared'),

@@ -150,4 +150,22 @@ describe('a constructor that changes its scope', () => {
     expect(app.resolve('IAll')).toEqual(keys.map((key) => app.resolve(key)));
     expect(new Set(keys.map((key) => openRequest(app).resolve(key))).size).toBe(3);
   });
+
+  it('by adding a class to the scope leaves the keys registered there for the next dependency', () => {
+    const app = openApplication(
+      Registration.fromFactory((scope) => {
+        (scope as Container).addRegistration(
+          Registration.fromFactory(() => ({}))
+            .pipe(singleton())
+            .to('IAdded'),
+        );
+        return 'adding';
+      }).to('IAdding'),
+      Registration.fromFactory((...needs: unknown[]) => needs, ['IAdding', 'IConnection']).to('IRepo'),
+    );
+    const request = openRequest(app).register('IConnection', () => 'open');
+
+    expect(request.resolve('IRepo')).toEqual(['adding', 'open']);
+    expect(request.resolve('IAdded')).toBe(request.resolve('IAdded'));
+  });
 });

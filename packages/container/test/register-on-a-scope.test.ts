@@ -46,7 +46,7 @@ describe('a connection registered on one transaction', () => {
     other.register('IConnection', () => 'other');
 
     const results = [one, other, one, other].map((transaction) => transaction.resolve('IOrders'));
-    expect(results.map((answer) => (answer as { connection: string }).connection)).toEqual([
+    expect(results.map((result) => (result as { connection: string }).connection)).toEqual([
       'one',
       'other',
       'one',

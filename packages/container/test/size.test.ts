@@ -24,8 +24,8 @@ async function gzipped(...without: string[]): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
 }
 
-it('the main entry point is less than 12.2 kB, minified and gzipped, without the polyfill', async () => {
-  expect(await gzipped()).toBeLessThan(12_200);
+it('the main entry point is less than 12.3 kB, minified and gzipped, without the polyfill', async () => {
+  expect(await gzipped()).toBeLessThan(12_300);
 });
 
 it('the words of errors are a sixth of that', async () => {

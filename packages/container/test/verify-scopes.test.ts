@@ -139,7 +139,7 @@ describe('verify', () => {
     expect(live.resolve('ILate')).toBeDefined();
   });
 
-  it('says the same when asked again, and nothing any more when the fault is mended', () => {
+  it('says the same when asked again, and nothing any more when the fault is fixed', () => {
     const app = openApplication(asking('IClock').to('ITimer'));
     const first = refusal(() => verify(app, request)).message;
 

@@ -1,31 +1,32 @@
-import type { IContainer } from '@ambit/container';
 import {
   ActiveRequest,
-  checkContainer,
   checkFunctions,
   Connections,
   Load,
   type LoadOptions,
+  type ParentScope,
   report,
   type RequestHost,
+  type RequestOptions,
+  scopeOpener,
 } from '@ambit/http/host';
 import type { Request, RequestHandler } from 'express';
 import { observeRoutersIfUsed } from './express-internals.js';
 import { shareShapes } from './shapes.js';
 
-export interface ContainerMiddlewareOptions extends LoadOptions {
+export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<Request> {
   /** Called when a request scope failed to dispose. Default: `console.error`. */
   readonly onDisposeError?: (error: unknown, req: Request) => void;
 }
 
 /**
  * Opens a scope tagged `request` for every request, attaches it as `req.container`, and disposes it once: when the
- * response is sent, or when the client is gone. Mount it first, before the body parser.
+ * response is sent, or when the client has disconnected. Mount it first, before the body parser.
  *
- * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
- * @param appContainer the application's container
- * @param options how many requests are taken on, and who is notified of a disposal that failed
+ * @param container the application container, or a function of the request that returns the scope above the request's
+ * @param options how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
  * @returns the middleware
  * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
  *
@@ -39,21 +40,26 @@ export interface ContainerMiddlewareOptions extends LoadOptions {
  * ```
  */
 export function containerMiddleware(
-  appContainer: IContainer,
-  { onDisposeError, ...limits }: ContainerMiddlewareOptions = {},
+  container: ParentScope<Request>,
+  options: ContainerMiddlewareOptions = {},
 ): RequestHandler {
-  checkContainer(appContainer, 'createScope', 'containerMiddleware()');
-  checkFunctions({ onDisposeError, ...limits }, 'onDisposeError', 'isEssential');
+  const { onDisposeError } = options;
+  const opener = scopeOpener(container, {
+    ...options,
+    caller: 'containerMiddleware()',
+    requestOf: ({ req }) => req as Request,
+  });
+  checkFunctions(options, 'onDisposeError', 'isEssential');
   Connections.watch();
   const host: RequestHost = {
-    load: new Load(limits),
+    load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req as Request),
   };
-  return function container(req, res, next) {
+  return function openContainer(req, res, next) {
     shareShapes(req, res);
     observeRoutersIfUsed(req);
     const request = new ActiveRequest(req, res, host);
-    request.open(appContainer, (error) => {
+    request.open(opener, (error) => {
       if (request.scope) req.container = request.scope;
       next(error);
     });

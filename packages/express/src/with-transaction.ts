@@ -2,6 +2,7 @@ import {
   beginTransaction,
   checkFunctions,
   checkTimes,
+  CurrentScope,
   type HeldResponseOptions,
   report,
   RequestTransaction,
@@ -63,7 +64,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
     } catch (error) {
       return next(error);
     }
-    next();
+    CurrentScope.run(req, next);
   };
 }
 
@@ -110,7 +111,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
     // Express's own methods, such as res.render(), pass their failures to it.
     const { next } = this.#req;
     this.#req.next = (failure) => {
-      if (!this.isAnswered) next?.(failure);
+      if (!this.hasResponse) next?.(failure);
     };
   }
 }

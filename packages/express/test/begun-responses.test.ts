@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import { text } from 'node:stream/consumers';
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { application, expectAllEnded, POST, serve, signal, store } from './support/app.js';
+import { application, expectAllEnded, POST, serve, store } from './support/app.js';
 
 const begins: readonly [how: string, begin: (res: Response) => unknown][] = [
   ['res.flushHeaders()', (res) => res.flushHeaders()],

@@ -1,9 +1,10 @@
+import { signal } from '@ambit/host-contract';
 import type { IContainer } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it, vi } from 'vitest';
 import express from 'express';
 import { containerMiddleware, resolve } from '../src/index.js';
-import { application, registerEnding, serve, signal } from './support/app.js';
+import { application, registerEnding, serve } from './support/app.js';
 
 describe('a scope that fails to dispose', () => {
   const failures: readonly [how: string, end: () => unknown][] = [

@@ -1,7 +1,8 @@
+import { signal } from '@ambit/host-contract';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { application, expectAllEnded, POST, serve, signal, store } from './support/app.js';
+import { application, expectAllEnded, POST, serve, store } from './support/app.js';
 
 describe('a client that leaves', () => {
   it('before the response has its transaction rolled back at once', async () => {

@@ -1,10 +1,11 @@
+import { signal } from '@ambit/host-contract';
 import { inspect } from 'node:util';
 import type { IConnection } from '@ambit/transaction';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
 import { responseOf, fails } from './support/response-of.js';
-import { application, serve, signal, store } from './support/app.js';
+import { application, serve, store } from './support/app.js';
 
 describe('when COMMIT fails', () => {
   const created: RequestHandler = (req, res) =>

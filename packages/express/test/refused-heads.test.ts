@@ -1,10 +1,11 @@
+import { signal } from '@ambit/host-contract';
 import type express from 'express';
 import type { RequestHandler, Response } from 'express';
 // @ts-expect-error -- its types are those of the other major version
 import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
-import { respondToError, application, expectAllEnded, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
 const strict = (res: Response): Response => Object.assign(res, { strictContentLength: true });
 

@@ -1,10 +1,11 @@
+import { signal } from '@ambit/host-contract';
 import { once } from 'node:events';
 import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it, vi } from 'vitest';
 import express from 'express';
 import { containerMiddleware, resolve } from '../src/index.js';
-import { respondToError, application, GET, registerEnding, serve, signal } from './support/app.js';
+import { respondToError, application, GET, registerEnding, serve } from './support/app.js';
 
 describe('a request scope', () => {
   it('is tagged request and hangs below the application container', async () => {

@@ -1,9 +1,10 @@
+import { signal } from '@ambit/host-contract';
 import { setTimeout as after } from 'node:timers/promises';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
 import { fails } from './support/response-of.js';
-import { application, expectAllEnded, serve, signal, store } from './support/app.js';
+import { application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
 /** Serves one handler, whose error handler responds when the test says so. */

@@ -1,9 +1,10 @@
+import { signal } from '@ambit/host-contract';
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { requireTransactionScope, resolve, withDeps, withTransaction } from '../src/index.js';
-import { respondToError, application, expectAllEnded, serve, signal } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve } from './support/app.js';
 
 /** Stores where it was made: in the transaction, or outside of it. */
 class Orders {

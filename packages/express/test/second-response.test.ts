@@ -1,7 +1,8 @@
+import { signal } from '@ambit/host-contract';
 import type { Response } from 'express';
 import { describe, expect, it, vi } from 'vitest';
 import { HttpError, withTransaction } from '../src/index.js';
-import { respondToError, application, expectAllEnded, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
 const seconds: readonly [name: string, respond: (res: Response) => unknown][] = [
   ['json', (res) => res.status(500).json('second')],

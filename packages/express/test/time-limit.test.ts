@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import { once } from 'node:events';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { respondToError, application, expectAllEnded, GET, POST, serve, signal, store } from './support/app.js';
+import { respondToError, application, expectAllEnded, GET, POST, serve, store } from './support/app.js';
 
 const SHORT = { timeoutMs: 10 };
 

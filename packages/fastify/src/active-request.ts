@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
-import { ActiveRequest, clearRepresentation, HttpError, type HttpErrorCode, type RequestHost } from '@ambit/http/host';
+import {
+  ActiveRequest,
+  clearRepresentation,
+  type HeldResponseOptions,
+  HttpError,
+  type HttpErrorCode,
+  type RequestHost,
+} from '@ambit/http/host';
 import type { TransactionOptions } from '@ambit/transaction';
 import type { FastifyReply } from 'fastify';
 import { FailedRequest } from './failed-request.js';
@@ -10,6 +17,14 @@ import { type FailedStep, WatchedPromise } from './watched-promise.js';
 
 /** Where the plugins keep what only they need to know of a request. */
 export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
+
+/** What a handler runs into that goes on after its client has left. */
+const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
+  'AMBIT_DISPOSED',
+  'AMBIT_HTTP_CLIENT_GONE',
+  'AMBIT_HTTP_REQUEST_ENDED',
+  'AMBIT_TX_ABORTED',
+]);
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,6 +38,8 @@ export class FastifyActiveRequest extends ActiveRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
+  /** Set where the route has the transaction, so that its response commits. */
+  routeTransaction: Pick<HeldResponseOptions<never>, 'rollbackOn'> | undefined = undefined;
   /** The response must not be a success, nor keep its headers, unless the handler knows. */
   failedStep: FailedStep | undefined = undefined;
   /** The handler has responded or failed, or that was done in its place. */
@@ -80,7 +97,7 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   forget(transaction: RequestTransaction): void {
-    if (this.transaction === transaction) this.transaction = undefined;
+    if (this.transaction === transaction) this.transaction = this.routeTransaction = undefined;
   }
 
   /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
@@ -89,6 +106,11 @@ export class FastifyActiveRequest extends ActiveRequest {
     this.failedStep = undefined;
     clearRepresentation(this.reply);
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
+  }
+
+  /** Fastify logs by the status, which nobody receives here: 4xx as information, 5xx as an error of the server. */
+  excuse(error: unknown): void {
+    if (this.isDisconnected && AFTER_DISCONNECT.has((Object(error) as { code?: unknown }).code)) this.reply.code(499);
   }
 
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */
@@ -120,7 +142,8 @@ export class FastifyActiveRequest extends ActiveRequest {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !transaction.committed;
     if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else await transaction.rollback(reason ?? (this.isGone ? new HttpError('AMBIT_HTTP_CLIENT_GONE') : undefined));
+    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    else await transaction.rollback(reason);
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope()]);
   }

@@ -1,13 +1,16 @@
 import type { IContainer } from '@ambit/container';
+import { drainScopes } from '@ambit/container/work';
 import {
-  checkContainer,
   checkFunctions,
   checkTimes,
   Connections,
   invalidOption,
   Load,
   type LoadOptions,
+  type ParentScope,
   type RequestHost,
+  type RequestOptions,
+  scopeOpener,
   HttpError,
   type TimeLimit,
   within,
@@ -19,7 +22,7 @@ import { goOnAfter } from './go-on-after.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The application container. */
+    /** The application container; it is not there where the plugin was given a function. */
     container: IContainer;
   }
 
@@ -29,17 +32,21 @@ declare module 'fastify' {
   }
 }
 
-export interface ContainerPluginOptions extends LoadOptions {
-  /** The application container; `server.close()` disposes it. */
-  readonly container: IContainer;
+export interface ContainerPluginOptions extends LoadOptions, RequestOptions<FastifyRequest> {
+  /**
+   * The application container, which becomes `server.container`, and which `server.close()` disposes; or a function of the
+   * request that returns the scope above the request's: then the server has no `container`, and what the function returns
+   * is disposed by the code that made it.
+   */
+  readonly container: ParentScope<FastifyRequest>;
   /**
    * When the request scope of a failed request is disposed. `error`, the default: before the error handler runs.
    * `response`: with the response, for error handlers that resolve from the scope.
    */
   readonly disposeOn?: 'error' | 'response';
   /**
-   * How long an error response waits until the request scope is disposed, and `close()` until the application container
-   * is. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
+   * How long an error response waits until the request scope is disposed, and `close()` until the work of
+   * `inScope(container, ...)` has finished, then until the application container is disposed. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
    * `close()` rejects with it.
    */
   readonly disposeTimeoutMs?: number;
@@ -58,7 +65,7 @@ export interface ContainerPluginOptions extends LoadOptions {
  *
  * const server = fastify();
  * await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
- * server.get('/gone', (request) => request.container.resolve('IRequestSignal').aborted);
+ * server.get('/disconnected', (request) => request.container.resolve('IRequestSignal').aborted);
  * ```
  */
 export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = definePlugin({
@@ -68,6 +75,11 @@ export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = defin
 
 function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
   const { container, disposeOn, disposeTimeoutMs = 10_000, onDisposeError = logDisposeError } = checked(options);
+  const opener = scopeOpener(container, {
+    ...options,
+    caller: 'register(containerPlugin, { container })',
+    requestOf: (request) => (request as FastifyActiveRequest).reply.request,
+  });
   const connections = Connections.of(server.server);
   const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
     try {
@@ -91,14 +103,13 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     },
   });
 
-  server.decorate('container', container);
   server.decorateRequest('container', null as unknown as IContainer);
   server.decorateRequest(ACTIVE_REQUEST, null);
 
   server.addHook('onRequest', (request, reply, done) => {
     const active = new FastifyActiveRequest(reply, host);
     request[ACTIVE_REQUEST] = active;
-    active.open(container, (error) => {
+    active.open(opener, (error) => {
       if (active.scope) request.container = active.scope;
       done(error as Error);
     });
@@ -111,6 +122,10 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // A hook before ours that fails keeps the one above from being run.
   connections.startReaping();
 
+  server.addHook('onError', (request, _reply, error, done) => {
+    request[ACTIVE_REQUEST]?.excuse(error);
+    done();
+  });
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
@@ -123,14 +138,23 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     done();
   });
   // Fastify closes in the reverse order: the requests first, then what they used.
-  server.addHook('onClose', async () => {
-    const disposing = container.dispose();
-    if (disposing)
-      await within(
-        disposing,
-        limit(() => undefined),
-      );
-  });
+  if (typeof container !== 'function') {
+    server.decorate('container', container);
+    server.addHook('preClose', (done) => {
+      // It is awaited below: the requests in progress finish meanwhile.
+      void drainScopes(container, { timeoutMs: disposeTimeoutMs });
+      done();
+    });
+    server.addHook('onClose', async () => {
+      await drainScopes(container, { timeoutMs: disposeTimeoutMs });
+      const disposing = container.dispose();
+      if (disposing)
+        await within(
+          disposing,
+          limit(() => undefined),
+        );
+    });
+  }
   server.addHook('onClose', async () => {
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
@@ -139,8 +163,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 }
 
 function checked(options: ContainerPluginOptions): ContainerPluginOptions {
-  const { container, disposeOn = 'error' } = options;
-  checkContainer(container, 'createScope', 'register(containerPlugin, { container })');
+  const { disposeOn = 'error' } = options;
   checkTimes(options, 'disposeTimeoutMs');
   checkFunctions(options, 'onDisposeError', 'isEssential');
   if (disposeOn === 'error' || disposeOn === 'response') return options;

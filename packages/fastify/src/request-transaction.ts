@@ -1,6 +1,9 @@
 import type { IContainer } from '@ambit/container';
 import { HttpError } from '@ambit/http';
-import { type Transaction, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+
+/** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
 
 /** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
@@ -34,9 +37,25 @@ export class RequestTransaction {
     return this.#committing;
   }
 
+  /** Commits before a response of this status is sent. Rejects where a success must not be reported. */
+  async complete(status: number): Promise<void> {
+    try {
+      await this.commit();
+    } catch (error) {
+      const isKnown = error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+      if (status < 400 || !isKnown) throw error;
+    }
+  }
+
   /** Never rejects. */
   rollback(reason: unknown): Promise<void> {
     return this.#start.rollback(reason);
+  }
+
+  /** The client has disconnected. Never rejects. */
+  abort(cause: HttpError): Promise<void> {
+    const isBegun = this.#start.transaction !== undefined;
+    return this.rollback(isBegun ? new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause }) : cause);
   }
 
   /** Never rejects. Of a commit that nobody awaits it waits for the outcome, even if COMMIT was not sent yet. */

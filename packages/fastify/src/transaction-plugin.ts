@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { clearRepresentation, HttpError } from '@ambit/http/host';
+import { clearRepresentation, CurrentScope, HttpError } from '@ambit/http/host';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
 import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
@@ -8,6 +8,8 @@ import { FailedRequest } from './failed-request.js';
 import { definePlugin } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
 import type { RequestTransaction } from './request-transaction.js';
+import { addRouteTransactions, commitFirst } from './route-transaction.js';
+import type { TransactionPluginOptions } from './transaction-options.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,12 +22,6 @@ declare module 'fastify' {
     /** Resolves when the transaction is closed; does nothing when there is none. Never rejects. */
     rollbackTransaction(): Promise<void>;
   }
-}
-
-/** What every transaction is begun with, unless `startTransaction(options)` says otherwise. */
-export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
-  /** Called with failures that change no outcome. Default: the request's log. */
-  readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
 
 /**
@@ -75,6 +71,12 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
   });
 
+  addRouteTransactions(server, (request, { onError: own = onError, ...terms }) => ({
+    ...defaults,
+    ...terms,
+    onError: (error) => own(error, request),
+  }));
+
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
     const active = request[ACTIVE_REQUEST];
@@ -82,6 +84,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     active.hasResponse = true;
     if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
     if (active.failedStep) active.takeBackHead(error);
+    CurrentScope.of(request.raw)?.leave();
     const { failed } = active;
     failed?.resetStatus(reply);
     const goOn: (failure?: Error) => void = done;
@@ -89,7 +92,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
       if (!failed || failure) return goOn(failure);
       failed.isHandling = true;
       try {
-        goOn();
+        CurrentScope.runOutside(request.raw, () => goOn());
       } finally {
         failed.isHandling = false;
       }
@@ -101,6 +104,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
+    if (transaction && active.routeTransaction) return commitFirst({ active, reply, payload, transaction }, done);
     const complaint = transaction?.complaint();
     if (transaction && complaint !== undefined) {
       undoFirst({ active, reply, payload, transaction, complaint }, done);

@@ -1,3 +1,4 @@
+import { signal } from '@ambit/host-contract';
 import { once } from 'node:events';
 import {
   type ClientHttp2Stream,
@@ -10,7 +11,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { fastify } from 'fastify';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { containerPlugin } from '../src/index.js';
-import { application, leftovers, signal } from './support/app.js';
+import { application, leftovers } from './support/app.js';
 
 const pending = (): Promise<never> => new Promise(() => undefined);
 const closing: (() => unknown)[] = [];

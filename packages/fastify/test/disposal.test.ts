@@ -1,5 +1,6 @@
+import { signal } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
-import { application, leftovers, get, serve, signal } from './support/app.js';
+import { application, leftovers, get, serve } from './support/app.js';
 
 const pending = (): Promise<never> => new Promise(() => undefined);
 

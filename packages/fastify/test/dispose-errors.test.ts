@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import type { Container } from '@ambit/container';
 import { fastify, type FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
-import { application, signal } from './support/app.js';
+import { application } from './support/app.js';
 
 describe('a scope that fails to dispose', () => {
   const failing = (request: FastifyRequest): string => {

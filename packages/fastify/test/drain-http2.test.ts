@@ -1,3 +1,4 @@
+import { signal } from '@ambit/host-contract';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +7,6 @@ import { Container } from '@ambit/container';
 import { fastify } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
-import { signal } from './support/app.js';
 
 const sessions: ClientHttp2Session[] = [];
 

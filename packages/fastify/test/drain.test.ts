@@ -1,3 +1,4 @@
+import { signal } from '@ambit/host-contract';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
@@ -6,7 +7,7 @@ import { Container } from '@ambit/container';
 import { fastify } from 'fastify';
 import { expect, test, vi } from 'vitest';
 import { containerPlugin } from '../src/index.js';
-import { application, get, serve, signal } from './support/app.js';
+import { application, get, serve } from './support/app.js';
 
 type Found = (error: null, addresses: dns.LookupAddress[]) => void;
 

@@ -1,7 +1,8 @@
+import { signal } from '@ambit/host-contract';
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { application, failing, leftovers, signal, store } from './support/app.js';
+import { application, failing, leftovers, store } from './support/app.js';
 
 const fail = (): never => {
   throw new Error('failed');

@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
-import type { FastifyRequest } from 'fastify';
-import { describe, expect, test } from 'vitest';
-import { application, get, leftovers, serve, signal, store } from './support/app.js';
+import { fastify, type FastifyRequest } from 'fastify';
+import { describe, expect, test, vi } from 'vitest';
+import { application, get, leftovers, serve, store } from './support/app.js';
 
 describe('an open transaction is rolled back', () => {
   test.each(['error', 'response'] as const)('before the error handler runs (disposeOn: %s)', async (disposeOn) => {
@@ -105,8 +106,35 @@ describe('an open transaction is rolled back', () => {
     expect(await leftovers(made)).toEqual([]);
     left.resolve();
 
-    expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
     expect(made.pool.stored).toEqual([]);
+  });
+
+  test('when the client goes away, and Fastify logs no error of the server for it', async () => {
+    const lines: string[] = [];
+    const made = await application({
+      server: fastify({ logger: { level: 'info', stream: { write: (line) => void lines.push(line) } } }),
+    });
+    const [arrived, left] = [signal(), signal()];
+    made.app.get('/', async (request) => {
+      const scope = await request.startTransaction();
+      const connection = scope.resolve<IConnection>('IConnection');
+      arrived.resolve();
+      await left.promise;
+      await connection.query('INSERT order');
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    expect(await leftovers(made)).toEqual([]);
+    left.resolve();
+
+    const logged = await vi.waitUntil(() => lines.find((line) => line.includes('TransactionError')), { interval: 1 });
+    expect(JSON.parse(logged)).toMatchObject({ level: 30, err: { code: 'AMBIT_TX_ABORTED' } });
+    expect(lines.filter((line) => line.includes('"level":50'))).toEqual([]);
   });
 
   test('when the client goes away while the connection is awaited', async () => {

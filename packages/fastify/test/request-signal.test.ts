@@ -1,6 +1,7 @@
+import { signal } from '@ambit/host-contract';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { application, get, serve, signal } from './support/app.js';
+import { application, get, serve } from './support/app.js';
 
 const pending = (): Promise<never> => new Promise(() => undefined);
 

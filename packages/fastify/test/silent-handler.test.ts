@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { requireTransactionScope } from '../src/index.js';
-import { application, leftovers, signal, store } from './support/app.js';
+import { application, leftovers, store } from './support/app.js';
 
 const never = new Promise<void>(() => undefined);
 

@@ -1,8 +1,9 @@
+import { signal } from '@ambit/host-contract';
 import type { Container } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
-import { application, failing, leftovers, server, store, signal } from './support/app.js';
+import { application, failing, leftovers, server, store } from './support/app.js';
 
 describe('startTransaction()', () => {
   test('gives the scope tagged `transaction`, with the connection, and sets transactionScope', async () => {

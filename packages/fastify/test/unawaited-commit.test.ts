@@ -1,7 +1,8 @@
+import { signal } from '@ambit/host-contract';
 import { setImmediate } from 'node:timers/promises';
 import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { application, failing, get, leftovers, serve, signal, store } from './support/app.js';
+import { application, failing, get, leftovers, serve, store } from './support/app.js';
 
 const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
 

@@ -30,9 +30,17 @@ export interface RequestOptions<Q = Request> {
 }
 
 export function checkParent(parent: unknown, caller: string): void {
-  const { createScope } = Object(parent) as { createScope?: unknown };
-  if (typeof createScope === 'function' || typeof parent === 'function') return;
+  if (typeof parent === 'function' || isContainer(parent)) return;
   throw invalid(`${caller} needs the application container, or a function of the request that gives a scope`);
+}
+
+/** Refuses what the application's function of a request returned. */
+export function checkReturned(parent: unknown): void {
+  if (!isContainer(parent)) throw invalid(`the container function must return a scope, not ${String(parent)}`);
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof (Object(value) as { createScope?: unknown }).createScope === 'function';
 }
 
 export function checkOptions<Q>(options: RequestOptions<Q>): void {

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 import { HttpError } from './errors.js';
 import { type DrainOptions, OpenRequests } from './open-requests.js';
-import { checkOptions, checkParent, type ParentScope, type RequestOptions } from './options.js';
+import { checkOptions, checkParent, checkReturned, type ParentScope, type RequestOptions } from './options.js';
 import { report } from './report.js';
 
 const REQUEST_TAGS: readonly string[] = ['request'];
@@ -86,10 +86,11 @@ export class RequestScopes<Q = Request, C = unknown> {
     const { register, start } = this.#options;
     try {
       const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
+      checkReturned(parent);
       const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
       if (start && !active.isFinished) await active.run(() => startServices(scope));
-      active.throwIfGone();
+      active.throwIfDisconnected();
       return active;
     } catch (error) {
       throw failureOf(active, error);
@@ -97,7 +98,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   #openScope(active: ActiveRequest, parent: IContainer): ActiveRequest {
-    active.throwIfGone();
+    active.throwIfDisconnected();
     active.open(parent.createScope(this.#tags));
     return active;
   }
@@ -121,5 +122,5 @@ function startServices(scope: IContainer): Promise<void> {
 /** What fails once the client has left, fails because the scope was disposed. */
 function failureOf(active: ActiveRequest, error: unknown): unknown {
   active.finish(error);
-  return active.goneFor ?? error;
+  return active.disconnectReason ?? error;
 }

@@ -5,6 +5,7 @@ type Chunk = Awaited<ReturnType<Source['read']>>;
 
 /** A body in memory is read in one to five microtasks on Node, Bun and Deno. */
 const MICROTASKS = 10;
+const TICK = Promise.resolve();
 
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
@@ -29,7 +30,7 @@ export async function finishWithBody<R extends Response | undefined>(
   }
   if (active.isFinished) return without(response, body.cancel()) as R;
   const source: Source = body.getReader();
-  active.onGone = (reason) => void source.cancel(reason).catch(ignore);
+  active.onDisconnect = (reason) => void source.cancel(reason).catch(ignore);
   const beginning = await readWhatIsThere(source);
   // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
   if (beginning.isWhole) {
@@ -80,13 +81,11 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
 }
 
 /** What the promise gives, or undefined where that takes longer, or fails. */
-function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
-  return Promise.race([promise.catch(ignore), microtasks()]);
-}
-
-async function microtasks(): Promise<undefined> {
-  for (let i = 0; i < MICROTASKS; i += 1) await Promise.resolve();
-  return undefined;
+async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
+  const settled: { value?: T } = {};
+  promise.then((value) => (settled.value = value), ignore);
+  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await TICK;
+  return settled.value;
 }
 
 function joined(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
@@ -115,7 +114,7 @@ function followed(active: ActiveRequest, source: Source, { chunks, next }: Begin
       const { done, value } = await read();
       if (!done) return controller.enqueue(value);
       // The source was cancelled, and the response must not look whole.
-      active.throwIfGone();
+      active.throwIfDisconnected();
       controller.close();
     } catch (error) {
       controller.error(error);

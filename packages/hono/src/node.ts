@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { IContainer } from '@ambit/container';
 import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/fetch/host';
-import { ActiveRequest, Connections, Load, type RequestHost } from '@ambit/http/host';
+import { ActiveRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
 
 export interface SocketLimits {
   readonly maxRequests?: number;
@@ -54,7 +53,7 @@ class SocketClient extends ActiveRequest implements RequestClient {
       outcome.refusal = refusal;
       outcome.isThere = true;
     };
-    this.open(NO_SCOPE, (refusal) => settle(refusal));
+    this.open(noScope, (refusal) => settle(refusal));
     if (outcome.refusal instanceof Error) throw outcome.refusal;
     if (outcome.isThere) return this;
     return new Promise((resolve, reject) => {
@@ -68,14 +67,10 @@ class SocketClient extends ActiveRequest implements RequestClient {
   }
 
   protected override finished(): void {
-    if (this.isGone) this.active?.leave();
+    if (this.isDisconnected) this.active?.leave();
     else this.active?.finish();
   }
 }
 
-const NO_SCOPE: IContainer = {
-  createScope: () => NO_SCOPE,
-  register: () => undefined,
-  resolve: () => undefined as never,
-  dispose: () => undefined,
-};
+/** The middleware opens it. */
+const noScope: ScopeOpener = (_request, done) => done();

@@ -77,8 +77,8 @@ export class RawClient {
   }
 
   /** Sends whatever it is given. */
-  write(text: string): void {
-    this.#socket.write(text);
+  write(bytes: string | Buffer): void {
+    this.#socket.write(bytes);
   }
 
   /** Sends the requests in one piece, without waiting for the responses in between. */
@@ -89,16 +89,23 @@ export class RawClient {
 
   /** The next response; rejects when it does not come in time, or the connection closes. */
   async response(timeoutMs?: number): Promise<RawResponse> {
-    const toHead = this.#toHead.shift() ?? false;
+    const response = await this.nextResponse({ toHead: this.#toHead.shift() ?? false, timeoutMs });
+    if (!response) throw new Error(`The connection closed after "${this.#bytes.toString()}"`);
+    return response;
+  }
+
+  /** The next response, or undefined when the connection closes before it came whole. */
+  async nextResponse({ toHead = false, timeoutMs }: { toHead?: boolean; timeoutMs?: number | undefined } = {}): Promise<
+    RawResponse | undefined
+  > {
     let read: ReturnType<typeof readResponse>;
     const whole = (): boolean => {
       read = readResponse(this.#bytes, { toHead, noMoreWillCome: this.#ended });
       return read !== undefined || this.#ended;
     };
     await this.#happenings.until(whole, 'the response came whole', timeoutMs);
-    if (!read) throw new Error(`The connection closed after "${this.#bytes.toString()}"`);
-    this.#bytes = this.#bytes.subarray(read.length);
-    return read.response;
+    this.#bytes = this.#bytes.subarray(read?.length ?? 0);
+    return read?.response;
   }
 
   async request(request: RequestText): Promise<RawResponse> {

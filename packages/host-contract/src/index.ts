@@ -1,8 +1,20 @@
-export type { RawResponse } from './response.js';
 export { RawClient, type RequestText, requestText } from './client.js';
-export { type DatabaseKind, databases, postgresUrl, type TestDatabase } from './databases.js';
+export { type DatabaseKind, databases, type TestDatabase } from './databases.js';
 export { Happenings } from './events.js';
+export { type Exchange, exchange } from './exchange.js';
 export { Pause } from './pause.js';
+export {
+  asPostgresAdmin,
+  hasPostgres,
+  openPostgresDatabase,
+  openSchema,
+  type PostgresSchema,
+  postgresUrl,
+} from './postgres.js';
+export { type FaultyProxy, openProxy } from './proxy.js';
+export { refused } from './refused.js';
+export type { RawResponse } from './response.js';
 export { ScopeLedger } from './scopes.js';
+export { signal } from './signal.js';
 export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
 export { type Interference, WatchedPool } from './watched-pool.js';

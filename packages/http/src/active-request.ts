@@ -6,16 +6,17 @@ import { Connections } from './connections.js';
 import { HttpError } from './errors.js';
 import { mayNotWait, PendingTurn } from './pending-turn.js';
 import type { RequestHost } from './request-host.js';
+import type { ScopelessRequest, ScopeOpener } from './scope-opener.js';
 
-const TAGS = { tags: ['request'] };
+type Done = (error?: unknown) => void;
 
 /**
- * A request with its scope, from its arrival until its response is sent or its client is gone; it finishes once.
+ * A request with its scope, from its arrival until its response is sent or its client has disconnected; it finishes once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
  */
-export class ActiveRequest implements ConnectedRequest {
+export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** Its neighbours on the connection. */
@@ -25,7 +26,7 @@ export class ActiveRequest implements ConnectedRequest {
   scope: IContainer | undefined = undefined;
   isFinished = false;
   /** The client left before it had its response. */
-  isGone = false;
+  isDisconnected = false;
   /** The disposal of its scope has begun. */
   isDisposed = false;
   readonly #host: RequestHost;
@@ -37,7 +38,7 @@ export class ActiveRequest implements ConnectedRequest {
   #hasEntered = false;
   #disposing: Promise<void> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
-  #onGone: ((reason: HttpError) => void) | undefined = undefined;
+  #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #onFinished: (() => void)[] | undefined = undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
@@ -65,19 +66,19 @@ export class ActiveRequest implements ConnectedRequest {
     return undefined;
   }
 
-  /** Aborts when the client is gone before it had its response. Made when first asked for. */
+  /** Aborts when the client has disconnected before it had its response. Made when first asked for. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     return this.#abort.signal;
   }
 
   /** Notifies one listener of what the signal says, for much less than a signal costs. */
-  onGone(listener: (reason: HttpError) => void): void {
-    this.#onGone = listener;
-    if (this.isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+  onDisconnect(listener: (reason: HttpError) => void): void {
+    this.#onDisconnect = listener;
+    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
   }
 
   whenFinished(): Promise<void> {
@@ -85,17 +86,28 @@ export class ActiveRequest implements ConnectedRequest {
   }
 
   /**
-   * Opens the request scope, then calls `done`, once fewer requests of the connection are in progress than the limit. `done`
+   * Has the request scope opened, then `done` called, once fewer requests of the connection are in progress than the limit. `done`
    * is called with the error where there is no scope, and never where the connection closes before.
    */
-  open(container: IContainer, done: (error?: unknown) => void): void {
+  open(opener: ScopeOpener, done: Done): void {
     const connection = this.#connection;
     const { maxPerConnection } = this.#host.load;
     if (this.isFinished) {
       // Behind what Node refused, no more requests are taken.
-      if (!connection.isFinishing) this.#openScope(container, done);
-    } else if ((this.#hasTurn = connection.takeTurn(maxPerConnection))) this.#enter(container, done);
-    else this.#wait(container, done);
+      if (!connection.isFinishing) opener(this, done);
+    } else if ((this.#hasTurn = connection.takeTurn(maxPerConnection))) this.#enter(opener, done);
+    else this.#wait(opener, done);
+  }
+
+  /** Called by the opener. The scope of a request that has finished is disposed at once. */
+  openScope(parent: IContainer, options: { tags: string[] }): IContainer {
+    try {
+      const scope = (this.scope = parent.createScope(options));
+      scope.register('IRequestSignal', () => this.signal);
+      return scope;
+    } finally {
+      if (this.isDisposed) void this.disposeScope();
+    }
   }
 
   /** Disposes the scope once. Returns a promise where there may be something to wait for; it never rejects unreported. */
@@ -107,26 +119,24 @@ export class ActiveRequest implements ConnectedRequest {
     return this.#disposing;
   }
 
-  /** The connection is lost, or will take no response to this request. */
   lose(): void {
     this.finish(true);
   }
 
-  /** Finishes a request whose response is out, or never will be, where nobody was notified. */
   finishIfSent(): void {
     if (this.isWhole || this.res.destroyed) this.finish(!this.isWhole);
   }
 
-  /** The response is out, or it never will be because the client is gone. */
-  finish(isGone: boolean): void {
+  /** The response is out, or it never will be because the client has disconnected. */
+  finish(isDisconnected: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.isGone = isGone;
+    this.isDisconnected = isDisconnected;
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isGone) {
+    if (isDisconnected) {
       this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
-      this.#onGone?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();
@@ -160,9 +170,9 @@ export class ActiveRequest implements ConnectedRequest {
     }
   }
 
-  #wait(container: IContainer, done: (error?: unknown) => void): void {
+  #wait(opener: ScopeOpener, done: Done): void {
     const { load } = this.#host;
-    const enter = (): void => this.#enter(container, done);
+    const enter = (): void => this.#enter(opener, done);
     if (mayNotWait(this)) return enter();
     if (!load.wait(this.req)) return this.#refuse(done);
     this.#turn = new PendingTurn(this, this.#connection, load, {
@@ -171,27 +181,15 @@ export class ActiveRequest implements ConnectedRequest {
     });
   }
 
-  #enter(container: IContainer, done: (error?: unknown) => void): void {
+  #enter(opener: ScopeOpener, done: Done): void {
     this.#hasEntered = this.#host.load.enter(this.req);
-    if (this.#hasEntered) this.#openScope(container, done);
+    if (this.#hasEntered) opener(this, done);
     else this.#refuse(done);
   }
 
-  #refuse(done: (error: unknown) => void): void {
+  #refuse(done: Done): void {
     this.res.setHeader('retry-after', '1');
     done(new HttpError('AMBIT_HTTP_OVERLOADED'));
-  }
-
-  #openScope(container: IContainer, done: (error?: unknown) => void): void {
-    let failure: unknown;
-    try {
-      const scope = (this.scope = container.createScope(TAGS));
-      scope.register('IRequestSignal', () => this.signal);
-    } catch (error) {
-      failure = error;
-    }
-    if (this.isDisposed) void this.disposeScope();
-    done(failure);
   }
 
   #passTurn(): void {

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { IContainer } from '@ambit/container';
 import { ActiveRequest } from './active-request.js';
 import { Connections } from './connections.js';
 import { respondPlainly } from './error-response.js';
 import { Load, type LoadOptions } from './load.js';
-import { checkContainer, checkFunctions } from './options.js';
+import { checkFunctions } from './options.js';
 import { report } from './report.js';
 import type { RequestHost } from './request-host.js';
 import type { Handler, ScopedRequest } from './request.js';
+import type { ParentScope, RequestOptions } from './request-options.js';
+import { scopeOpener } from './scope-opener.js';
 
-export interface HandlerOptions extends LoadOptions {
+export interface HandlerOptions extends LoadOptions, RequestOptions {
   /**
    * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
    * of the application are not described to the client, but printed with `console.error`.
@@ -28,13 +29,13 @@ export interface HttpListener {
 
 /**
  * A listener for the requests of `node:http`, `node:https` or `node:http2`: it opens a scope tagged `request` for every
- * request, calls the handler with it, and disposes it once, when the response is sent or the client is gone.
+ * request, calls the handler with it, and disposes it once, when the response is sent or the client has disconnected.
  *
- * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
- * @param appContainer the application's container
+ * @param container the application container, or a function of the request that returns the scope above the request's
  * @param handler responds to every request
- * @param options how errors are responded to, and how many requests are taken on
+ * @param options how errors are responded to, how scopes are opened, and how many requests are taken on
  * @returns the listener for `createServer()`
  * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
  *
@@ -46,21 +47,18 @@ export interface HttpListener {
  * const appContainer = new Container({ tags: ['application'] });
  * const handler = createHandler(appContainer, async (req, res, scope) => {
  *   const signal = scope.resolve('IRequestSignal');
- *   res.end(`${req.url}, and the client is ${signal.aborted ? 'gone' : 'there'}`);
+ *   res.end(`${req.url}, and the client is ${signal.aborted ? 'disconnected' : 'connected'}`);
  * });
  * createServer(handler).listen(3000);
  * ```
  */
-export function createHandler(
-  appContainer: IContainer,
-  handler: Handler,
-  { onError, onDisposeError, ...limits }: HandlerOptions = {},
-): HttpListener {
-  checkContainer(appContainer, 'createScope', 'createHandler()');
-  checkFunctions({ onError, onDisposeError, ...limits }, 'onError', 'onDisposeError', 'isEssential');
+export function createHandler(container: ParentScope, handler: Handler, options: HandlerOptions = {}): HttpListener {
+  const { onError, onDisposeError } = options;
+  const opener = scopeOpener(container, { ...options, caller: 'createHandler()', requestOf: ({ req }) => req });
+  checkFunctions(options, 'onError', 'onDisposeError', 'isEssential');
   Connections.watch();
   const host: RequestHost = {
-    load: new Load(limits),
+    load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
   const fail = async (error: unknown, req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -82,7 +80,7 @@ export function createHandler(
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     const request = new ActiveRequest(req, res, host);
-    request.open(appContainer, (error) => {
+    request.open(opener, (error) => {
       const { scope } = request;
       if (!scope || error) return void fail(error, req, res);
       const scoped = req as ScopedRequest;

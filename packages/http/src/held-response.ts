@@ -13,6 +13,12 @@ export interface GateKeeper {
   readonly onSecondResponse: () => void;
 }
 
+/** How a handler went on while its response was held back. */
+export interface HeldCall {
+  readonly next: (error?: unknown) => void;
+  readonly error: unknown;
+}
+
 /** The same on all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> {
   /** Whether a response of this status rolls back. Default: none does; only a failure does. */

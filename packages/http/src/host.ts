@@ -10,4 +10,7 @@ export { checkContainer, checkFunctions, checkTimes, invalidOption } from './opt
 export { report } from './report.js';
 export type { RequestHost } from './request-host.js';
 export { RequestTransaction } from './request-transaction.js';
+export type { ParentScope, RequestOptions } from './request-options.js';
+export { type OpenerOptions, scopeOpener, type ScopelessRequest, type ScopeOpener } from './scope-opener.js';
+export { CurrentScope } from './current-scope.js';
 export { type TimeLimit, within } from './timers.js';

@@ -1,15 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Transaction, TransactionError } from '@ambit/transaction';
+import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly } from './error-response.js';
 import { HttpError } from './errors.js';
-import type { GateKeeper, HeldResponseOptions } from './held-response.js';
+import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
 import { nameOf } from './request.js';
 import { ResponseGate } from './response-gate.js';
-
-interface HeldCall {
-  readonly next: (error?: unknown) => void;
-  readonly error: unknown;
-}
 
 type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 
@@ -26,7 +22,7 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_F
 export abstract class RequestTransaction implements GateKeeper {
   /** While an error handler is being called. */
   isHandlingError = false;
-  isAnswered = false;
+  hasResponse = false;
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
   readonly #transaction: Transaction;
@@ -52,11 +48,12 @@ export abstract class RequestTransaction implements GateKeeper {
     this.#rollbackOn = rollbackOn;
     this.#gate = new ResponseGate(res, this);
     transaction.onLost((error) => this.#lose(error));
+    CurrentScope.of(req)?.enter(transaction.scope);
   }
 
   /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
   get isOver(): boolean {
-    return this.isAnswered || this.#failure !== undefined || this.isHandlingError;
+    return this.hasResponse || this.#failure !== undefined || this.isHandlingError;
   }
 
   /** The error handlers were called in place of a handler that is still running. */
@@ -69,6 +66,7 @@ export abstract class RequestTransaction implements GateKeeper {
     // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
     if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
     this.#failure = { error, isOfHandler: true };
+    CurrentScope.of(this.req)?.leave();
     void this.#transaction.rollback(error);
   }
 
@@ -101,7 +99,8 @@ export abstract class RequestTransaction implements GateKeeper {
 
   onFirstResponse(): void {
     clearTimeout(this.#substitute);
-    this.isAnswered = true;
+    this.hasResponse = true;
+    CurrentScope.of(this.req)?.leave();
     if (this.#failure || this.wouldSeeFailure()) return;
     this.#isUnseen = true;
     this.#gate.forget();

@@ -1,4 +1,5 @@
 import type { IContainer } from '@ambit/container';
+import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type HttpServer } from './drain.js';
 import { HttpError } from './errors.js';
 import { checkContainer, checkFunctions, checkTimes } from './options.js';
@@ -20,7 +21,7 @@ export interface DisposeOnSignalOptions extends DrainOptions {
 const REPORT_TIMEOUT_MS = 5000;
 
 /**
- * At SIGTERM: lets the requests in progress finish, disposes the application's container, and exits with code 0; with code
+ * At SIGTERM: lets the requests in progress finish, and the work of `inScope(appContainer, ...)`, disposes the application's container, and exits with code 0; with code
  * 1 if that failed, or took too long.
  *
  * @param server the server to drain
@@ -50,7 +51,8 @@ export function disposeOnSignal(
   const shutDown = async (): Promise<void> => {
     if (begun) return;
     begun = true;
-    await drain(server, draining);
+    // A container is known by its identity, whatever methods it has.
+    await Promise.all([drain(server, draining), drainScopes(appContainer as IContainer, draining)]);
     try {
       await within(Promise.resolve(appContainer.dispose()), {
         ms: disposeTimeoutMs,

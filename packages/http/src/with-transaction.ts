@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
+import { CurrentScope } from './current-scope.js';
 import { HttpError } from './errors.js';
 import type { HeldResponseOptions } from './held-response.js';
 import { Load } from './load.js';
@@ -72,7 +73,7 @@ export async function beginTransaction(
   if (res.headersSent) throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
   const start = new TransactionStart(scope, options);
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
-  request.onGone((reason) => abort(start, reason));
+  request.onDisconnect((reason) => abort(start, reason));
   const transaction = await start.begun;
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.
@@ -83,11 +84,11 @@ export async function beginTransaction(
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */
 const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
 
-/** The client is gone, and nobody waits for the work any more. */
+/** The client has disconnected, and nobody waits for the work any more. */
 function abort(start: TransactionStart, reason: HttpError): void {
   const { transaction } = start;
   if (!transaction) void start.rollback(reason);
-  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', reason.message, { cause: reason }));
+  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
 }
 
 /** A transaction whose failures `createHandler()` responds to. */
@@ -128,7 +129,7 @@ class HandlerTransaction extends RequestTransaction {
 
   async #call(handler: Handler, scope: IContainer): Promise<void> {
     try {
-      await handler(this.#req, this.res, scope);
+      await CurrentScope.run(this.#req, () => handler(this.#req, this.res, scope));
     } catch (error) {
       this.fail(error);
       // The handler is done: what responds now is `onError`.

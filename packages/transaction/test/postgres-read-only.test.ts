@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { beginTransaction } from '../src/index.js';
-import { hasPostgres, openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres } from '@ambit/host-contract';
+import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('a connection to PostgreSQL that takes no writes', () => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '../src/index.js';
 import { leavesSessionState } from '../src/postgres/session-state.js';
-import { hasPostgres, openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres } from '@ambit/host-contract';
+import { openPostgres, type PostgresDatabase } from './support/databases.js';
 
 describe.skipIf(!hasPostgres)('the session of a connection to PostgreSQL', () => {
   let database: PostgresDatabase;

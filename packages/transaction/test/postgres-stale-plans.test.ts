@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, type IDatabasePool, type IPooledConnection, runInTransaction } from '../src/index.js';
 import { StatementNames } from '../src/postgres/statement.js';
-import { hasPostgres, openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres } from '@ambit/host-contract';
+import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 
 const READ = 'SELECT * FROM orders WHERE id > $1 ORDER BY id';

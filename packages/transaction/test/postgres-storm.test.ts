@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { beginTransaction, type IDatabasePool, TransactionError } from '../src/index.js';
-import { hasPostgres, openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres } from '@ambit/host-contract';
+import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const TRANSACTIONS = 600;

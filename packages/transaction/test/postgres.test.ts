@@ -12,8 +12,8 @@ import {
 import { createPostgresPool } from '../src/postgres/index.js';
 import { saysNothingStored } from '../src/core/sql-state.js';
 import type { TinyContainer } from './support/container.js';
-import { hasPostgres, openPostgres, type PostgresDatabase, postgresUrl } from './support/databases.js';
-import { openProxy } from './support/proxy.js';
+import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
+import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
@@ -229,7 +229,10 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       blocked.catch(() => undefined);
       await waitsForLock(pid);
       client.abort(new Error('the client disconnected'));
-      await expect(blocked).rejects.toMatchObject({ sqlState: '57014' });
+      await expect(blocked).rejects.toMatchObject({
+        code: 'AMBIT_TX_ABORTED',
+        cause: { code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '57014' },
+      });
       await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await database.admin.query('COMMIT');
       await expectPoolIntact();
@@ -246,7 +249,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       slow.catch(() => undefined);
       next.catch(() => undefined);
       client.abort();
-      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await transaction.rollback();
       expect(await stored()).toEqual([]);
       await expectPoolIntact();

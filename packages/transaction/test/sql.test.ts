@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
 import { splitStatements, withoutLiterals } from '../src/index.js';
 import { EITHER, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
-import { numberedParameters } from '../src/sqlite/parameters.js';
+import { numberedParameters } from '../src/sqlite/statement.js';
 
 const PIECES = [
   ' ',

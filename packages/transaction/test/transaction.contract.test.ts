@@ -75,6 +75,7 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       const transaction = await beginTransaction(request, { signal: client.signal });
       await insert(transaction.connection, 1);
       client.abort(make());
+      await expect(insert(transaction.connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       expect(await stored()).toEqual([]);
     });
@@ -124,7 +125,7 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       const transaction = await beginTransaction(request, { signal: client.signal });
       await insert(transaction.connection, 1);
       client.abort();
-      await expect(insert(transaction.connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(insert(transaction.connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await transaction.rollback();
       expect(await stored()).toEqual([]);
     });

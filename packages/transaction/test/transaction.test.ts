@@ -321,6 +321,25 @@ describe.each([
       expectNothingLeft();
     });
 
+    test('says that the work was aborted to the statement in progress, and to those that wait or come later', async () => {
+      const client = new AbortController();
+      const transaction = await opened({ signal: client.signal });
+      faults.query = { ms: 60_000, kind: 'none' };
+      const slow = transaction.connection.query('SELECT slow');
+      const waiting = transaction.connection.query('SELECT next');
+      for (const statement of [slow, waiting]) statement.catch(() => undefined);
+      client.abort(new Error('the client disconnected'));
+      await play(transaction.rollback());
+      await expect(slow).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED', cause: { code: '57014' } });
+      const cause = { message: 'the client disconnected' };
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
+      await expect(transaction.connection.query('SELECT late')).rejects.toMatchObject({
+        code: 'AMBIT_TX_ABORTED',
+        cause,
+      });
+      expectNothingLeft();
+    });
+
     test('abandons a statement that continues after it was cancelled', async () => {
       const transaction = await opened();
       faults.query = { ms: 1, kind: 'never' };
@@ -449,7 +468,10 @@ describe.each([
       const client = new AbortController();
       const transaction = await opened({ signal: client.signal });
       client.abort(new Error('the client disconnected'));
-      await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({
+        code: 'AMBIT_TX_ABORTED',
+        cause: { message: 'the client disconnected' },
+      });
       expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       expectNothingLeft();

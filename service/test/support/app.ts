@@ -1,6 +1,6 @@
 import { type Container, onDispose, onStart, Registration, singleton } from '@ambit/container';
 import { override } from '@ambit/container/tools';
-import { Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
+import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
 import { migrate } from '../../src/database/migrate.js';
 import { createPool, dialectOf } from '../../src/database/pool.js';
 import {
@@ -69,7 +69,12 @@ export class App implements AsyncDisposable {
   }
 
   client(): Promise<RawClient> {
-    return RawClient.connect(Number(new URL(this.#url).port));
+    return RawClient.connect(this.#port);
+  }
+
+  /** Sends the bytes as they are, and looks whether the connection can be used afterwards. */
+  exchange(bytes: string | Buffer): Promise<Exchange> {
+    return exchange(this.#port, bytes, '/health/live');
   }
 
   /** Resolves when everything that happens after the responses has happened. */
@@ -85,5 +90,9 @@ export class App implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  get #port(): number {
+    return Number(new URL(this.#url).port);
   }
 }

@@ -52,8 +52,12 @@ export class ServiceProcess {
     return String((await this.says('listening'))['url']);
   }
 
+  async port(): Promise<number> {
+    return Number(new URL(await this.url()).port);
+  }
+
   async client(): Promise<RawClient> {
-    return RawClient.connect(Number(new URL(await this.url()).port));
+    return RawClient.connect(await this.port());
   }
 
   kill(signal: NodeJS.Signals = 'SIGKILL'): void {

@@ -89,7 +89,7 @@ export class Reference {
     const overrides = all.filter(([entry]) => entry.rank === 'override');
     return overrides.length > 0 ? overrides : all;
   }
-  /** How to get what is needed; throws before anything is made if it is not to be had. */
+  /** How to get what is needed; throws before anything is made if it is not available. */
   #way({ key, how }: Need, asker: Reference, path: readonly Place[]): () => unknown {
     if (how === 'later') return () => () => this.resolve(key);
     const places = this.#places(key);

@@ -9,5 +9,5 @@ export function refusal(work: () => unknown): ContainerError {
     if (error instanceof ContainerError) return error;
     throw error;
   }
-  throw new Error(`not refused, but answered with ${String(result)}`);
+  throw new Error(`not refused; it returned ${String(result)}`);
 }

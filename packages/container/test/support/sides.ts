@@ -43,7 +43,7 @@ function orRefused(get: () => unknown): unknown {
     return get();
   } catch (error) {
     if (!UNAVAILABLE.includes((error as { code?: string }).code ?? '')) throw error;
-    throw Object.assign(new Error('refused', { cause: error }), { code: 'not to be had' });
+    throw Object.assign(new Error('refused', { cause: error }), { code: 'not available' });
   }
 }
 

@@ -6,14 +6,8 @@ import { expectNoOpenScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
 import express, { type ErrorRequestHandler, type Express, type Request } from 'express';
-import { afterEach, expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { containerMiddleware, type ContainerMiddlewareOptions } from '../../src/index.js';
-
-const running: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const server of running.splice(0)) await server.close();
-});
 
 /** An application with a request scope for everything, on a database that fails where the test says so. */
 export function application(options: { pool?: FakePoolOptions; scope?: ContainerMiddlewareOptions } = {}) {
@@ -36,6 +30,7 @@ export async function store(req: Request, text: string): Promise<void> {
   await req.transactionScope?.resolve<IConnection>('IConnection').query(text);
 }
 
+/** Serves until the test is finished. */
 export async function serve(app: Express) {
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +41,7 @@ export async function serve(app: Express) {
     server.closeAllConnections();
     await once(server, 'close');
   };
-  running.push({ close });
+  onTestFinished(close);
   return {
     server,
     close,
@@ -68,13 +63,6 @@ export async function expectAllEnded({ container, pool }: { container: Container
   // A scope that holds a transaction is disposed last.
   await vi.waitFor(() => expectNoOpenScopes(container), { interval: 1 });
   expect(pool.violations).toEqual([]);
-}
-
-/** A promise and the function that resolves it. */
-export function signal<T = void>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
 }
 
 export const POST = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n';

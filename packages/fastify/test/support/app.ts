@@ -7,46 +7,40 @@ import { openScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
 import { type FakeFault, FakePool, type FakePoolOptions, type FaultPoint } from '@ambit/transaction/testing';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { afterEach, vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from '../../src/index.js';
-
-const running: FastifyInstance[] = [];
 
 /** What would have crashed a process of its own. */
 const crashes: unknown[] = [];
 process.on('uncaughtException', (error) => void crashes.push(error));
 process.on('unhandledRejection', (error) => void crashes.push(error));
 
-afterEach(async () => {
-  for (const app of running.splice(0)) {
-    app.server.closeAllConnections();
-    await app.close();
-  }
-  if (crashes.length > 0) throw new AggregateError(crashes.splice(0), 'The process would have crashed');
-});
-
 /** A server with both plugins, on a database that fails where the test says so. */
 export async function application(
   options: {
     pool?: FakePoolOptions;
     plugin?: Omit<ContainerPluginOptions, 'container'>;
+    server?: FastifyInstance;
     before?: (app: FastifyInstance) => unknown;
   } = {},
 ) {
   const pool = new FakePool(options.pool);
   const container = new Container({ tags: ['application'] });
   container.register('IDatabasePool', () => pool);
-  const app = server();
+  const app = server(options.server);
   await options.before?.(app);
   await app.register(containerPlugin, { container, ...options.plugin });
   await app.register(transactionPlugin);
   return { app, container, pool };
 }
 
-/** A bare server that is closed after the test. */
-export function server(): FastifyInstance {
-  const app = fastify();
-  running.push(app);
+/** A bare server that is closed after the test, which fails if an error would have crashed the process. */
+export function server(app: FastifyInstance = fastify()): FastifyInstance {
+  onTestFinished(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+    if (crashes.length > 0) throw new AggregateError(crashes.splice(0), 'The process would have crashed');
+  });
   return app;
 }
 
@@ -79,13 +73,6 @@ export async function leftovers({ container, pool }: { container: Container; poo
   // A scope that holds a transaction is disposed last.
   await vi.waitUntil(() => openScopes(container).length === 0, { interval: 1 }).catch(() => undefined);
   return [...openScopes(container).map((scope) => inspect(scope)), ...pool.violations];
-}
-
-/** A promise and the function that resolves it. */
-export function signal<T = void>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
 }
 
 /** The fate of the one step; all others go well. */

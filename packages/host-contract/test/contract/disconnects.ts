@@ -94,7 +94,7 @@ export function disconnectContract(test: StageTest): void {
       const client = await startEndlessOrder(stage, (theirs) => (connection = theirs));
       client.reset();
       await stage.quiet();
-      await expect(connection?.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(connection?.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     });
 
     test('during the handler, a response afterwards commits nothing', async ({ stage }) => {

@@ -37,11 +37,20 @@ export function expressWith(mount: (app: Express) => void, name = 'Express 5', c
 async function start(
   create: typeof express,
   mount: (app: Express) => void,
-  { container, routes, onDisposeError, ownErrorHandler = true, limits, before, onError }: AppDescription,
+  {
+    container,
+    routes,
+    onDisposeError,
+    ownErrorHandler = true,
+    limits,
+    before,
+    onError,
+    scopeOptions: { parent, ...scopeOptions } = {},
+  }: AppDescription,
 ): Promise<RunningHost> {
   const app = create();
   if (before) app.use((req, _res, next) => void before(req, next));
-  app.use(containerMiddleware(container, { onDisposeError, ...limits }));
+  app.use(containerMiddleware(parent ?? container, { onDisposeError, ...limits, ...scopeOptions }));
   app.use(express.json({ limit: BODY_LIMIT }));
   for (const route of routes) {
     const method = route.method === 'GET' ? 'get' : 'post';

@@ -3,6 +3,10 @@ import type { Exception } from './host.js';
 
 /** What a function of a `Request` cannot know or decide, whatever its host. */
 const WITHOUT_A_SOCKET: readonly Exception[] = [
+  {
+    test: /is the request scope again in the error handler/,
+    because: 'the server responds to the error, outside of the request',
+  },
   { test: /pipeline/, because: 'requests on one connection are the business of the server' },
   { test: /followed by|garbage/, because: 'the server responds to what it cannot parse' },
   { test: /maxRequestsPerConnection|has sent .* bytes more|wait for their turn|waits its turn/, because: 'the same' },
@@ -26,19 +30,22 @@ const HTTP_2_ON_HTTP_1: Exception = {
 const OF_THE_SERVER: Readonly<Record<typeof runtime, readonly Exception[]>> = {
   Node: [
     {
-      test: /closing > (does not wait|responds|tells|waits)|a server that closes/,
+      test: /closing > (does not wait|responds|asks|waits)|a server that closes/,
       because: 'Node leaves connections open; drain() of @ambit/http closes them, as in @ambit/hono',
     },
   ],
   Bun: [
     HTTP_2_ON_HTTP_1,
     { test: /closing > does not wait for idle clients/, because: 'Bun waits for them until its idleTimeout' },
-    { test: /closing > (responds to what has begun|tells a client to go)|a server that closes/, because: 'the same' },
+    {
+      test: /closing > (responds to what has begun|asks a client to disconnect)|a server that closes/,
+      because: 'the same',
+    },
   ],
   Deno: [
     HTTP_2_ON_HTTP_1,
     {
-      test: /closing > (responds to what has begun|tells a client to go)|a server that closes/,
+      test: /closing > (responds to what has begun|asks a client to disconnect)|a server that closes/,
       because: 'Deno closes connections without saying so in a header',
     },
   ],

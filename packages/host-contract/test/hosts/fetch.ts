@@ -24,6 +24,7 @@ async function start({
   ownErrorHandler = true,
   limits,
   onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
 }: AppDescription): Promise<RunningHost> {
   const respondToError = (error: unknown): Response => {
     if (!ownErrorHandler) return errorResponse(error);
@@ -31,8 +32,9 @@ async function start({
     const { status, body } = replyTo(error);
     return Response.json(body, { status, headers: status === 503 ? { 'retry-after': '1' } : {} });
   };
-  const handler = createHandler(container, (request, scope) => respond(routes, request, scope), {
+  const handler = createHandler(parent ?? container, (request, scope) => respond(routes, request, scope), {
     onDisposeError,
+    ...scopeOptions,
     ...(limits?.maxRequests === undefined ? {} : { maxRequests: limits.maxRequests }),
     isEssential: (request) => limits?.isEssential?.({ url: pathOf(request) } as never) ?? false,
   });

@@ -18,6 +18,10 @@ import {
 export const honoHost: Host = {
   name: 'Hono',
   exceptions: [
+    {
+      test: /is the request scope again in the error handler/,
+      because: 'Hono calls onError() inside the middleware, so the scope is still that of the transaction',
+    },
     { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
     {
       test: /disconnected before the host saw its request/,
@@ -40,6 +44,7 @@ async function start({
   limits = {},
   before,
   onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
 }: AppDescription): Promise<RunningHost> {
   const { isEssential, ...counts } = limits;
   const app = new Hono<{ Bindings: HttpBindings }>();
@@ -53,7 +58,8 @@ async function start({
     });
   }
   app.use(
-    containerMiddleware(container, {
+    containerMiddleware(parent ?? container, {
+      ...scopeOptions,
       onDisposeError,
       ...counts,
       isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,

@@ -43,6 +43,16 @@ export interface RequestLimits {
   readonly isEssential?: (request: IncomingMessage) => boolean;
 }
 
+/** How request scopes are opened; options of the same name on every host. */
+export interface ScopeOptions {
+  /** In place of the application container. */
+  readonly parent?: (request: object) => IContainer | Promise<IContainer>;
+  readonly tags?: readonly string[];
+  readonly register?: (scope: IContainer, request: object) => unknown;
+  readonly start?: boolean;
+  readonly current?: boolean;
+}
+
 export interface AppDescription {
   readonly container: IContainer;
   readonly routes: readonly Route[];
@@ -51,6 +61,7 @@ export interface AppDescription {
   readonly ownErrorHandler?: boolean;
   /** How much the application takes on at a time. */
   readonly limits?: RequestLimits;
+  readonly scopeOptions?: ScopeOptions | undefined;
   /** Runs before the host's own part, for every request; `next` may be called at any time, in any asynchronous context. */
   readonly before?: ((request: IncomingMessage, next: () => void) => void | Promise<void>) | undefined;
   /** Called with every error that reached the application's error handler. */

@@ -25,6 +25,7 @@ async function start({
   limits,
   before,
   onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
 }: AppDescription): Promise<RunningHost> {
   const handleError = (error: unknown, _req: IncomingMessage, res: ServerResponse): void => {
     onError(error);
@@ -39,8 +40,8 @@ async function start({
     if (handle) return handle(req, res, scope);
     return send(res, { kind: 'json', status: 404, body: { error: 'Not found' } });
   };
-  const options = { onDisposeError, ...limits, ...(ownErrorHandler && { onError: handleError }) };
-  const listener = createHandler(container, handler, options);
+  const options = { onDisposeError, ...limits, ...scopeOptions, ...(ownErrorHandler && { onError: handleError }) };
+  const listener = createHandler(parent ?? container, handler, options);
   const server = createServer(before ? (req, res) => void before(req, () => listener(req, res)) : listener);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -30,12 +30,9 @@ export function refuseTransactionControl(sql: string): void {
   throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-/** Outside of a transaction, SQLite would begin one at a savepoint, and nothing would commit it. */
-export function refuseSavepoint(sql: string): void {
-  if (isPlain(sql) || !readings(sql).some((statement) => SAVEPOINT.test(statement))) return;
-  throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A savepoint needs an open transaction', {
-    sqlState: '25P01',
-  });
+/** Whether the statement sets or releases a savepoint, which needs an open transaction. */
+export function isSavepoint(sql: string): boolean {
+  return !isPlain(sql) && readings(sql).some((statement) => SAVEPOINT.test(statement));
 }
 
 /** `ROLLBACK TO SAVEPOINT` undoes a failed statement and does not complete the transaction. */

@@ -1,12 +1,10 @@
 import type { Clock } from '../core/clock.js';
-import { refuseTransactionControl } from '../sql/control-statements.js';
 import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkIsolation } from '../core/options.js';
-import type { SqliteDatabase } from './database.js';
+import { type SqliteDatabase, whenFree } from './database.js';
 import { translated } from './errors.js';
 import { allowsWriting } from './session-state.js';
-import { whenFree } from './retry-busy.js';
 
 export interface SqliteCheckout {
   readonly database: SqliteDatabase;
@@ -71,7 +69,6 @@ export class SqliteConnection implements IPooledConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    refuseTransactionControl(sql);
     const { database, reader } = this.#usable();
     if ((reader || this.#heldBack) && allowsWriting(sql)) {
       throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A read-only connection cannot change query_only', {

@@ -1,12 +1,20 @@
 import Libsql from 'libsql';
 import { TransactionError } from '../core/errors.js';
-import { isBusy, leavesStatementBusy } from './errors.js';
+import { isBusy, leavesStatementBusy, translated } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
+import { retryBusy, type RetryOptions } from './retry-busy.js';
 import { PreparedStatement } from './statement.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
 const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
+
+interface Use {
+  /** The file's write lock is ours. */
+  readonly locked?: boolean;
+  /** The statement is a transaction of its own. */
+  readonly alone?: boolean;
+}
 
 /** One libsql connection and its prepared statements. Every call blocks until SQLite has finished. */
 export class SqliteDatabase {
@@ -32,14 +40,16 @@ export class SqliteDatabase {
     return this.#libsql.open && this.#libsql.inTransaction;
   }
 
-  /**
-   * The driver's own error is thrown, so that a caller may try again when it says busy. `locked` when the file's write
-   * lock is ours.
-   */
-  run<R extends object>(sql: string, params: readonly unknown[] = [], { locked = false } = {}): R[] {
+  /** The driver's own error is thrown, so that a caller may try again when it says busy. */
+  run<R extends object>(
+    sql: string,
+    params: readonly unknown[] = [],
+    { locked = false, alone = false }: Use = {},
+  ): R[] {
     this.#discardBusy(sql);
     try {
       const statement = this.#prepare(sql);
+      if (alone && statement.needsTransaction) throw savepointAlone();
       if (statement.changesSession) this.#sessionChanged = true;
       const rows = statement.run(params, locked) as R[];
       this.#busyStatement = undefined;
@@ -136,4 +146,19 @@ export class SqliteDatabase {
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
     return prepared;
   }
+}
+
+/** Does it at once, or as soon as no other process is in the way. */
+export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
+  try {
+    return attempt();
+  } catch (error) {
+    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
+    return retryBusy(attempt, error, options);
+  }
+}
+
+function savepointAlone(): TransactionError {
+  const what = 'A savepoint needs an open transaction';
+  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
 }

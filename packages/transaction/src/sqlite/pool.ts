@@ -1,13 +1,11 @@
 import { within } from '../core/clock.js';
-import { refuseSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
 import type { TransactionError } from '../core/errors.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { SqliteConnection } from './connection.js';
-import { SqliteDatabase } from './database.js';
+import { SqliteDatabase, whenFree } from './database.js';
 import { isReadOnlyRefusal } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
-import { whenFree } from './retry-busy.js';
 
 const MOST_KNOWN_WRITES = 1000;
 
@@ -59,13 +57,11 @@ export class SqlitePool implements IDatabasePool {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    refuseTransactionControl(sql);
-    refuseSavepoint(sql);
     const reader = this.#reader;
     if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write<R>(sql, params);
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     try {
-      return await whenFree(() => reader.run<R>(sql, params), { clock, timeoutMs });
+      return await whenFree(() => reader.run<R>(sql, params, { alone: true }), { clock, timeoutMs });
     } catch (error) {
       if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
     } finally {
@@ -88,9 +84,9 @@ export class SqlitePool implements IDatabasePool {
 
   async #write<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
-    const leave = await this.#writers.enter({}, timeoutMs);
+    const leave = await this.#writers.enter(undefined, timeoutMs);
     try {
-      return await whenFree(() => this.#writer.run<R>(sql, params), { clock, timeoutMs });
+      return await whenFree(() => this.#writer.run<R>(sql, params, { alone: true }), { clock, timeoutMs });
     } finally {
       this.#writer.cleanUp();
       leave();

@@ -11,16 +11,7 @@ export interface RetryOptions {
 }
 
 /** Tries until the other process is out of the way, with pauses in between: SQLite's own waiting blocks the event loop. */
-export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
-  try {
-    return attempt();
-  } catch (error) {
-    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
-    return tryAgain(attempt, error, options);
-  }
-}
-
-async function tryAgain<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
+export async function retryBusy<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
   const { clock, timeoutMs, isWanted = () => true } = options;
   const deadline = clock.now() + timeoutMs;
   let last = busy;

@@ -14,8 +14,22 @@ interface Completed {
 export function refusalAfter({ state, error, rollback }: Completed): TransactionError {
   const how = rollback ? 'was rolled back' : state === 'open' ? 'is being committed' : `is ${state}`;
   const reason = rollback?.reason ?? error;
+  if (isAborted(error)) return abortedUse(`The transaction ${how}`, error.cause);
   const options = reason === undefined ? {} : { cause: reason };
   return new TransactionError('AMBIT_TX_ENDED', `The transaction ${how}${because(reason)}`, options);
+}
+
+/** The error of a statement that failed: after an abort the database only says that the statement was cancelled. */
+export function failedStatement(error: unknown, transactionError: TransactionError | undefined): unknown {
+  return isAborted(transactionError) ? abortedUse('A statement was cancelled', error) : error;
+}
+
+function isAborted(error: TransactionError | undefined): error is TransactionError {
+  return error?.code === 'AMBIT_TX_ABORTED';
+}
+
+function abortedUse(what: string, cause: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
 }
 
 /** What a failed COMMIT means: nothing is stored where the database itself says so, otherwise nobody knows. */
@@ -29,8 +43,8 @@ export function failedCommit(cause: unknown): { state: TransactionOutcome; error
 }
 
 /** Whether the error was made by `failedCommit()`. */
-export function isFailedCommit(error: TransactionError | undefined): boolean {
-  return error?.code === 'AMBIT_TX_COMMIT_FAILED' || error?.code === 'AMBIT_TX_OUTCOME_UNKNOWN';
+export function isFailedCommit({ code }: TransactionError): boolean {
+  return code === 'AMBIT_TX_COMMIT_FAILED' || code === 'AMBIT_TX_OUTCOME_UNKNOWN';
 }
 
 export function openTooLong(ms: number): TransactionError {

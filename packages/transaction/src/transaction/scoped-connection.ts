@@ -5,7 +5,7 @@ import { since, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
-import { failedBefore } from './outcome.js';
+import { failedBefore, failedStatement } from './outcome.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
@@ -14,6 +14,8 @@ export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 export interface ConnectionOwner {
   readonly scope: object;
   readonly nestedRuns: readonly NestedRun[];
+  /** Why the transaction does not commit, once that is certain. */
+  readonly error: TransactionError | undefined;
   commitFromConnection(): Promise<void>;
   rollbackFromConnection(): Promise<void>;
 }
@@ -85,7 +87,7 @@ export class ScopedConnection implements IConnection {
       } catch (error) {
         this.#failedStatement ??= { error };
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start), error });
-        throw error;
+        throw failedStatement(error, this.#owner.error);
       }
     } finally {
       this.#queue.leave();

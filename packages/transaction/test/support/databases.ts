@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
 import type { IDatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
@@ -12,11 +12,6 @@ export interface TestDatabase {
   pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): IDatabasePool;
   drop(): Promise<void>;
 }
-
-export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
-
-/** Without PostgreSQL its tests are skipped for all to see; where AMBIT_REQUIRE_POSTGRES is 1 they fail instead. */
-export const hasPostgres = process.env['AMBIT_REQUIRE_POSTGRES'] === '1' || (await accepts(postgresUrl));
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
   { name: 'SQLite', missing: false, open: openSqlite },
@@ -51,35 +46,20 @@ async function openMemory(): Promise<TestDatabase> {
   };
 }
 
-export interface PostgresDatabase extends TestDatabase {
+export interface PostgresDatabase extends TestDatabase, Omit<PostgresSchema, 'drop'> {
   pool(options?: PostgresPoolOptions): IDatabasePool;
-  /** Looks in from outside of every pool. */
-  readonly admin: Client;
-  /** The address, with a schema of its own; `port` sends it through a proxy. */
-  url(port?: number): string;
 }
 
 export async function openPostgres(): Promise<PostgresDatabase> {
-  const schema = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
-  const admin = new Client({ connectionString: postgresUrl, options: `-c search_path=${schema}` });
-  await admin.connect();
-  await admin.query(`CREATE SCHEMA ${schema}`);
+  const schema = await openSchema();
   const pools: IDatabasePool[] = [];
-  const url = (port?: number): string => {
-    const address = new URL(postgresUrl);
-    if (port !== undefined) address.host = `127.0.0.1:${port}`;
-    address.searchParams.set('options', `-c search_path=${schema}`);
-    return address.href;
-  };
   return {
-    admin,
-    url,
+    ...schema,
     pool: (options = {}) =>
-      keep(pools, createPostgresPool({ connectionString: url(), max: 4, closeTimeoutMs: 100, ...options })),
+      keep(pools, createPostgresPool({ connectionString: schema.url(), max: 4, closeTimeoutMs: 100, ...options })),
     drop: async () => {
       await closeAll(pools);
-      await admin.query(`DROP SCHEMA ${schema} CASCADE`);
-      await admin.end();
+      await schema.drop();
     },
   };
 }
@@ -96,16 +76,4 @@ function keep(pools: IDatabasePool[], pool: IDatabasePool): IDatabasePool {
 
 async function closeAll(pools: readonly IDatabasePool[]): Promise<void> {
   await Promise.all(pools.map((pool) => pool.close()));
-}
-
-async function accepts(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 2000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await client.end();
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -69,8 +69,8 @@ export const resolving = {
         .resolve('IRepo'),
   },
   AMBIT_CYCLE: {
-    'a class that needs itself': () => openApplication(asking('ITree').to('ITree')).resolve('ITree'),
-    'a class that needs itself, asked by another': () =>
+    'a class that depends on itself': () => openApplication(asking('ITree').to('ITree')).resolve('ITree'),
+    'a class that depends on itself, asked by another': () =>
       openApplication(asking('ITree').to('ITree'), asking('ITree').to('IGarden')).resolve('IGarden'),
     'three classes': () =>
       openApplication(

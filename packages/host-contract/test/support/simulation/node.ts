@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createHandler, drain, type Handler, type ScopedRequest, withTransaction } from '@ambit/http';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';
@@ -16,7 +16,7 @@ export const nodeHost: SimulatedHost = {
 };
 
 function serve(): Served {
-  const server = createServer((req, res) => void listen(req, res));
+  const server = createServer(listen);
   return {
     server,
     close: async (application) => {
@@ -27,9 +27,12 @@ function serve(): Served {
 }
 
 /** Before our listener the client may leave, and behind it as well. */
-async function listen(req: IncomingMessage, res: ServerResponse): Promise<void> {
+const listen: RequestListener = (req, res) => {
+  void takeTime(visitOf(req)).then(() => respondTo(req, res));
+};
+
+function respondTo(req: IncomingMessage, res: ServerResponse): Promise<void> | void {
   const visit = visitOf(req);
-  await takeTime(visit);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   if (visit.bringsScope) return handleWithOwnScope(req as ScopedRequest, res, onDisposeError);
   const onError = visit.isBare ? {} : { onError: respondToError };

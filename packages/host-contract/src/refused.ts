@@ -1,4 +1,4 @@
-import { RawClient } from '../../src/index.js';
+import { RawClient } from './client.js';
 
 /** Resolves when nobody listens on the port any more: closing has begun for everybody to see. */
 export async function refused(port: number): Promise<void> {

@@ -1,0 +1,86 @@
+import type { IContainer } from '@ambit/container';
+import { checkFunctions, checkTimes, clearRepresentation, CurrentScope, invalidOption } from '@ambit/http/host';
+import type { TransactionOptions } from '@ambit/transaction';
+import type {
+  DoneFuncWithErrOrRes,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preHandlerHookHandler,
+  RouteOptions,
+} from 'fastify';
+import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
+import { discard, ignoreErrors } from './discard.js';
+import { FailedRequest } from './failed-request.js';
+import { goOnAfter } from './go-on-after.js';
+import type { RequestTransaction } from './request-transaction.js';
+import type { RouteTransactionOptions, TransactionPluginOptions } from './transaction-options.js';
+
+/** What a transaction is begun with. */
+type TermsOf = (request: FastifyRequest, options: TransactionPluginOptions) => TransactionOptions;
+
+/** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
+export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
+  const begin: preHandlerHookHandler = (request, _reply, done) => {
+    const options = optionsOf(request.routeOptions.config.transaction);
+    const active = request[ACTIVE_REQUEST];
+    if (!options || !active) return done();
+    const { rollbackOn: _, ...terms } = options;
+    active.routeTransaction = options;
+    const begun = (scope: IContainer): void => {
+      CurrentScope.of(request.raw)?.enter(scope);
+      CurrentScope.run(request.raw, () => done());
+    };
+    const failed = (error: unknown): void => done(error as Error);
+    active.begin(termsOf(request, terms)).then(begun, failed);
+  };
+  server.addHook('onRoute', (route) => {
+    const options = optionsOf(route.config?.transaction);
+    if (!options) return;
+    checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+    checkFunctions(options, 'rollbackOn', 'onError');
+    const before = hooksOf(route);
+    // The HEAD route that Fastify adds to one of GET has the hooks of that.
+    if (!before.includes(begin)) route.preHandler = [...before, begin];
+  });
+}
+
+function hooksOf({ preHandler = [] }: RouteOptions): readonly preHandlerHookHandler[] {
+  return Array.isArray(preHandler) ? preHandler : [preHandler];
+}
+
+function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
+  if (transaction === true) return {};
+  if (transaction === undefined || transaction === false) return undefined;
+  if (typeof transaction === 'object' && transaction !== null) return transaction;
+  throw invalidOption(`config.transaction of a route must be true, false or an object, not ${typeof transaction}`);
+}
+
+interface ReadyResponse {
+  readonly active: FastifyActiveRequest;
+  readonly reply: FastifyReply;
+  readonly payload: unknown;
+  readonly transaction: RequestTransaction;
+}
+
+/** The response waits for COMMIT, or for ROLLBACK where its status asks for that; an error is sent in its place where COMMIT fails. */
+export function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
+  let failure: Error | undefined;
+  ignoreErrors(payload);
+  const close = async (): Promise<void> => {
+    const status = payload instanceof Response ? payload.status : reply.statusCode;
+    try {
+      if (active.routeTransaction?.rollbackOn?.(status)) await transaction.rollback(undefined);
+      else await transaction.complete(status);
+    } catch (error) {
+      failure = error as Error;
+      await transaction.rollback(error);
+      active.failed ??= new FailedRequest(error);
+      clearRepresentation(reply);
+      discard(payload);
+    }
+    active.forget(transaction);
+    CurrentScope.of(reply.request.raw)?.leave();
+  };
+  goOnAfter(close(), reply, (thrown) => done((thrown ?? failure) as Error), { payload });
+}

@@ -1,0 +1,182 @@
+import { setImmediate } from 'node:timers/promises';
+import { Container, currentScope, Registration } from '@ambit/container';
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { fastify, type FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { containerPlugin, requireTransactionScope, transactionPlugin } from '../src/index.js';
+
+describe('a route with config: { transaction }', () => {
+  let app: FastifyInstance;
+  let pool: IDatabasePool;
+
+  const insert = (request: Parameters<typeof requireTransactionScope>[0]): Promise<unknown> =>
+    requireTransactionScope(request).resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES (1)');
+  const stored = async (): Promise<number> => (await pool.query('SELECT id FROM orders')).length;
+  const place = (path = '/orders'): Promise<{ statusCode: number; body: string }> =>
+    app.inject({ method: 'POST', url: path, payload: {} });
+
+  beforeEach(async () => {
+    pool = createSqlitePool({ path: ':memory:' });
+    await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
+    const container = new Container({ tags: ['application'] });
+    container.addRegistration(Registration.fromValue(pool).to('IDatabasePool'));
+    app = fastify();
+    await app.register(containerPlugin, { container, current: true });
+    await app.register(transactionPlugin);
+  });
+
+  afterEach(async () => {
+    await app.close();
+    await pool.close();
+  });
+
+  test('commits before its response is sent', async () => {
+    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+      await insert(request);
+      return reply.code(201).send({});
+    });
+    let storedAtResponse: number | undefined;
+    app.addHook('onResponse', async () => void (storedAtResponse = await stored()));
+    expect((await place()).statusCode).toBe(201);
+    expect(await stored()).toBe(1);
+    await setImmediate();
+    expect(storedAtResponse).toBe(1);
+  });
+
+  test('begins behind validation and the other hooks of the route, so what they refuse takes no connection', async () => {
+    const scopes: unknown[] = [];
+    const schema = { body: { type: 'object', required: ['product'] } };
+    const preHandler = [async (request: { transactionScope?: unknown }) => void scopes.push(request.transactionScope)];
+    app.post('/orders', { config: { transaction: true }, preHandler }, async (request) => void (await insert(request)));
+    app.post('/checked', { config: { transaction: true }, schema }, async (request) => void (await insert(request)));
+    expect((await place('/checked')).statusCode).toBe(400);
+    expect((await place()).statusCode).toBe(200);
+    expect(scopes).toEqual([undefined]);
+    expect(await stored()).toBe(1);
+  });
+
+  test.each([
+    ['throws', () => Promise.reject(new Error('secret'))],
+    [
+      'throws after a status of success',
+      (reply: { code(status: number): unknown }) => {
+        reply.code(201);
+        return Promise.reject(new Error('secret'));
+      },
+    ],
+  ])('rolls back a handler that %s', async (_how, fail) => {
+    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+      await insert(request);
+      await fail(reply);
+    });
+    expect((await place()).statusCode).toBe(500);
+    expect(await stored()).toBe(0);
+  });
+
+  test('rolls back for a response that does not fit its schema', async () => {
+    const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } } };
+    app.post('/orders', { config: { transaction: true }, schema }, async (request) => {
+      await insert(request);
+      return {};
+    });
+    expect((await place()).statusCode).toBe(500);
+    expect(await stored()).toBe(0);
+  });
+
+  test('rolls back for a status that rollbackOn names, and sends the response as it is', async () => {
+    const transaction = { rollbackOn: (status: number) => status >= 400 };
+    app.post('/orders', { config: { transaction } }, async (request, reply) => {
+      await insert(request);
+      return reply.code(409).send({ conflict: true });
+    });
+    const response = await place();
+    expect([response.statusCode, response.body]).toEqual([409, '{"conflict":true}']);
+    expect(await stored()).toBe(0);
+  });
+
+  test('lets a handler that knows of a failed statement respond with an error status', async () => {
+    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+      await insert(request);
+      const failed = await insert(request).then(
+        () => false,
+        () => true,
+      );
+      return reply.code(failed ? 409 : 201).send({ failed });
+    });
+    expect((await place()).body).toBe('{"failed":true}');
+  });
+
+  test('responds with the error of a COMMIT that fails', async () => {
+    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+      await insert(request);
+      await requireTransactionScope(request).resolve<IConnection>('IConnection').rollback();
+      return reply.code(201).header('location', '/orders/1').send({});
+    });
+    const response = await app.inject({ method: 'POST', url: '/orders', payload: {} });
+    expect(response.statusCode).toBe(500);
+    expect(response.headers['location']).toBeUndefined();
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    expect(await stored()).toBe(0);
+  });
+
+  test('responds at the time limit for a handler that does not', async () => {
+    app.post('/orders', { config: { transaction: { timeoutMs: 50 } } }, async (request) => {
+      await insert(request);
+      await new Promise<void>(() => undefined);
+    });
+    const response = await app.inject({ method: 'POST', url: '/orders', payload: {} });
+    expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1']);
+    expect(await stored()).toBe(0);
+  });
+
+  test('its scope is currentScope() in the handler, and the request scope in the error handler', async () => {
+    const seen: unknown[] = [];
+    app.setErrorHandler((_error, request, reply) => {
+      seen.push(currentScope() === request.container);
+      return reply.code(500).send({});
+    });
+    app.post('/orders', { config: { transaction: true } }, async (request) => {
+      await insert(request);
+      seen.push(currentScope() === request.transactionScope);
+      throw new Error('secret');
+    });
+    await place();
+    expect(seen).toEqual([true, true]);
+  });
+
+  test('a handler that closes the transaction by itself has its say', async () => {
+    app.post('/orders', { config: { transaction: true } }, async (request) => {
+      await insert(request);
+      await request.rollbackTransaction();
+      return { undone: true };
+    });
+    expect((await place()).body).toBe('{"undone":true}');
+    expect(await stored()).toBe(0);
+  });
+
+  test('a route without it has no transaction', async () => {
+    app.post('/orders', async (request) => ({ scope: request.transactionScope ?? null }));
+    expect((await place()).body).toBe('{"scope":null}');
+  });
+
+  test('GET and the HEAD route that Fastify adds begin one transaction each', async () => {
+    let handled = 0;
+    app.get('/orders', { config: { transaction: { readOnly: true } } }, async (request) => {
+      handled += 1;
+      return { open: requireTransactionScope(request) !== undefined };
+    });
+    expect((await app.inject('/orders')).body).toBe('{"open":true}');
+    expect((await app.inject({ method: 'HEAD', url: '/orders' })).statusCode).toBe(200);
+    expect(handled).toBe(2);
+  });
+
+  test.each([[{ timeoutMs: -1 }], ['yes'], [{ rollbackOn: 500 }]])(
+    'an invalid option is refused: %o',
+    (transaction) => {
+      expect(() => app.get('/', { config: { transaction: transaction as never } }, () => ({}))).toThrow(
+        expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }) as Error,
+      );
+    },
+  );
+});
