@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { ReadableStream } from 'node:stream/web';
 import type { IContainer } from '@ambit/container';
 import { chooseDeed, type Deeds } from './deeds.js';
 import { ROLLS_BACK } from './moments.js';
@@ -23,15 +23,15 @@ const PLAIN_DEEDS = {
     new Response(null, { status: visit.respondsWith(303), headers: { location: `/${visit.mark}` } }),
   stream: ({ visit }) => {
     visit.breaksOff = !visit.run.calm;
-    return streamOf(visit, Readable.from([Buffer.from(`${visit.mark} `), Buffer.from(visit.mark)]));
+    return streamOf(visit, [Buffer.from(`${visit.mark} `), Buffer.from(visit.mark)]);
   },
   'stream that takes its time': ({ visit }) => {
     visit.breaksOff = !visit.run.calm;
-    return streamOf(visit, Readable.from(slow(visit)));
+    return streamOf(visit, slow(visit));
   },
   'stream that breaks': ({ visit }) => {
     visit.breaksOff = true;
-    return streamOf(visit, Readable.from(breaking(visit)));
+    return streamOf(visit, breaking(visit));
   },
   throw: ({ visit }) => {
     throw visit.fails();
@@ -94,8 +94,11 @@ function json(visit: Visit, status: number): Response {
   return Response.json({ mark: visit.mark }, { status: visit.respondsWith(status) });
 }
 
-function streamOf(visit: Visit, stream: Readable): Response {
-  return new Response(Readable.toWeb(stream) as ReadableStream, { status: visit.respondsWith(200) });
+/** Nothing of it is read before the server asks for it, which it does after COMMIT. */
+function streamOf(visit: Visit, chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Response {
+  return new Response(ReadableStream.from(chunks) as ConstructorParameters<typeof Response>[0], {
+    status: visit.respondsWith(200),
+  });
 }
 
 async function* slow(visit: Visit): AsyncGenerator<Uint8Array> {
