@@ -114,7 +114,9 @@ export class ContainerError extends Error {
   ) {
     super(message(code, details), details);
     const { key, path = [], tags = [], hint, problems = [] } = details;
-    Object.assign(this, { key, path, tags, hint, problems });
+    Object.assign(this, { key, path, tags, hint });
+    // The message has them all; Node would print each of them again, with its stack.
+    Object.defineProperty(this, 'problems', { value: problems });
   }
 }
 

@@ -1,5 +1,7 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { all, ContainerError, decorate, onDispose, onStart, Registration, singleton } from '../src/index.js';
+import { verify } from '../src/tools.js';
 import { asking, resolving } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction } from './support/scopes.js';
@@ -21,6 +23,15 @@ describe('an error of the container', () => {
     const words = [error.code, "'IConnection'", 'IOrders -> IRepo -> IConnection', '[application] > [request]'];
     for (const word of [...words, error.hint]) expect(error.message).toContain(word);
     expect(error.stack).toContain(error.message);
+  });
+
+  it('prints each problem once, in its message', () => {
+    const app = openApplication(...['A', 'B', 'C'].map((key) => asking(`${key}Missing`).to(key)));
+    const error = refusal(() => verify(app));
+
+    expect(error.problems).toHaveLength(3);
+    expect(inspect(error).match(/registered under 'AMissing'/g)).toHaveLength(1);
+    expect(Object.keys(error)).not.toContain('problems');
   });
 
   it('names classes, symbols and the empty key so that they are found', () => {

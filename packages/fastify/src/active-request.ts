@@ -108,9 +108,9 @@ export class FastifyActiveRequest extends ActiveRequest {
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
   }
 
-  /** Fastify logs by the status, which nobody receives here: 4xx as information, 5xx as an error of the server. */
-  excuse(error: unknown): void {
-    if (this.isDisconnected && AFTER_DISCONNECT.has((Object(error) as { code?: unknown }).code)) this.reply.code(499);
+  /** Fastify logs by the status of the error, which nobody receives here: 4xx as information, 5xx as an error of the server. */
+  excuse(error: Error & { code?: unknown }): void {
+    if (this.isDisconnected && AFTER_DISCONNECT.has(error.code)) Object.assign(error, { status: 499, statusCode: 499 });
   }
 
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */

@@ -123,7 +123,8 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   connections.startReaping();
 
   server.addHook('onError', (request, _reply, error, done) => {
-    request[ACTIVE_REQUEST]?.excuse(error);
+    // What is thrown may be no error at all.
+    if (error instanceof Error) request[ACTIVE_REQUEST]?.excuse(error);
     done();
   });
   if (disposeOn !== 'response') {

@@ -1,12 +1,19 @@
 import type { Server } from 'node:http';
 import type { Http2SecureServer, Http2Server } from 'node:http2';
 import { Connections } from './connections.js';
-import { checkTimes } from './options.js';
+import { HttpError } from './errors.js';
+import { checkFunctions, checkTimes } from './options.js';
+import { reportedInTime } from './report.js';
 import { startTimer } from './timers.js';
 
 export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
+  /**
+   * Called with `AMBIT_HTTP_DRAIN_TIMEOUT` when connections were closed by force; a promise that this returns is awaited for
+   * five seconds at most. Default: `console.error`.
+   */
+  readonly onError?: (error: unknown) => void | Promise<void>;
 }
 
 /** A server of `node:http`, `node:https` or `node:http2`. */
@@ -17,7 +24,7 @@ export type HttpServer = Http2SecureServer | Http2Server | Server;
  * that are idle, or become so, are closed. Resolves when all are. (`server.close()` alone waits for keep-alive clients.)
  *
  * @param server the server to close
- * @param options how long to wait
+ * @param options how long to wait, and who is notified where that was not enough
  * @returns a promise that resolves when every connection is closed
  * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid (as a rejection)
  *
@@ -29,17 +36,31 @@ export type HttpServer = Http2SecureServer | Http2Server | Server;
  * process.once('SIGTERM', () => void drain(server, { timeoutMs: 5000 }));
  * ```
  */
-export function drain(server: HttpServer, { timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
+export function drain(server: HttpServer, { timeoutMs = 10_000, onError }: DrainOptions = {}): Promise<void> {
   return new Promise((resolve) => {
     checkTimes({ timeoutMs }, 'timeoutMs');
+    checkFunctions({ onError }, 'onError');
+    let reporting: Promise<void> | undefined;
     const connections = Connections.of(server as Server);
     connections.close();
-    const cutting = startTimer(() => connections.destroyAll(), timeoutMs);
+    const cut = (): void => {
+      // It counts now, and calls back later.
+      (server as Server).getConnections((_error, count) => {
+        if (count > 0) reporting = reportedInTime(onError, closedByForce(count, timeoutMs));
+      });
+      connections.destroyAll();
+    };
+    const cutting = startTimer(cut, timeoutMs);
     // A server that does not listen is closed already.
     server.close(() => {
       clearTimeout(cutting);
       connections.closed();
-      resolve();
+      resolve(reporting);
     });
   });
+}
+
+function closedByForce(count: number, ms: number): HttpError {
+  const what = count === 1 ? '1 connection' : `${count} connections`;
+  return new HttpError('AMBIT_HTTP_DRAIN_TIMEOUT', `${what} after ${ms} ms`);
 }

@@ -3,6 +3,8 @@ const MESSAGES = {
   AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its response',
   AMBIT_HTTP_DISPOSE_TIMEOUT:
     'A scope was not disposed in time, so nothing waits for it any longer. Look for a disposer that waits for something that does not come, or raise disposeTimeoutMs',
+  AMBIT_HTTP_DRAIN_TIMEOUT:
+    'Connections were still open when timeoutMs had passed, so they were closed by force: their requests were aborted, and open transactions rolled back. Raise timeoutMs, or close WebSockets and endless streams before the server',
   AMBIT_HTTP_FAILURES_UNSEEN:
     'The transaction was rolled back, because its response came from where withTransaction() cannot see whether a handler failed: a router or an application of another copy of Express, a callback that was passed to a router, or param() of a router behind the last handler. Mount withTransaction() on the route that responds, and pass on the `next` of Express to routers that you call as a function',
   AMBIT_HTTP_HEAD_SENT:

@@ -1,3 +1,7 @@
+import { startTimer } from './timers.js';
+
+const REPORT_TIMEOUT_MS = 5000;
+
 type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
 
 /** Reports a failure that no response can carry. Where the application's reporter fails, both failures are printed. */
@@ -14,6 +18,18 @@ export async function reported<Context>(reporter: Reporter<Context>, error: unkn
     print(error);
     print(failure);
   }
+}
+
+/** The same; waits for a reporter that hangs five seconds at most. */
+export async function reportedInTime(reporter: Reporter<undefined>, error: unknown): Promise<void> {
+  const reporting = reported(reporter, error, undefined);
+  await new Promise<void>((resolve) => {
+    const timer = startTimer(resolve, REPORT_TIMEOUT_MS);
+    void reporting.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 function print(error: unknown): void {

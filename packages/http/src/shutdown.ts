@@ -3,8 +3,8 @@ import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type HttpServer } from './drain.js';
 import { HttpError } from './errors.js';
 import { checkContainer, checkFunctions, checkTimes } from './options.js';
-import { reported } from './report.js';
-import { startTimer, within } from './timers.js';
+import { reportedInTime } from './report.js';
+import { within } from './timers.js';
 
 export interface DisposeOnSignalOptions extends DrainOptions {
   /** Default: `SIGTERM`. */
@@ -12,13 +12,12 @@ export interface DisposeOnSignalOptions extends DrainOptions {
   /** How long the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
   readonly disposeTimeoutMs?: number;
   /**
-   * Called when the application's container failed to be disposed, or is not disposed in time; the process then exits with 1, when
-   * the promise that this may return has settled, or after five seconds. Default: `console.error`.
+   * Called when the application's container failed to be disposed, or is not disposed in time: the process then exits with 1. Called
+   * with `AMBIT_HTTP_DRAIN_TIMEOUT` when connections were closed by force, which leaves the exit code as it is. A promise that this
+   * returns is awaited for five seconds at most. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void | Promise<void>;
 }
-
-const REPORT_TIMEOUT_MS = 5000;
 
 /**
  * At SIGTERM: lets the requests in progress finish, and the work of `inScope(appContainer, ...)`, disposes the application's container, and exits with code 0; with code
@@ -42,10 +41,11 @@ const REPORT_TIMEOUT_MS = 5000;
 export function disposeOnSignal(
   server: HttpServer,
   appContainer: Pick<IContainer, 'dispose'>,
-  { signals = ['SIGTERM'], disposeTimeoutMs = 10_000, onError, ...draining }: DisposeOnSignalOptions = {},
+  { signals = ['SIGTERM'], disposeTimeoutMs = 10_000, ...draining }: DisposeOnSignalOptions = {},
 ): void {
   checkContainer(appContainer, 'dispose', 'disposeOnSignal()');
   checkTimes({ disposeTimeoutMs, ...draining }, 'disposeTimeoutMs', 'timeoutMs');
+  const { onError } = draining;
   checkFunctions({ onError }, 'onError');
   let begun = false;
   const shutDown = async (): Promise<void> => {
@@ -59,8 +59,7 @@ export function disposeOnSignal(
         onPassed: () => disposedTooLate(disposeTimeoutMs),
       });
     } catch (error) {
-      startTimer(() => process.exit(1), REPORT_TIMEOUT_MS);
-      await reported(onError, error, undefined);
+      await reportedInTime(onError, error);
       process.exit(1);
     }
     process.exit(0);

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Container } from '@ambit/container';
 import { FakePool } from '@ambit/transaction/testing';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createHandler, drain, type Handler, withTransaction } from '../src/index.js';
 
 const running: (() => unknown)[] = [];
@@ -101,7 +101,11 @@ describe('drain()', () => {
 
   it('cuts what has not finished in time', async () => {
     const { server, request } = await inProgress();
-    await Promise.all([drain(server, { timeoutMs: 10 }), expect(request).rejects.toThrow()]);
+    const errors: unknown[] = [];
+    const drained = drain(server, { timeoutMs: 10, onError: (error) => void errors.push(error) });
+    await Promise.all([drained, expect(request).rejects.toThrow()]);
+    const message: unknown = expect.stringContaining('1 connection after 10 ms');
+    expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_DRAIN_TIMEOUT', message }]);
   });
 
   it.each([Infinity, 2 ** 31])(
@@ -127,7 +131,9 @@ describe('drain()', () => {
     const client = await socket();
     client.write(request);
     await once(client, 'data');
-    await Promise.all([drain(server, { timeoutMs: 10 }), once(client, 'close')]);
+    const onError = vi.fn();
+    await Promise.all([drain(server, { timeoutMs: 10, onError }), once(client, 'close')]);
+    expect(onError).toHaveBeenCalledOnce();
     expect(server.listening).toBe(false);
   });
 
@@ -151,6 +157,12 @@ function closes(responses: string): string[] {
 describe('SIGTERM', () => {
   it.each([
     ['disposes the application container, and exits with 0', 'succeeds', 0, 'application disposed\n'],
+    [
+      'exits with 0 when connections were closed by force, and says how many',
+      'is busy',
+      0,
+      'reported: AMBIT_HTTP_DRAIN_TIMEOUT, 1 connection\napplication disposed\n',
+    ],
     ['exits with 1 when the container failed to dispose', 'fails', 1, 'reported: AMBIT_DISPOSE_FAILED\n'],
     [
       'exits with 1 when the container is not disposed in time, and says what is still open',

@@ -87,6 +87,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
       const again = pool.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['a']);
       await expect(again).rejects.toMatchObject({
         code: 'AMBIT_TX_STATEMENT_FAILED',
+        message: expect.stringMatching(/^The database refused a statement \(23505\)\./),
         sqlState: '23505',
         retryable: false,
       });

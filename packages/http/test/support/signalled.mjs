@@ -1,5 +1,5 @@
 /** A program as an application would write it; it runs the built package. */
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, request } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Container, onDispose, Registration, singleton } from '@ambit/container';
@@ -18,14 +18,27 @@ appContainer.addRegistration(
 );
 appContainer.resolve('IPool');
 
-const server = createHttpServer(createHandler(appContainer, (_req, res) => res.end()));
-server.listen(0, '127.0.0.1', () => process.stdout.write('listening\n'));
+const server = createHttpServer(
+  createHandler(appContainer, (_req, res) => {
+    if (process.argv[2] === 'is busy') return process.stdout.write('listening\n');
+    res.end();
+  }),
+);
+server.listen(0, '127.0.0.1', () => {
+  if (process.argv[2] === 'is busy')
+    request({ port: server.address().port })
+      .on('error', () => undefined)
+      .end();
+  else process.stdout.write('listening\n');
+});
 disposeOnSignal(server, appContainer, {
+  timeoutMs: 50,
   disposeTimeoutMs: process.argv[2] === 'hangs' ? 50 : Infinity,
   onError: async (error) => {
     // As an asynchronous log does.
     await setTimeout(20);
     const stillOpen = /still open: .*TCPServerWrap/.test(error.message) ? ', a server is still open' : '';
-    process.stdout.write(`reported: ${error.code}${stillOpen}\n`);
+    const closed = /: (\d+ connections?) after/.exec(error.message)?.[1];
+    process.stdout.write(`reported: ${error.code}${stillOpen}${closed ? `, ${closed}` : ''}\n`);
   },
 });

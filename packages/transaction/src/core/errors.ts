@@ -38,7 +38,7 @@ const ADVICE = {
   AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
-  AMBIT_TX_STATEMENT_FAILED: 'The cause is what the database said.',
+  AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
 } as const;
 
@@ -135,6 +135,15 @@ export function withCallersStack(error: unknown): unknown {
 /** The end of a sentence: the code of an error of ours, and nothing for any other error. */
 export function because(error: unknown): string {
   return isTransactionError(error) ? ` because of ${error.code}` : '';
+}
+
+/** What the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`. */
+export function refusedStatement(cause: unknown, sqlState: string | undefined): TransactionError {
+  const detail = `The database refused a statement${sqlState === undefined ? '' : ` (${sqlState})`}`;
+  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', detail, {
+    cause,
+    ...(sqlState === undefined ? {} : { sqlState }),
+  });
 }
 
 /** The error for a signal that has fired, or for another cancellation with a reason. */

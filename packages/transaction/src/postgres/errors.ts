@@ -1,4 +1,4 @@
-import { isTransactionError, TransactionError } from '../core/errors.js';
+import { isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
@@ -109,7 +109,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
   if (isTransactionError(error)) return error;
   if (!connectionDied && !hangsUp(error)) {
-    return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'PostgreSQL refused a statement', { cause: error });
+    return refusedStatement(error, sqlStateOf(error));
   }
   // Unchanged, the SQLSTATE would count as a definite response of PostgreSQL, also to a COMMIT.
   const code = codeOf(error);

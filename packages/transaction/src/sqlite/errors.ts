@@ -1,4 +1,4 @@
-import { isTransactionError, TransactionError } from '../core/errors.js';
+import { isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
 
 /** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
@@ -53,8 +53,5 @@ export function translated(error: unknown): TransactionError {
     });
   }
   const sqlState = sqlStateOf(error) ?? '42000';
-  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'SQLite refused a statement', {
-    cause: error,
-    sqlState,
-  });
+  return refusedStatement(error, sqlState);
 }
