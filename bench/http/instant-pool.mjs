@@ -23,7 +23,7 @@ class InstantConnection {
 export const INSERT = 'INSERT INTO orders VALUES ($1) RETURNING stored';
 
 /** What the documentation of every pool shows. */
-export async function insertByHand() {
+export async function insertDirectly() {
   const connection = await instantPool.getConnection();
   try {
     await connection.beginTransaction();

@@ -11,10 +11,11 @@ import { parseArgs } from 'node:util';
 import { createDatabase } from './database.mjs';
 import { judge, report } from './report.mjs';
 import { write } from '../results.mjs';
+import { runtimeOptions } from './runtimes.mjs';
 import { storm } from './storm.mjs';
 
 const SETTLE_MS = 10_000;
-const OURS_FIRST = ['express-ambit', 'express-4-ambit', 'fastify-ambit', 'node-ambit', 'hono-ambit', 'fetch-ambit'];
+const OTHERS = ['express-awilix', 'fastify-awilix'];
 const here = new URL('.', import.meta.url);
 
 const { values: options } = parseArgs({
@@ -30,18 +31,21 @@ const seconds = Number(options.seconds);
 const sockets = Number(options.sockets);
 
 const files = readdirSync(new URL('contestants/', here)).map((file) => file.replace('.mjs', ''));
-const names = [...new Set([...OURS_FIRST, ...files])].filter((name) => options.only?.split(',').includes(name) ?? true);
+const ours = files.filter((file) => !OTHERS.includes(file)).toSorted();
+const names = [...ours, ...OTHERS].filter((name) => options.only?.split(',').includes(name) ?? true);
 
 const results = [];
 for (const name of names) {
+  const { contestant } = await import(`./contestants/${name}.mjs`);
+  const runtime = runtimeOptions(contestant.runtime);
+  if (!runtime) continue;
   const database = await createDatabase();
-  const server = await start(name, database.url);
+  const server = await start(name, database.url, runtime);
   const weather = await storm({ port: server.port, seconds, sockets, seed: Number(options.seed) });
   const left = await settled(server);
   const orders = await database.count(weather.acknowledged);
   server.stop();
   await database.drop();
-  const { contestant } = await import(`./contestants/${name}.mjs`);
   results.push({ title: contestant.title, package: contestant.package, ...weather, ...left, ...orders });
 }
 const text = report(results, { seconds, sockets });
@@ -49,8 +53,9 @@ console.log(text);
 if (options.write) write('storm', text);
 process.exitCode = judge(results);
 
-async function start(name, url) {
+async function start(name, url, runtime) {
   const child = fork(new URL('child.mjs', here), [name], {
+    ...runtime,
     env: { ...process.env, NODE_ENV: 'production', STORM_DATABASE_URL: url },
   });
   const died = once(child, 'exit').then(([code]) => {

@@ -13,6 +13,9 @@ await import('../../service/dist/main.js');
 
 async function sendCalledFiles() {
   const { result } = await session.post('Profiler.takePreciseCoverage');
-  const called = result.filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0));
-  process.send?.(called.map(({ url }) => url));
+  const files = result.map(({ url, functions }) => {
+    const called = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0);
+    return { url, functions: called.map(({ functionName }) => functionName || '(anonymous)') };
+  });
+  process.send?.(files.filter(({ functions }) => functions.length > 0));
 }

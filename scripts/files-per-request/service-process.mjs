@@ -70,14 +70,17 @@ export class ServiceProcess {
     await exit;
   }
 
-  /** @returns {Promise<string[]>} since the call before */
+  /** @returns {Promise<Map<string, string[]>>} since the call before: the functions that ran, by file */
   async #calledFiles() {
     const taken = once(this.#child, 'message');
     this.#child.send('take');
-    const [urls] = await taken;
-    return urls
-      .filter((/** @type {string} */ url) => url.startsWith('file:'))
-      .map((/** @type {string} */ url) => relative(ROOT, fileURLToPath(url)))
-      .filter((/** @type {string} */ file) => OWN.test(file));
+    const [called] = await taken;
+    const files = new Map();
+    for (const { url, functions } of called) {
+      if (!url.startsWith('file:')) continue;
+      const file = relative(ROOT, fileURLToPath(url));
+      if (OWN.test(file)) files.set(file, functions);
+    }
+    return files;
   }
 }

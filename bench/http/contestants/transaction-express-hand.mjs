@@ -1,5 +1,5 @@
 import express from 'express';
-import { insertByHand } from '../instant-pool.mjs';
+import { insertDirectly } from '../instant-pool.mjs';
 import { listen } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -8,7 +8,7 @@ export const contestant = {
   async start() {
     const server = express();
     server.post('/', async (req, res) => {
-      res.json(await insertByHand());
+      res.json(await insertDirectly());
     });
     return listen(server);
   },

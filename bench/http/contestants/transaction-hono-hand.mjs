@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { insertByHand } from '../instant-pool.mjs';
+import { insertDirectly } from '../instant-pool.mjs';
 import { listenOnHono } from '../listen.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
@@ -7,7 +7,7 @@ export const contestant = {
   title: 'hand-written BEGIN and COMMIT',
   async start() {
     const app = new Hono();
-    app.post('/', async (c) => c.json(await insertByHand()));
+    app.post('/', async (c) => c.json(await insertDirectly()));
     return listenOnHono(app);
   },
 };

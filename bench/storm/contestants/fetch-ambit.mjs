@@ -1,25 +1,3 @@
-import { openScopes } from '@ambit/container/tools';
-import { createHandler, withTransaction } from '@ambit/fetch';
-import { ambitContainer } from '../containers.mjs';
-import { serveFetch } from '../serve-fetch.mjs';
+import { fetchHandlerOn } from '../fetch-handler.mjs';
 
-export const contestant = {
-  title: 'ambit, fetch handler',
-  package: '@ambit/fetch',
-  async start(pool) {
-    const container = ambitContainer(pool);
-    const placeOrder = withTransaction(async (request, scope) =>
-      Response.json(await scope.resolve('IOrders').create(await request.json()), { status: 201 }),
-    );
-    const handler = createHandler(
-      container,
-      async (request, scope, context) => {
-        scope.resolve('IContext');
-        if (request.method === 'POST') return placeOrder(request, scope, context);
-        return Response.json(await scope.resolve('IProducts').list());
-      },
-      { onError: () => Response.json({ error: 'failed' }, { status: 500 }) },
-    );
-    return { port: await serveFetch(handler), open: () => openScopes(container).length };
-  },
-};
+export const contestant = fetchHandlerOn('Node');

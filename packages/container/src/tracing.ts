@@ -2,7 +2,7 @@ import type { Key } from './keys.js';
 import type { Resolver, Scope, Shape } from './shape.js';
 
 /** A factory or decorator that is running. */
-export interface Frame {
+interface Frame {
   readonly key: Key;
   readonly shape: Shape;
   /** What `resolve` was called for, and by scopes of which shape, if it was since the frame before. */

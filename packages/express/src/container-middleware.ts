@@ -21,9 +21,9 @@ export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<
 
 /**
  * Opens a scope tagged `request` for every request, attaches it as `req.container`, and disposes it once: when the
- * response is sent, or when the client is gone. Mount it first, before the body parser.
+ * response is sent, or when the client has disconnected. Mount it first, before the body parser.
  *
- * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
  * @param container the application container, or a function of the request that returns the scope above the request's
  * @param options how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed

@@ -110,7 +110,7 @@ function reportFailures(call: CallErrorHandler): CallErrorHandler {
     if (!watcher) return call.call(this, error, req, res, next);
     watcher.fail(error);
     const goOn: Next = (failure) => {
-      if (!watcher.isTooLate || !watcher.isAnswered) next(failure);
+      if (!watcher.isTooLate || !watcher.hasResponse) next(failure);
     };
     const before = watcher.isHandlingError;
     watcher.isHandlingError = true;
@@ -133,7 +133,7 @@ export interface FailureWatcher {
   /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
   readonly isOver: boolean;
   /** There was a response. */
-  readonly isAnswered: boolean;
+  readonly hasResponse: boolean;
   /** The error handlers were called in place of a handler that is still running. */
   readonly isTooLate: boolean;
   /** Whether `next(error)` must wait, and will be called, because it is still open which error the handlers get. */

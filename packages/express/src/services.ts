@@ -21,7 +21,7 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  * ```ts
  * import type { Request } from 'express';
  *
- * const isGone = (req: Request): boolean => resolve(req, 'IRequestSignal').aborted;
+ * const isDisconnected = (req: Request): boolean => resolve(req, 'IRequestSignal').aborted;
  * ```
  */
 export function resolve<K extends keyof ServiceMap>(req: ExpressRequest, key: K): ServiceMap[K];

@@ -111,7 +111,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
     // Express's own methods, such as res.render(), pass their failures to it.
     const { next } = this.#req;
     this.#req.next = (failure) => {
-      if (!this.isAnswered) next?.(failure);
+      if (!this.hasResponse) next?.(failure);
     };
   }
 }

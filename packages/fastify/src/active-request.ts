@@ -110,7 +110,7 @@ export class FastifyActiveRequest extends ActiveRequest {
 
   /** Fastify logs by the status of the error, which nobody receives here: 4xx as information, 5xx as an error of the server. */
   excuse(error: Error & { code?: unknown }): void {
-    if (this.isGone && AFTER_DISCONNECT.has(error.code)) Object.assign(error, { status: 499, statusCode: 499 });
+    if (this.isDisconnected && AFTER_DISCONNECT.has(error.code)) Object.assign(error, { status: 499, statusCode: 499 });
   }
 
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */
@@ -142,7 +142,7 @@ export class FastifyActiveRequest extends ActiveRequest {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !transaction.committed;
     if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else if (this.isGone) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     else await transaction.rollback(reason);
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope()]);

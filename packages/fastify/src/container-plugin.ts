@@ -36,7 +36,7 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
   /**
    * The application container, which becomes `server.container`, and which `server.close()` disposes; or a function of the
    * request that returns the scope above the request's: then the server has no `container`, and what the function returns
-   * is disposed by whoever made it.
+   * is disposed by the code that made it.
    */
   readonly container: ParentScope<FastifyRequest>;
   /**
@@ -65,7 +65,7 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
  *
  * const server = fastify();
  * await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
- * server.get('/gone', (request) => request.container.resolve('IRequestSignal').aborted);
+ * server.get('/disconnected', (request) => request.container.resolve('IRequestSignal').aborted);
  * ```
  */
 export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = definePlugin({

@@ -52,7 +52,7 @@ export class RequestTransaction {
     return this.#start.rollback(reason);
   }
 
-  /** The client is gone. Never rejects. */
+  /** The client has disconnected. Never rejects. */
   abort(cause: HttpError): Promise<void> {
     const isBegun = this.#start.transaction !== undefined;
     return this.rollback(isBegun ? new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause }) : cause);

@@ -1,3 +1,4 @@
+import type { IContainer } from '@ambit/container';
 import { checkFunctions, checkTimes, clearRepresentation, CurrentScope, invalidOption } from '@ambit/http/host';
 import type { TransactionOptions } from '@ambit/transaction';
 import type {
@@ -24,13 +25,14 @@ export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf):
     const options = optionsOf(request.routeOptions.config.transaction);
     const active = request[ACTIVE_REQUEST];
     if (!options || !active) return done();
-    const { rollbackOn, ...terms } = options;
+    const { rollbackOn: _, ...terms } = options;
     active.routeTransaction = options;
-    const fail = (error: unknown): void => done(error as Error);
-    active.begin(termsOf(request, terms)).then((scope) => {
+    const begun = (scope: IContainer): void => {
       CurrentScope.of(request.raw)?.enter(scope);
       CurrentScope.run(request.raw, () => done());
-    }, fail);
+    };
+    const failed = (error: unknown): void => done(error as Error);
+    active.begin(termsOf(request, terms)).then(begun, failed);
   };
   server.addHook('onRoute', (route) => {
     const options = optionsOf(route.config?.transaction);
@@ -51,7 +53,7 @@ function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
   if (transaction === true) return {};
   if (transaction === undefined || transaction === false) return undefined;
   if (typeof transaction === 'object' && transaction !== null) return transaction;
-  throw invalidOption(`config.transaction of a route must be true, false or an object, not ${String(transaction)}`);
+  throw invalidOption(`config.transaction of a route must be true, false or an object, not ${typeof transaction}`);
 }
 
 interface ReadyResponse {

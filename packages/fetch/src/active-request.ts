@@ -35,13 +35,13 @@ export class ActiveRequest {
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
   transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
   /** Called once when the client leaves; a second listener replaces the first. */
-  onGone: ((reason: HttpError) => void) | undefined = undefined;
+  onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   readonly #observer: RequestObserver;
   readonly #client: RequestClient;
   readonly #request: unknown;
   #scope: IContainer | undefined = undefined;
   #abort: AbortController | undefined = undefined;
-  #goneFor: HttpError | undefined = undefined;
+  #disconnectReason: HttpError | undefined = undefined;
   #isFinished = false;
   /** Aborts when the client leaves; undefined where something else calls `leave()`. */
   #clientSignal: AbortSignal | undefined = undefined;
@@ -80,20 +80,20 @@ export class ActiveRequest {
   }
 
   /** Why the signal has aborted. */
-  get goneFor(): HttpError | undefined {
-    return this.#goneFor;
+  get disconnectReason(): HttpError | undefined {
+    return this.#disconnectReason;
   }
 
   /** Throws AMBIT_HTTP_CLIENT_GONE where the client has left. */
-  throwIfGone(): void {
-    if (this.#goneFor) throw this.#goneFor;
+  throwIfDisconnected(): void {
+    if (this.#disconnectReason) throw this.#disconnectReason;
   }
 
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.#goneFor) this.#abort.abort(this.#goneFor);
+      if (this.#disconnectReason) this.#abort.abort(this.#disconnectReason);
     }
     return this.#abort.signal;
   }
@@ -109,8 +109,8 @@ export class ActiveRequest {
    */
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.throwIfGone();
-      this.onGone = reject;
+      this.throwIfDisconnected();
+      this.onDisconnect = reject;
       this.run(async () => work()).then(resolve, reject);
     });
   }
@@ -124,10 +124,10 @@ export class ActiveRequest {
   leave(): void {
     if (this.#isFinished) return;
     const reason = new HttpError('AMBIT_HTTP_CLIENT_GONE');
-    this.#goneFor = reason;
+    this.#disconnectReason = reason;
     this.#abort?.abort(reason);
     this.finish(reason);
-    this.onGone?.(reason);
+    this.onDisconnect?.(reason);
   }
 
   /** Rolls back what is still open, for this reason, then disposes the scope. A second call changes nothing. */

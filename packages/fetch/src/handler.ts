@@ -48,7 +48,7 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
  *
  * const container = new Container({ tags: ['application'] });
  * const handler = createHandler(container, (request, scope) =>
- *   Response.json({ isGone: scope.resolve('IRequestSignal').aborted }),
+ *   Response.json({ isDisconnected: scope.resolve('IRequestSignal').aborted }),
  * );
  *
  * const response = await handler(new Request('http://localhost/'));
@@ -79,7 +79,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
       return await finishWithBody(opened, request.method, response);
     } catch (error) {
       active?.finish(error);
-      const cause = active?.goneFor ?? error;
+      const cause = active?.disconnectReason ?? error;
       if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_GONE') return responseToNobody() as R;
       throw error;
     }

@@ -1,4 +1,4 @@
-/** Calls the application's reporter, which may throw, or be async and reject: neither may end the process. */
+/** Calls the application's reporter, which may throw, or be async and reject: neither may crash the process. */
 export async function report(reporter: ((error: unknown) => unknown) | undefined, error: unknown): Promise<void> {
   if (!reporter) return print(error);
   try {

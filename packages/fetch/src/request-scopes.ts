@@ -90,7 +90,7 @@ export class RequestScopes<Q = Request, C = unknown> {
       const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
       if (start && !active.isFinished) await active.run(() => startServices(scope));
-      active.throwIfGone();
+      active.throwIfDisconnected();
       return active;
     } catch (error) {
       throw failureOf(active, error);
@@ -98,7 +98,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   #openScope(active: ActiveRequest, parent: IContainer): ActiveRequest {
-    active.throwIfGone();
+    active.throwIfDisconnected();
     active.open(parent.createScope(this.#tags));
     return active;
   }
@@ -122,5 +122,5 @@ function startServices(scope: IContainer): Promise<void> {
 /** What fails once the client has left, fails because the scope was disposed. */
 function failureOf(active: ActiveRequest, error: unknown): unknown {
   active.finish(error);
-  return active.goneFor ?? error;
+  return active.disconnectReason ?? error;
 }

@@ -30,7 +30,7 @@ export async function finishWithBody<R extends Response | undefined>(
   }
   if (active.isFinished) return without(response, body.cancel()) as R;
   const source: Source = body.getReader();
-  active.onGone = (reason) => void source.cancel(reason).catch(ignore);
+  active.onDisconnect = (reason) => void source.cancel(reason).catch(ignore);
   const beginning = await readWhatIsThere(source);
   // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
   if (beginning.isWhole) {
@@ -114,7 +114,7 @@ function followed(active: ActiveRequest, source: Source, { chunks, next }: Begin
       const { done, value } = await read();
       if (!done) return controller.enqueue(value);
       // The source was cancelled, and the response must not look whole.
-      active.throwIfGone();
+      active.throwIfDisconnected();
       controller.close();
     } catch (error) {
       controller.error(error);

@@ -27,7 +27,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
 
 /**
  * Opens a scope tagged `request` for every request as `c.get('container')`, and disposes it once: on Node when the response
- * is sent or the client is gone, as its socket tells; elsewhere when the response body has been read to its end, has failed
+ * is sent or the client has disconnected, as its socket tells; elsewhere when the response body has been read to its end, has failed
  * or is cancelled, or when `c.req.raw.signal` aborts. Mount it first.
  *
  * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client leaves before it has the whole response.
@@ -43,7 +43,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
  *
  * const app = new Hono();
  * app.use(containerMiddleware(new Container({ tags: ['application'] })));
- * app.get('/gone', (c) => c.json(c.get('container').resolve('IRequestSignal').aborted));
+ * app.get('/disconnected', (c) => c.json(c.get('container').resolve('IRequestSignal').aborted));
  * ```
  */
 export function containerMiddleware(
@@ -78,7 +78,7 @@ export function containerMiddleware(
       replaceResponse(c, followed);
     } catch (error) {
       active.finish(error);
-      if (!active.goneFor) throw error;
+      if (!active.disconnectReason) throw error;
       replaceResponse(c, responseToNobody());
     }
   };

@@ -67,7 +67,7 @@ class SocketClient extends ActiveRequest implements RequestClient {
   }
 
   protected override finished(): void {
-    if (this.isGone) this.active?.leave();
+    if (this.isDisconnected) this.active?.leave();
     else this.active?.finish();
   }
 }

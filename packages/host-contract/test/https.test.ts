@@ -10,9 +10,8 @@ import { createHandler } from '@ambit/http';
 import express from 'express';
 import { fastify, type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
-import { Pause } from '../src/index.js';
+import { Pause, refused } from '../src/index.js';
 import { certificate } from './support/certificate.js';
-import { refused } from '../src/index.js';
 
 /** Responds to every request with the result of `work`; `close` is how this host is stopped. */
 type Serve = (work: () => Promise<string>) => Promise<{ port: number; close: () => Promise<void> }>;

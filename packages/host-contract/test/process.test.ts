@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Happenings, RawClient } from '../src/index.js';
-import { refused } from '../src/index.js';
+import { Happenings, RawClient, refused } from '../src/index.js';
 
 interface Message {
   readonly event: 'listening' | 'working' | 'disposed';

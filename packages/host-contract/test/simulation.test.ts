@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { express4Host, expressHost } from './support/simulation/express.js';
 import { fastifyHost } from './support/simulation/fastify.js';
+import { fetchHost } from './support/simulation/fetch.js';
+import { honoHost } from './support/simulation/hono.js';
 import { nodeHost } from './support/simulation/node.js';
 import { type Played, Runner } from './support/simulation/runner.js';
 
@@ -25,7 +27,9 @@ const hosts = [
   { host: express4Host, share: 1 / 8 },
   { host: fastifyHost('error'), share: 1 / 8 },
   { host: fastifyHost('response'), share: 1 / 8 },
-  { host: nodeHost, share: 1 / 4 },
+  { host: nodeHost, share: 1 / 8 },
+  { host: honoHost, share: 1 / 16 },
+  { host: fetchHost, share: 1 / 16 },
 ].map(({ host, share }) => ({ host, name: host.name, runs: Math.ceil(Number(SEEDS) * share) }));
 
 describe.each(hosts)('on $name', ({ host, name, runs }) => {
@@ -48,6 +52,6 @@ describe.each(hosts)('on $name', ({ host, name, runs }) => {
     const runner = await Runner.of(host);
     const beside = await runner.tell(200);
     for (const { seed, trace } of beside) expect((await runner.replay(seed)).trace).toEqual(trace);
-    expect(beside.flatMap(({ trace }) => trace).length).toBeGreaterThan(2000);
+    expect(beside.flatMap(({ trace }) => trace).length).toBeGreaterThan(1000);
   });
 });

@@ -13,6 +13,7 @@ import { killContract } from './contract/kills.js';
 import { outcomeContract } from './contract/outcomes.js';
 import { refusedInputContract } from './contract/refused-input.js';
 import { replacedResponseContract } from './contract/replaced-responses.js';
+import { currentScopeContract } from './contract/current-scope.js';
 import { parentScopeContract } from './contract/parent-scopes.js';
 import { requestOptionContract } from './contract/request-options.js';
 import { requestScopeContract } from './contract/request-scope.js';
@@ -29,6 +30,7 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
     describe.skipIf(kind.missing)('holds', () => {
       const stageTest = testOn(host, kind);
       requestScopeContract(stageTest);
+      currentScopeContract(stageTest);
       parentScopeContract(stageTest);
       requestOptionContract(stageTest);
       signalContract(stageTest);

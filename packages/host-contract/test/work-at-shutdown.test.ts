@@ -1,8 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Happenings } from '../src/index.js';
-import { refused } from './support/refused.js';
+import { Happenings, refused } from '../src/index.js';
 
 describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %s and works without HTTP', (host) => {
   const happenings = new Happenings();

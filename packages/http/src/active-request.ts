@@ -11,7 +11,7 @@ import type { ScopelessRequest, ScopeOpener } from './scope-opener.js';
 type Done = (error?: unknown) => void;
 
 /**
- * A request with its scope, from its arrival until its response is sent or its client is gone; it finishes once.
+ * A request with its scope, from its arrival until its response is sent or its client has disconnected; it finishes once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
@@ -26,7 +26,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   scope: IContainer | undefined = undefined;
   isFinished = false;
   /** The client left before it had its response. */
-  isGone = false;
+  isDisconnected = false;
   /** The disposal of its scope has begun. */
   isDisposed = false;
   readonly #host: RequestHost;
@@ -38,7 +38,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   #hasEntered = false;
   #disposing: Promise<void> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
-  #onGone: ((reason: HttpError) => void) | undefined = undefined;
+  #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #onFinished: (() => void)[] | undefined = undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
@@ -66,19 +66,19 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return undefined;
   }
 
-  /** Aborts when the client is gone before it had its response. Made when first asked for. */
+  /** Aborts when the client has disconnected before it had its response. Made when first asked for. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.isGone) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     return this.#abort.signal;
   }
 
   /** Notifies one listener of what the signal says, for much less than a signal costs. */
-  onGone(listener: (reason: HttpError) => void): void {
-    this.#onGone = listener;
-    if (this.isGone) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+  onDisconnect(listener: (reason: HttpError) => void): void {
+    this.#onDisconnect = listener;
+    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
   }
 
   whenFinished(): Promise<void> {
@@ -127,16 +127,16 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     if (this.isWhole || this.res.destroyed) this.finish(!this.isWhole);
   }
 
-  /** The response is out, or it never will be because the client is gone. */
-  finish(isGone: boolean): void {
+  /** The response is out, or it never will be because the client has disconnected. */
+  finish(isDisconnected: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.isGone = isGone;
+    this.isDisconnected = isDisconnected;
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isGone) {
+    if (isDisconnected) {
       this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
-      this.#onGone?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
     }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();

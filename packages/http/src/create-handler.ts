@@ -29,9 +29,9 @@ export interface HttpListener {
 
 /**
  * A listener for the requests of `node:http`, `node:https` or `node:http2`: it opens a scope tagged `request` for every
- * request, calls the handler with it, and disposes it once, when the response is sent or the client is gone.
+ * request, calls the handler with it, and disposes it once, when the response is sent or the client has disconnected.
  *
- * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client is gone.
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
  * @param container the application container, or a function of the request that returns the scope above the request's
  * @param handler responds to every request
@@ -47,7 +47,7 @@ export interface HttpListener {
  * const appContainer = new Container({ tags: ['application'] });
  * const handler = createHandler(appContainer, async (req, res, scope) => {
  *   const signal = scope.resolve('IRequestSignal');
- *   res.end(`${req.url}, and the client is ${signal.aborted ? 'gone' : 'there'}`);
+ *   res.end(`${req.url}, and the client is ${signal.aborted ? 'disconnected' : 'connected'}`);
  * });
  * createServer(handler).listen(3000);
  * ```

@@ -22,7 +22,7 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_F
 export abstract class RequestTransaction implements GateKeeper {
   /** While an error handler is being called. */
   isHandlingError = false;
-  isAnswered = false;
+  hasResponse = false;
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
   readonly #transaction: Transaction;
@@ -53,7 +53,7 @@ export abstract class RequestTransaction implements GateKeeper {
 
   /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
   get isOver(): boolean {
-    return this.isAnswered || this.#failure !== undefined || this.isHandlingError;
+    return this.hasResponse || this.#failure !== undefined || this.isHandlingError;
   }
 
   /** The error handlers were called in place of a handler that is still running. */
@@ -99,7 +99,7 @@ export abstract class RequestTransaction implements GateKeeper {
 
   onFirstResponse(): void {
     clearTimeout(this.#substitute);
-    this.isAnswered = true;
+    this.hasResponse = true;
     CurrentScope.of(this.req)?.leave();
     if (this.#failure || this.wouldSeeFailure()) return;
     this.#isUnseen = true;

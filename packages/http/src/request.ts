@@ -4,7 +4,7 @@ import { HttpError } from './errors.js';
 
 declare module '@ambit/container' {
   interface ServiceMap {
-    /** Aborts when the client is gone before it had its response. In every request scope. */
+    /** Aborts when the client has disconnected before it had its response. In every request scope. */
     IRequestSignal: AbortSignal;
   }
 }

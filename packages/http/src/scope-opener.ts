@@ -88,7 +88,7 @@ function prepared<Request>(
   };
   return (request, done) => {
     const goOn = (error?: unknown): void => {
-      // The client is gone, and what failed then failed because its scope was disposed.
+      // The client has disconnected, and what failed then failed because its scope was disposed.
       if (!request.isFinished) CurrentScope.run(request.req, () => done(error));
     };
     prepare(request).then(() => goOn(), goOn);

@@ -73,7 +73,7 @@ export async function beginTransaction(
   if (res.headersSent) throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
   const start = new TransactionStart(scope, options);
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
-  request.onGone((reason) => abort(start, reason));
+  request.onDisconnect((reason) => abort(start, reason));
   const transaction = await start.begun;
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.
@@ -84,7 +84,7 @@ export async function beginTransaction(
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */
 const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
 
-/** The client is gone, and nobody waits for the work any more. */
+/** The client has disconnected, and nobody waits for the work any more. */
 function abort(start: TransactionStart, reason: HttpError): void {
   const { transaction } = start;
   if (!transaction) void start.rollback(reason);

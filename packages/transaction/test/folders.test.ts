@@ -9,7 +9,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   sql: ['core'],
   pool: ['core'],
-  transaction: ['core', 'sql'],
+  transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { beginTransaction, type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
-import { openProxy } from '@ambit/host-contract';
 import { requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than the pool', () => {

@@ -12,9 +12,8 @@ import {
 import { createPostgresPool } from '../src/postgres/index.js';
 import { saysNothingStored } from '../src/core/sql-state.js';
 import type { TinyContainer } from './support/container.js';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
-import { openProxy } from '@ambit/host-contract';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test, vi } from 'vitest';
-import { startSharedTimer } from '../src/core/shared-timers.js';
+import { systemClock } from '../src/core/clock.js';
 
-const after = (ms: number): Promise<void> => new Promise((resolve) => void startSharedTimer(resolve, ms));
+const after = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.setTimer(resolve, ms));
 /** Timers that keep the process alive. */
 const armed = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
@@ -10,7 +10,7 @@ describe('timers of one length, on one timer', () => {
   test('call after their time, each in its turn', async () => {
     const start = performance.now();
     const calls: string[] = [];
-    startSharedTimer(() => calls.push('first'), 20);
+    systemClock.setTimer(() => calls.push('first'), 20);
     const second = after(20).then(() => calls.push('second'));
     await after(5);
     calls.push('earlier');
@@ -23,12 +23,12 @@ describe('timers of one length, on one timer', () => {
 
   test('do not call once they are cancelled, in any position', async () => {
     const calls: number[] = [];
-    const cancelTimer = [0, 1, 2, 3, 4].map((number) => startSharedTimer(() => calls.push(number), 10));
+    const cancelTimer = [0, 1, 2, 3, 4].map((number) => systemClock.setTimer(() => calls.push(number), 10));
     cancelTimer[0]?.();
     cancelTimer[2]?.();
     cancelTimer[4]?.();
     cancelTimer[4]?.();
-    startSharedTimer(() => calls.push(5), 10);
+    systemClock.setTimer(() => calls.push(5), 10);
     await after(10);
     cancelTimer[1]?.();
     expect(calls).toEqual([1, 3, 5]);
@@ -37,12 +37,12 @@ describe('timers of one length, on one timer', () => {
   test('may be started and cancelled by one that fires', async () => {
     const calls: string[] = [];
     await new Promise<void>((resolve) => {
-      startSharedTimer(() => {
+      systemClock.setTimer(() => {
         calls.push('first');
         cancelTimer();
-        startSharedTimer(resolve, 10);
+        systemClock.setTimer(resolve, 10);
       }, 10);
-      const cancelTimer = startSharedTimer(() => calls.push('called off'), 10);
+      const cancelTimer = systemClock.setTimer(() => calls.push('called off'), 10);
     });
     expect(calls).toEqual(['first']);
   });
@@ -50,7 +50,7 @@ describe('timers of one length, on one timer', () => {
   test('still call when one of them throws', async () => {
     const thrown = new Promise((resolve) => process.setUncaughtExceptionCaptureCallback(resolve));
     const failure = new Error('not our problem');
-    startSharedTimer(() => {
+    systemClock.setTimer(() => {
       throw failure;
     }, 10);
     await after(10);
@@ -60,13 +60,13 @@ describe('timers of one length, on one timer', () => {
 
   test('keep the process alive while one is pending, and no longer', () => {
     const before = armed();
-    const cancelTimer = [startSharedTimer(() => undefined, 60_000), startSharedTimer(() => undefined, 60_000)];
+    const cancelTimer = [systemClock.setTimer(() => undefined, 60_000), systemClock.setTimer(() => undefined, 60_000)];
     expect(armed()).toBe(before + 1);
     cancelTimer[0]?.();
     expect(armed()).toBe(before + 1);
     cancelTimer[1]?.();
     expect(armed()).toBe(before);
-    const again = startSharedTimer(() => undefined, 60_000);
+    const again = systemClock.setTimer(() => undefined, 60_000);
     expect(armed()).toBe(before + 1);
     again();
     expect(armed()).toBe(before);
@@ -84,8 +84,8 @@ describe('timers of one length, on one timer', () => {
     const context = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const see = (): void => void seen.push(context.getStore());
-    context.run('first', () => startSharedTimer(see, 10));
-    context.run('second', () => startSharedTimer(see, 10));
+    context.run('first', () => systemClock.setTimer(see, 10));
+    context.run('second', () => systemClock.setTimer(see, 10));
     await after(10);
     expect(seen).toEqual([undefined, undefined]);
   });
@@ -99,7 +99,7 @@ describe('timers of one length, on one timer', () => {
 
   test('wait for longer than one of Node can', async () => {
     const calls: string[] = [];
-    const cancelTimer = startSharedTimer(() => calls.push('at once'), 2 ** 31);
+    const cancelTimer = systemClock.setTimer(() => calls.push('at once'), 2 ** 31);
     await after(10);
     cancelTimer();
     expect(calls).toEqual([]);

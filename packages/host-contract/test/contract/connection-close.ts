@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
-import { Pause } from '../../src/index.js';
-import { refused } from '../../src/index.js';
+import { Pause, refused } from '../../src/index.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** What the responses of a server that closes say of their connection. */

@@ -47,12 +47,12 @@ export function parentScopeContract(test: StageTest): void {
 
     test('opens nothing for a client that leaves while it works', async ({ stage }) => {
       const looksUp = new Pause();
-      const gone = new Pause();
+      const hasSeen = new Pause();
       const parent = async (request: object): Promise<IContainer> => {
-        const disconnected = disconnectionOf(request);
+        const disconnection = disconnectionOf(request);
         void looksUp.here();
-        await disconnected;
-        void gone.here();
+        await disconnection;
+        void hasSeen.here();
         return stage.app;
       };
       await stage.serve(
@@ -63,14 +63,14 @@ export function parentScopeContract(test: StageTest): void {
       client.send({ path: '/' });
       await looksUp.reached;
       client.reset();
-      await gone.reached;
+      await hasSeen.reached;
       await stage.close();
       expect(stage.scopes.count('request')).toBe(0);
     });
   });
 }
 
-/** Resolves when the client of a request is gone, whatever the host calls its request. */
+/** Resolves when the client of a request has disconnected, whatever the host calls its request. */
 async function disconnectionOf(request: object): Promise<void> {
   const {
     env,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { type Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
+import { currentScope, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../src/index.js';
 import type { Call, ScopeOptions } from '../hosts/host.js';
@@ -23,10 +23,10 @@ export function requestOptionContract(test: StageTest): void {
     });
 
     test.for([
-      ['at once', (greeting: Container): void => void greeting.register('IGreeting', () => 'registered')],
+      ['at once', (greeting: IContainer): void => void greeting.register('IGreeting', () => 'registered')],
       [
         'after a while',
-        async (greeting: Container): Promise<void> => {
+        async (greeting: IContainer): Promise<void> => {
           await setImmediate();
           greeting.register('IGreeting', () => 'registered');
         },
@@ -35,7 +35,7 @@ export function requestOptionContract(test: StageTest): void {
       const requests: object[] = [];
       const register: ScopeOptions['register'] = (requestScope, request) => {
         requests.push(request);
-        return bind(requestScope as Container) as unknown;
+        return bind(requestScope);
       };
       await stage.serveRequest(greet, { scopeOptions: { register } });
       expect((await stage.get()).text).toBe('registered');
@@ -121,8 +121,8 @@ export function requestOptionContract(test: StageTest): void {
         return { kind: 'json', body: { before, after: currentScope() === own } };
       };
       await stage.serve([{ method: 'POST', path: '/', handle }], { scopeOptions: { current: true } });
-      const answers = await Promise.all([1, 2].map((a) => stage.request({ method: 'POST', path: '/', body: { a } })));
-      for (const { text } of answers) expect(text).toBe('{"before":true,"after":true}');
+      const responses = await Promise.all([1, 2].map((a) => stage.request({ method: 'POST', path: '/', body: { a } })));
+      for (const { text } of responses) expect(text).toBe('{"before":true,"after":true}');
     });
 
     test('current holds in register and in onStart', async ({ stage }) => {

@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
-import { Pause, RawClient } from '../../src/index.js';
-import { refused } from '../../src/index.js';
+import { Pause, RawClient, refused } from '../../src/index.js';
 import { type Stage, CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 

@@ -3,6 +3,10 @@ import type { Exception } from './host.js';
 
 /** What a function of a `Request` cannot know or decide, whatever its host. */
 const WITHOUT_A_SOCKET: readonly Exception[] = [
+  {
+    test: /is the request scope again in the error handler/,
+    because: 'the server responds to the error, outside of the request',
+  },
   { test: /pipeline/, because: 'requests on one connection are the business of the server' },
   { test: /followed by|garbage/, because: 'the server responds to what it cannot parse' },
   { test: /maxRequestsPerConnection|has sent .* bytes more|wait for their turn|waits its turn/, because: 'the same' },

@@ -18,6 +18,10 @@ import {
 export const honoHost: Host = {
   name: 'Hono',
   exceptions: [
+    {
+      test: /is the request scope again in the error handler/,
+      because: 'Hono calls onError() inside the middleware, so the scope is still that of the transaction',
+    },
     { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
     {
       test: /disconnected before the host saw its request/,

@@ -18,6 +18,8 @@ export interface StageOptions {
   readonly ownErrorHandler?: boolean;
   readonly limits?: RequestLimits;
   readonly before?: AppDescription['before'];
+  /** Called besides, with every error that reached the application's error handler. */
+  readonly onError?: AppDescription['onError'];
   readonly scopeOptions?: AppDescription['scopeOptions'];
   /** The same host with routes of the test's own. */
   readonly host?: Host;
@@ -63,7 +65,15 @@ export class Stage {
 
   async serve(
     routes: readonly Route[],
-    { container, host = this.host, limits = {}, before, scopeOptions, ownErrorHandler = true }: StageOptions = {},
+    {
+      container,
+      host = this.host,
+      limits = {},
+      before,
+      scopeOptions,
+      onError,
+      ownErrorHandler = true,
+    }: StageOptions = {},
   ): Promise<void> {
     if (container) this.#container = container(this.scopes, this.pool);
     this.#running = await host.start({
@@ -78,6 +88,7 @@ export class Stage {
       before,
       scopeOptions,
       onError: (error) => {
+        onError?.(error);
         this.errors.push(error);
         this.happenings.tell();
       },

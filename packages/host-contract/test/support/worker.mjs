@@ -43,4 +43,6 @@ await inScope(container, { tags: ['job'] }, async (scope) => {
   await once(process, 'message');
   process.send({ event: 'worked' });
 });
-await inScope(container, { tags: ['job'] }, () => undefined).catch(({ code }) => process.send({ event: code }));
+await inScope(container, { tags: ['job'] }, () => undefined).catch((/** @type {unknown} */ error) =>
+  process.send({ event: Object(error).code }),
+);

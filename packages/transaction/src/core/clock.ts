@@ -1,4 +1,6 @@
-import { startSharedTimer } from './shared-timers.js';
+import { AsyncResource } from 'node:async_hooks';
+import { setTimeout } from 'node:timers';
+import { type Linked, LinkedList } from './linked-list.js';
 
 /** Time and chance, so that a test can control both. */
 export interface Clock {
@@ -7,6 +9,89 @@ export interface Clock {
   setTimer(fn: () => void, ms: number): () => void;
   /** A number in [0, 1). */
   random(): number;
+}
+
+/** Node's own, also while a test replaces the clock: timers shared with the test would stop afterwards. */
+const now = performance.now.bind(performance);
+
+/** A timer is shared by requests, so its callbacks must not run in the async context of the first of them. */
+const outside = new AsyncResource('ambit.timer');
+
+/** Node fires longer timers at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+interface Pending extends Linked<Pending> {
+  readonly at: number;
+  readonly fn: () => void;
+}
+
+/**
+ * Timers of one length, on one timer of Node's. Most timers of a transaction are cancelled soon, and a Node timer for each
+ * would cost as much as the rest of the transaction.
+ */
+class SharedTimer {
+  readonly #ms: number;
+  /** In the order of their start, which is the order in which they fire. */
+  readonly #pending = new LinkedList<Pending>();
+  #timer: NodeJS.Timeout | undefined = undefined;
+  /** Since it last fired. */
+  #used = false;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+  }
+
+  start(fn: () => void): () => void {
+    const pending: Pending = { at: now() + this.#ms, fn, earlier: undefined, later: undefined };
+    this.#pending.add(pending);
+    this.#used = true;
+    if (!this.#timer) this.#arm(this.#ms);
+    else if (this.#pending.size === 1) this.#timer.ref();
+    return () => {
+      this.#pending.remove(pending);
+      // It stays armed for the next one, and does not keep the process alive meanwhile.
+      if (this.#pending.size === 0) this.#timer?.unref();
+    };
+  }
+
+  #arm(ms: number): NodeJS.Timeout {
+    return (this.#timer = outside.runInAsyncScope(() => setTimeout(() => this.#fire(), Math.min(ms, LONGEST_MS))));
+  }
+
+  #fire(): void {
+    try {
+      // Node may be early by a fraction of a millisecond.
+      const until = now() + 1;
+      for (let due = this.#pending.first; due && due.at <= until; due = this.#pending.first) {
+        this.#pending.remove(due);
+        due.fn();
+      }
+    } finally {
+      const { first } = this.#pending;
+      if (first) this.#arm(Math.max(1, first.at - now()));
+      else this.#rest();
+    }
+  }
+
+  /** A length in use will be used again: a new timer on a busy path makes V8 discard its optimised code for that path. */
+  #rest(): void {
+    if (this.#used) this.#arm(this.#ms).unref();
+    else timers.delete(this.#ms);
+    this.#used = false;
+  }
+}
+
+const timers = new Map<number, SharedTimer>();
+
+/** Calls `fn` after `ms`, as `setTimeout` does. The function it returns cancels the timer. */
+function startSharedTimer(fn: () => void, ms: number): () => void {
+  const whole = Math.max(1, Math.ceil(ms));
+  let timer = timers.get(whole);
+  if (!timer) {
+    timer = new SharedTimer(whole);
+    timers.set(whole, timer);
+  }
+  return timer.start(fn);
 }
 
 export const systemClock: Clock = {

@@ -1,4 +1,4 @@
-import { cancelledBy, onCancelled } from './acquire-request.js';
+import { cancelledBy, onCancelled } from './checkout.js';
 import { type Clock, startTimer } from '../core/clock.js';
 import type { AcquireOptions } from '../core/contract.js';
 import { aborted, TransactionError } from '../core/errors.js';
@@ -43,9 +43,9 @@ export class WaitQueue {
   }
 
   /** Takes a place, at once where there is one. */
-  enter(options: AcquireOptions, timeoutMs: number): Leave | Promise<Leave> {
+  enter(options: AcquireOptions | undefined, timeoutMs: number): Leave | Promise<Leave> {
     if (this.#closed) throw closed();
-    const why = cancelledBy(options);
+    const why = options && cancelledBy(options);
     if (why) throw aborted(why);
     if (this.#taken >= this.#places) return this.#wait(options, timeoutMs);
     this.#taken += 1;
@@ -72,7 +72,7 @@ export class WaitQueue {
     };
   }
 
-  #wait(options: AcquireOptions, timeoutMs: number): Promise<Leave> {
+  #wait(options: AcquireOptions = {}, timeoutMs: number): Promise<Leave> {
     if (this.#waiting.size >= this.#maxWaiting) throw full(this.#maxWaiting);
     return new Promise<Leave>((resolve, reject) => {
       const stop = (): void => {

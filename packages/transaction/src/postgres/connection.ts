@@ -124,10 +124,11 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   }
 
   async #ask<T>(text: string, params: readonly unknown[] | undefined, read: (result: QueryResult) => T): Promise<T> {
-    if (params) refuseTransactionControl(text);
+    const { settings, names } = this.#checkout;
+    // A text that has a name was checked before.
+    if (params && !names?.has(text)) refuseTransactionControl(text);
     const turn = this.#queue.enter();
     if (turn) await turn;
-    const { settings, names } = this.#checkout;
     const stopTimer = this.#session.limitStatement(settings, () => this.cancel());
     const statement = new Statement(text, params);
     // A user's statement outside of a transaction commits by itself.

@@ -4,7 +4,7 @@ import { isPermanent } from '../core/sql-state.js';
 import { driverConfigs } from './driver-config.js';
 import { noServer, readOnlyRefusal } from './errors.js';
 import type { PostgresSettings } from './options.js';
-import { fits, type TargetSessionAttrs } from './servers.js';
+import type { TargetSessionAttrs } from './servers.js';
 import { Session } from './session.js';
 
 /** For how long a host that failed is tried last. */
@@ -75,9 +75,9 @@ export class Connector {
     this.#connecting.add(session);
     try {
       await session.client.connect();
-      if (!fits(session.role, target, forReading)) await session.askRole(clock, connectTimeoutMs);
+      if (!session.fits(target, forReading)) await session.askRole(clock, connectTimeoutMs);
       if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
-      if (!fits(session.role, target, forReading)) throw unfit(target);
+      if (!session.fits(target, forReading)) throw unfit(target);
       return session;
     } catch (error) {
       this.#listener.onUnwanted(session);

@@ -79,7 +79,7 @@ export function poolClosed(): TransactionError {
 }
 
 /** The server allows no further connection, or has no memory for one. */
-export function hasNoRoom(error: unknown): boolean {
+export function hasNoSpace(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('53') ?? false;
 }
 
@@ -87,7 +87,7 @@ export function hasNoRoom(error: unknown): boolean {
 export function noServer(errors: readonly unknown[]): unknown {
   if (errors.length === 1) return errors[0];
   const takesNoWrites = errors.find((error) => isTransactionError(error) && error.code === 'AMBIT_TX_READ_ONLY');
-  const cause = errors.find(hasNoRoom) ?? takesNoWrites ?? errors.at(-1);
+  const cause = errors.find(hasNoSpace) ?? takesNoWrites ?? errors.at(-1);
   const all = new AggregateError(errors, 'None of the hosts gave a connection', { cause });
   return cause === takesNoWrites ? readOnlyRefusal(all) : all;
 }

@@ -1,16 +1,15 @@
 import { startTimer } from '../core/clock.js';
 import { Connector } from './connector.js';
-import { hasNoRoom, poolClosed } from './errors.js';
+import { hasNoSpace, poolClosed } from './errors.js';
 import type { PostgresSettings } from './options.js';
-import { fits } from './servers.js';
 import type { Session } from './session.js';
-import { WaitingForRoom } from './waiting-for-room.js';
+import { WaitingForSpace } from './waiting-for-space.js';
 
 /** How long a server may take to close a connection; a disconnected one never will. */
 const CLOSE_MS = 1000;
 /** How long a connection that was idle for a while may take to show that it works. */
 const CHECK_MS = 1000;
-/** How often a new connection is tried, for all waiting callers, while the server has no room for it. */
+/** How often a new connection is tried, for all waiting callers, while the server has no space for it. */
 const FULL_MS = 250;
 
 const nothing = (): void => undefined;
@@ -24,7 +23,7 @@ export class IdleSessions {
   readonly #checking = new Set<Session>();
   readonly #closing = new Set<Promise<void>>();
   /** Each of them gets a connection that is returned. */
-  readonly #waiting = new WaitingForRoom();
+  readonly #waiting = new WaitingForSpace();
   #asked = 0;
   #open = 0;
   /** Why the server refused a new connection, until another one is tried. */
@@ -71,7 +70,7 @@ export class IdleSessions {
       return await this.#connect(forReading);
     } catch (error) {
       this.#onFailure(error);
-      if (this.#closed || !hasNoRoom(error) || this.#open === 0) throw error;
+      if (this.#closed || !hasNoSpace(error) || this.#open === 0) throw error;
       return this.#takeIdle() ?? this.#waiting.wait(order);
     }
   }
@@ -79,9 +78,9 @@ export class IdleSessions {
   /** For the next user, unless something may be broken. */
   release(session: Session, { possiblyBroken = false } = {}): void {
     const { target, clock, idleTimeoutMs } = this.#settings;
-    const isKept = !possiblyBroken && !session.died && !this.#closed && fits(session.role, target, false);
+    const isKept = !possiblyBroken && !session.died && !this.#closed && session.fits(target, false);
     if (!isKept) return this.#close(session);
-    if (this.#waiting.size > 0 && this.#waiting.give(session)) return;
+    if (this.#full !== undefined && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
     this.#idle.push(session);
   }
@@ -109,7 +108,7 @@ export class IdleSessions {
 
   #onFailure(error: unknown): void {
     if (this.#open > 0) {
-      if (hasNoRoom(error) || this.#waiting.size > 0) this.#retryLater(error);
+      if (hasNoSpace(error) || this.#waiting.size > 0) this.#retryLater(error);
       return;
     }
     // No connection is left that could be returned.
@@ -137,7 +136,7 @@ export class IdleSessions {
     this.#checking.add(session);
     const works = await session.responds(clock, CHECK_MS);
     this.#checking.delete(session);
-    if (works && !this.#closed && fits(session.role, target, forReading)) return session;
+    if (works && !this.#closed && session.fits(target, forReading)) return session;
     if (!works) session.cut();
     this.#close(session);
     this.#closeIdle();

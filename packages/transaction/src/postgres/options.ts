@@ -50,7 +50,7 @@ export interface PostgresPoolOptions {
   /** How long a cancelled statement has until its connection is cut. Default 1 s. */
   readonly cancelGraceMs?: number;
   /**
-   * The server's own limit. Sent when connecting, which PgBouncer refuses unless told to ignore it. Default none, which
+   * The server's own limit. Sent when connecting, which PgBouncer refuses unless configured to ignore it. Default none, which
    * `Infinity` means too.
    */
   readonly statementTimeoutMs?: number;

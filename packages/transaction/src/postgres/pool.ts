@@ -1,4 +1,4 @@
-import { onCancelled } from '../pool/acquire-request.js';
+import { onCancelled } from '../pool/checkout.js';
 import { within } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
 import { aborted, isTransactionError, TransactionError } from '../core/errors.js';
@@ -64,9 +64,9 @@ export class PostgresPool implements IDatabasePool {
     return this.close();
   }
 
-  async #checkOut(options: AcquireOptions = {}): Promise<PostgresConnection> {
+  async #checkOut(options?: AcquireOptions): Promise<PostgresConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
-    const { timeoutMs = acquireTimeoutMs } = options;
+    const timeoutMs = options?.timeoutMs ?? acquireTimeoutMs;
     const now = clock.now();
     const place = this.#queue.enter(options, timeoutMs);
     const leave = place instanceof Promise ? await place : place;
@@ -76,7 +76,7 @@ export class PostgresPool implements IDatabasePool {
       session,
       settings: this.#settings,
       names: this.#names,
-      forReading: options.readOnly === true || this.#onlyReads,
+      forReading: options?.readOnly === true || this.#onlyReads,
       onRelease: (possiblyBroken) => {
         this.#inUse.remove(connection);
         this.#sessions.release(session, { possiblyBroken });
@@ -98,7 +98,7 @@ export class PostgresPool implements IDatabasePool {
   }
 
   /** The queue admits no more callers than there may be connections, so a new connection has its place. */
-  async #connect(leave: Leave, deadline: number, options: AcquireOptions): Promise<Session> {
+  async #connect(leave: Leave, deadline: number, options: AcquireOptions = {}): Promise<Session> {
     const { clock } = this.#settings;
     const connecting = this.#sessions.connect(options.readOnly === true);
     const late = (): Error => {

@@ -102,27 +102,3 @@ function pair(hosts: string | undefined, ports: string | undefined): { host?: st
   };
   return host.length === 0 ? [portOf(0)] : host.map((one, index) => ({ host: one, ...portOf(index) }));
 }
-
-/** What a server says of itself, where it does: PostgreSQL from version 14 on reports it, and every change of it. */
-export interface Role {
-  readonly standby: boolean | undefined;
-  readonly readOnly: boolean | undefined;
-}
-
-/** What is not known is not enough. */
-const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
-  any: () => true,
-  'read-write': ({ readOnly }) => readOnly === false,
-  'read-only': ({ readOnly }) => readOnly === true,
-  primary: ({ standby }) => standby === false,
-  standby: ({ standby }) => standby === true,
-  'prefer-standby': () => true,
-};
-
-/**
- * Whether a connection may be handed out. Where nothing was asked of the servers, one that is known to take no writes serves
- * only a caller who will not write.
- */
-export function fits(role: Role, target: TargetSessionAttrs | undefined, forReading: boolean): boolean {
-  return target === undefined ? forReading || role.readOnly !== true : FITS[target](role);
-}

@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 import { type Clock, startTimer, within } from '../core/clock.js';
-import type { Role } from './servers.js';
+import type { TargetSessionAttrs } from './servers.js';
 import { serverResponds } from './side-channel.js';
 
 /** Fields of the driver that it does not declare. */
@@ -15,6 +15,22 @@ type DriverClient = Client & {
 
 /** The server function that waits for synchronous standbys; its name is the same in every language. */
 const WAIT_FOR_STANDBYS = 'SyncRepWaitForLSN';
+
+/** What a server says of itself, where it does: PostgreSQL from version 14 on reports it, and every change of it. */
+interface Role {
+  readonly standby: boolean | undefined;
+  readonly readOnly: boolean | undefined;
+}
+
+/** What is not known is not enough. */
+const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
+  any: () => true,
+  'read-write': ({ readOnly }) => readOnly === false,
+  'read-only': ({ readOnly }) => readOnly === true,
+  primary: ({ standby }) => standby === false,
+  standby: ({ standby }) => standby === true,
+  'prefer-standby': () => true,
+};
 
 export interface StatementLimits {
   readonly clock: Clock;
@@ -50,8 +66,14 @@ export class Session {
     });
   }
 
-  get role(): Role {
-    return { standby: this.#standby, readOnly: this.#standby ? true : this.#readOnlyByDefault };
+  /**
+   * Whether the connection may be handed out. Where nothing was asked of the servers, one that is known to take no writes
+   * serves only a caller who will not write.
+   */
+  fits(target: TargetSessionAttrs | undefined, forReading: boolean): boolean {
+    const standby = this.#standby;
+    const readOnly = standby ? true : this.#readOnlyByDefault;
+    return target === undefined ? forReading || readOnly !== true : FITS[target]({ standby, readOnly });
   }
 
   /** Whether no transaction is open: a statement then commits by itself. */
@@ -95,7 +117,7 @@ export class Session {
   /**
    * Limits the time of a statement, until the function returned is called. While the server sends nothing, it is asked now
    * and then on another socket whether it is there, and the connection is cut where it is not: it has frozen, or its machine
-   * is gone. At the query limit the statement is cancelled, and soon after that the connection is cut.
+   * is down. At the query limit the statement is cancelled, and soon after that the connection is cut.
    */
   limitStatement(limits: StatementLimits, cancel: () => void): () => void {
     const { clock, queryTimeoutMs, silentAfterMs, cancelGraceMs } = limits;

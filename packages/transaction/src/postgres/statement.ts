@@ -51,6 +51,11 @@ export class StatementNames {
   readonly #renewals = new Map<string, number>();
   #given = 0;
 
+  /** Whether the text was named before, and so is a statement that may be run on its own. */
+  has(sql: string): boolean {
+    return this.#names.has(sql);
+  }
+
   nameOf(sql: string): string | undefined {
     const known = this.#names.get(sql);
     if (known !== undefined) return known;

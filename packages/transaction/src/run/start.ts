@@ -3,11 +3,9 @@ import type { IDatabasePool, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
 import { Settings, type TransactionOptions } from '../core/options.js';
-import { AcquireRequest } from '../pool/acquire-request.js';
-import { release } from '../transaction/release.js';
+import { acquireConnection, AcquireRequest, release } from '../pool/checkout.js';
 import { Transaction } from '../transaction/transaction.js';
 import { transactionOf } from '../transaction/transaction-of.js';
-import { acquireConnection } from './acquire-connection.js';
 
 /**
  * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.

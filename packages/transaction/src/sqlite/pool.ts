@@ -84,7 +84,7 @@ export class SqlitePool implements IDatabasePool {
 
   async #write<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
-    const leave = await this.#writers.enter({}, timeoutMs);
+    const leave = await this.#writers.enter(undefined, timeoutMs);
     try {
       return await whenFree(() => this.#writer.run<R>(sql, params, { alone: true }), { clock, timeoutMs });
     } finally {

@@ -153,7 +153,7 @@ export class FakeConnection implements IPooledConnection {
   }
 
   #refuse(sqlState: string): Error {
-    // A COMMIT that is refused has ended the transaction.
+    // After a refused COMMIT the transaction is over.
     if (this.#completed) this.#finish();
     return databaseError('refused', sqlState);
   }

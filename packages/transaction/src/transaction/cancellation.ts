@@ -4,7 +4,7 @@ import { TransactionError } from '../core/errors.js';
 import type { Settings } from '../core/options.js';
 import { report } from '../core/report.js';
 import type { StatementQueue } from '../core/statement-queue.js';
-import { callSafely } from './release.js';
+import { callSafely } from '../pool/checkout.js';
 
 interface Cancelling {
   readonly connection: IPooledConnection;

@@ -10,7 +10,7 @@ interface WatchedScope extends IContainer {
 }
 
 /**
- * Makes `fn` part of the disposal of a scope of another container, whoever disposes the scope, until the function returned
+ * Makes `fn` part of the disposal of a scope of another container, no matter who disposes it, until the function returned
  * is called. Such a scope has no `defer()`, so its `dispose` is replaced. That misses only a disposal that a scope further
  * out brings about by other means.
  */

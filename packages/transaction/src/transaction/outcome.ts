@@ -43,8 +43,8 @@ export function failedCommit(cause: unknown): { state: TransactionOutcome; error
 }
 
 /** Whether the error was made by `failedCommit()`. */
-export function isFailedCommit(error: TransactionError | undefined): boolean {
-  return error?.code === 'AMBIT_TX_COMMIT_FAILED' || error?.code === 'AMBIT_TX_OUTCOME_UNKNOWN';
+export function isFailedCommit({ code }: TransactionError): boolean {
+  return code === 'AMBIT_TX_COMMIT_FAILED' || code === 'AMBIT_TX_OUTCOME_UNKNOWN';
 }
 
 export function openTooLong(ms: number): TransactionError {

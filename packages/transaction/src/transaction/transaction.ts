@@ -5,19 +5,18 @@ import type { IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
-import { Milestone } from '../core/milestone.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { Completion } from './completion.js';
-import { LostSignal } from './lost-signal.js';
+import { LostSignal, Milestone } from './milestone.js';
 import type { NestedRun } from './nested-runs.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
-import { release } from './release.js';
+import { release } from '../pool/checkout.js';
 import { runInSavepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
 /**
- * A transaction and its scope. They complete together and exactly once, whoever asks and however often.
+ * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
  *
  * The order is always the same: statements in progress settle, COMMIT or ROLLBACK, the scope is disposed, the connection
  * is returned to the pool, or destroyed when it may be broken. One exception: when somebody else disposes the scope, its
@@ -124,7 +123,7 @@ export class Transaction {
   async commit(): Promise<void> {
     this.#completion.commit();
     await this.#completed.reached();
-    if (isFailedCommit(this.error)) withCallersStack(this.error);
+    if (this.error && isFailedCommit(this.error)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
   }
 

@@ -34,7 +34,7 @@ export class Client {
     this.#run = run;
     this.#server = server;
     this.socket = new FakeSocket(run);
-    const visits = run.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]);
+    const visits = run.pipelines ? run.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]) : 1;
     for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(run, this.socket, `m${firstMark + i}`));
   }
 

@@ -17,7 +17,7 @@ export const express4Host = hostOf('Express 4', express4 as typeof express);
 
 /** One application for all runs: what differs from one to the next is found by the socket. */
 function hostOf(name: string, create: typeof express): SimulatedHost {
-  return { name, commits: true, endsScopesOnError: false, serve: async () => serve(create) };
+  return { name, commits: true, scopeOnError: 'open', serve: async () => serve(create) };
 }
 
 function serve(create: typeof express): Served {

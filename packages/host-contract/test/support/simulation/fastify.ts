@@ -12,7 +12,7 @@ export function fastifyHost(disposeOn: 'error' | 'response'): SimulatedHost {
   return {
     name: `Fastify with disposeOn: '${disposeOn}'`,
     commits: false,
-    endsScopesOnError: disposeOn === 'error',
+    scopeOnError: disposeOn === 'error' ? 'disposed' : 'open',
     serve: () => serve(disposeOn),
   };
 }

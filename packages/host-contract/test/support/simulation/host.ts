@@ -6,8 +6,16 @@ export interface SimulatedHost {
   readonly name: string;
   /** Whether the handler's response commits, or the handler does. */
   readonly commits: boolean;
-  /** Whether the scope of a request that failed ends before its error handler is called. */
-  readonly endsScopesOnError: boolean;
+  /** The scope of a request that failed, when its error handler is called. */
+  readonly scopeOnError: 'disposed' | 'open' | 'either';
+  /** Whether applications open scopes by other means; where the host commits, the default is true. */
+  readonly bringsScopes?: boolean;
+  /** Whether a connection may have several requests. Default true. */
+  readonly pipelines?: boolean;
+  /** Whether some runs close the server in the middle. Default true. */
+  readonly closes?: boolean;
+  /** Whether it waits for timers of Node in every run, so that each has to play alone. */
+  readonly hasTimers?: boolean;
   /** Starts it, but for the listening. */
   serve(): Promise<Served>;
 }

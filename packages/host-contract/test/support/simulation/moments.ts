@@ -47,7 +47,8 @@ export function checkErrorHandler(visit: Visit, transactionScope?: IContainer): 
   }
   if (!scope) return;
   const isOver = run.ledger.isOver(scope);
-  if (run.endsScopesOnError && !isOver) visit.broke('its error handler was called with its scope open');
-  const mayBeOver = run.endsScopesOnError || visit.responses > 0 || visit.socket.destroyed || visit.isEndedFromTheSide;
+  if (run.scopeOnError === 'disposed' && !isOver) visit.broke('its error handler was called with its scope open');
+  const mayBeOver =
+    run.scopeOnError !== 'open' || visit.responses > 0 || visit.socket.destroyed || visit.isEndedFromTheSide;
   if (isOver && !mayBeOver) visit.broke('its error handler was called after its scope was disposed');
 }

@@ -5,13 +5,13 @@ import { checkErrorHandler, ROLLS_BACK } from './moments.js';
 import { respondOnNode, sendJson } from './node-handlers.js';
 import { ownScope } from './own-scope.js';
 import { visitOf } from './visit.js';
-import { pause } from './work.js';
+import { pause, takeTime } from './work.js';
 
 /** Plain `node:http`, with as much of a framework as an application writes by itself. */
 export const nodeHost: SimulatedHost = {
   name: 'node:http',
   commits: true,
-  endsScopesOnError: false,
+  scopeOnError: 'open',
   serve: async () => serve(),
 };
 
@@ -27,14 +27,17 @@ function serve(): Served {
 }
 
 /** Before our listener the client may leave, and behind it as well. */
-const listen: RequestListener = async (req, res) => {
-  await takeTime(req);
+const listen: RequestListener = (req, res) => {
+  void takeTime(visitOf(req)).then(() => respondTo(req, res));
+};
+
+function respondTo(req: IncomingMessage, res: ServerResponse): Promise<void> | void {
   const visit = visitOf(req);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   if (visit.bringsScope) return handleWithOwnScope(req as ScopedRequest, res, onDisposeError);
   const onError = visit.isBare ? {} : { onError: respondToError };
   createHandler(visit.run.application, handle, { onDisposeError, ...onError })(req, res);
-};
+}
 
 async function handleWithOwnScope(req: ScopedRequest, res: ServerResponse, onDisposeError: () => void): Promise<void> {
   try {
@@ -48,7 +51,7 @@ async function handleWithOwnScope(req: ScopedRequest, res: ServerResponse, onDis
 const handle: Handler = async (req, res, scope) => {
   const visit = visitOf(req);
   visit.begins(scope);
-  await takeTime(req);
+  await takeTime(visit);
   await readBody(req);
   if (!visit.inTransaction) return respondOnNode(req, res, scope);
   const transactional = withTransaction(respondOnNode, {
@@ -58,11 +61,6 @@ const handle: Handler = async (req, res, scope) => {
   });
   return transactional(req, res, scope);
 };
-
-async function takeTime(req: IncomingMessage): Promise<void> {
-  const visit = visitOf(req);
-  if (!visit.run.calm && visit.run.chance.of(0.05)) await pause(visit);
-}
 
 async function readBody(req: IncomingMessage): Promise<unknown> {
   let text = '';

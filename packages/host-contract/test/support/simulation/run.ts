@@ -31,7 +31,9 @@ export class Run {
   readonly clients: readonly Client[];
   /** Whether the host commits when the handler responds. */
   readonly hostCommits: boolean;
-  readonly endsScopesOnError: boolean;
+  readonly scopeOnError: SimulatedHost['scopeOnError'];
+  readonly bringsScopes: boolean;
+  readonly pipelines: boolean;
   /** Nobody leaves and nothing fails, but for what the handlers do themselves. */
   readonly calm: boolean;
   /** What becomes of the server, where it is this run's own. */
@@ -50,7 +52,9 @@ export class Run {
     this.chance = new Chance(options.seed);
     this.clock = new SimulatedClock(this.chance.next);
     this.hostCommits = options.host.commits;
-    this.endsScopesOnError = options.host.endsScopesOnError;
+    this.bringsScopes = options.host.bringsScopes ?? options.host.commits;
+    this.pipelines = options.host.pipelines ?? true;
+    this.scopeOnError = options.host.scopeOnError;
     this.calm = this.chance.of(0.15);
     this.hasTimeouts = !this.calm && this.chance.of(0.4);
     this.#faultRate = this.calm || this.chance.of(0.3) ? 0 : 0.12;

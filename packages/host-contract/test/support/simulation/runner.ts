@@ -33,7 +33,7 @@ export class Runner {
     const collect = (error: unknown): void => void this.#uncaught.push(error);
     process.on('unhandledRejection', collect).on('uncaughtException', collect);
     try {
-      for (const group of groups(seeds)) {
+      for (const group of this.#groups(seeds)) {
         const broken = await Promise.all(group.map((seed) => this.#play(seed)));
         if (broken.flat().length > 0 || this.#uncaught.length > 0) return await this.#find(group);
       }
@@ -46,7 +46,8 @@ export class Runner {
   /** Plays them side by side where that can be, and writes down what happens. */
   async tell(seeds: number): Promise<Played[]> {
     const played: Played[] = [];
-    for (const group of groups(seeds)) played.push(...(await Promise.all(group.map((seed) => this.replay(seed)))));
+    for (const group of this.#groups(seeds))
+      played.push(...(await Promise.all(group.map((seed) => this.replay(seed)))));
     return played;
   }
 
@@ -67,26 +68,26 @@ export class Runner {
 
   async #play(seed: number, trace?: string[]): Promise<readonly string[]> {
     const host = this.#host;
-    if (!closes(seed)) return new Run({ seed, host, served: this.#served, closes: false, trace }).play();
-    const run = new Run({ seed, host, served: await host.serve(), closes: true, trace });
-    return onClock(run.clock, () => run.play());
+    const closes = this.#closes(seed);
+    const run = new Run({ seed, host, served: closes ? await host.serve() : this.#served, closes, trace });
+    return closes || host.hasTimers ? onClock(run.clock, () => run.play()) : run.play();
   }
-}
 
-/** Starting a server takes as long as many runs, so only these have one of their own, which closes in the middle. */
-function closes(seed: number): boolean {
-  return seed % 50 === 0;
-}
+  /** Starting a server takes as long as many runs, so only these have one of their own, which closes in the middle. */
+  #closes(seed: number): boolean {
+    return this.#host.closes !== false && seed % 50 === 0;
+  }
 
-/** What may be played side by side: all but those that have the timers of the process for themselves. */
-function* groups(seeds: number): Generator<number[]> {
-  let group: number[] = [];
-  for (let seed = 1; seed <= seeds; seed += 1) {
-    if (closes(seed)) yield [seed];
-    else group.push(seed);
-    if (group.length === SIDE_BY_SIDE || seed === seeds) {
-      yield group;
-      group = [];
+  /** What may be played side by side: all but those that have the timers of the process for themselves. */
+  *#groups(seeds: number): Generator<number[]> {
+    let group: number[] = [];
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      if (this.#closes(seed)) yield [seed];
+      else group.push(seed);
+      if (group.length === (this.#host.hasTimers ? 1 : SIDE_BY_SIDE) || seed === seeds) {
+        yield group;
+        group = [];
+      }
     }
   }
 }

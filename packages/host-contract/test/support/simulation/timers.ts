@@ -12,7 +12,7 @@ export async function onClock<T>(clock: Clock, play: () => Promise<T>): Promise<
     else clearReal(timer);
   };
   Object.assign(globalThis, {
-    setTimeout: (fn: () => void, ms: number) => clock.setTimer(fn, ms),
+    setTimeout: (fn: () => void, ms = 1) => clock.setTimer(fn, ms),
     setInterval: (fn: () => void, ms: number) => every(clock, fn, ms),
     clearTimeout: clear,
     clearInterval: clear,

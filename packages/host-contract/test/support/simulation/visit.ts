@@ -67,7 +67,7 @@ export class Visit {
     this.mark = mark;
     this.inTransaction = !run.chance.of(0.15);
     this.isBare = run.chance.of(0.1);
-    this.bringsScope = run.hostCommits && run.chance.of(0.05);
+    this.bringsScope = run.bringsScopes && run.chance.of(0.05);
     this.comesWhole = run.calm || !run.chance.of(0.07);
   }
 

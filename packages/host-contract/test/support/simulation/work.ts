@@ -27,6 +27,11 @@ export async function pause({ run: { chance, clock } }: Visit): Promise<void> {
   for (let hops = chance.below(20); hops > 0; hops -= 1) await Promise.resolve();
 }
 
+/** Before a host takes a request on the client may leave, and behind that as well. */
+export async function takeTime(visit: Visit): Promise<void> {
+  if (!visit.run.calm && visit.run.chance.of(0.05)) await pause(visit);
+}
+
 /** Waits for what does not come. */
 export function wait(visit: Visit): Promise<never> {
   visit.waits = true;

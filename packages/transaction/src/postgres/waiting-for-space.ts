@@ -6,15 +6,15 @@ interface Waiting {
   readonly order: number;
 }
 
-/** Callers for whom the server had no room for a new connection, first come first served. */
-export class WaitingForRoom {
+/** Callers for whom the server had no space for a new connection, first come first served. */
+export class WaitingForSpace {
   readonly #waiting: Waiting[] = [];
 
   get size(): number {
     return this.#waiting.length;
   }
 
-  /** In the order asked: the caller that asked first may have learned later that there is no room. */
+  /** In the order asked: the caller that asked first may have learned later that there is no space. */
   wait(order: number): Promise<Session> {
     return new Promise((resolve, reject) => {
       const before = this.#waiting.findLastIndex((waiting) => waiting.order < order);

@@ -1,5 +1,25 @@
 import type { TransactionError } from '../core/errors.js';
 
+/** Something that happens once. It creates a promise only where somebody waits for it. */
+export class Milestone {
+  #isReached = false;
+  #promise: Promise<void> | undefined = undefined;
+  #resolve: (() => void) | undefined = undefined;
+
+  reach(): void {
+    this.#isReached = true;
+    this.#resolve?.();
+  }
+
+  reached(): Promise<void> {
+    this.#promise ??= new Promise((resolve) => {
+      if (this.#isReached) resolve();
+      else this.#resolve = resolve;
+    });
+    return this.#promise;
+  }
+}
+
 /** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
 export class LostSignal {
   #error: TransactionError | undefined = undefined;

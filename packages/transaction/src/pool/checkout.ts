@@ -1,5 +1,8 @@
-import type { AcquireOptions, IsolationLevel } from '../core/contract.js';
+import { startTimer } from '../core/clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, IsolationLevel } from '../core/contract.js';
+import { aborted, TransactionError } from '../core/errors.js';
 import type { Settings } from '../core/options.js';
+import { report } from '../core/report.js';
 
 /** Why a request was cancelled; an `AbortSignal` that has fired says it, too. */
 export interface Cancelled {
@@ -98,4 +101,87 @@ export function onCancelled(options: AcquireOptions, listener: Listener): () => 
   };
   signal?.addEventListener('abort', onAbort, { once: true });
   return () => signal?.removeEventListener('abort', onAbort);
+}
+
+const oneTurn = Promise.resolve();
+
+interface Acquiring {
+  readonly settings: Settings;
+  readonly request: AcquireRequest;
+  readonly onConnection: (connection: IPooledConnection) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * Asks the pool for a connection, and calls one of the two functions once. The pool receives the time limit and the
+ * signal, and has `cancelAfterMs` longer to keep them by itself. After that the transaction stops waiting; a connection
+ * that the pool gives later is released at once.
+ */
+export function acquireConnection(pool: IDatabasePool, acquiring: Acquiring): void {
+  const { settings, request, onConnection, onFailure } = acquiring;
+  let isSettled = false;
+  let stopTimer: (() => void) | undefined;
+
+  function settle(): void {
+    isSettled = true;
+    stopTimer?.();
+    request.close();
+  }
+
+  function fail(error: unknown): void {
+    if (isSettled) return;
+    settle();
+    onFailure(error);
+  }
+
+  function receive(connection: IPooledConnection): void {
+    if (isSettled) return release(connection, undefined, settings);
+    settle();
+    onConnection(connection);
+  }
+
+  function limitWait(): void {
+    const { clock, acquireTimeoutMs, timeoutMs, cancelAfterMs } = settings;
+    const limitMs = acquireTimeoutMs ?? timeoutMs;
+    const timeOut = (): void => {
+      const detail = `The pool gave no connection within ${Math.round(limitMs)} ms`;
+      const error = new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', detail);
+      fail(error);
+      request.cancel(error);
+    };
+    stopTimer = startTimer(clock, timeOut, limitMs + cancelAfterMs);
+    request.onCancelled((why) => {
+      stopTimer?.();
+      stopTimer = startTimer(clock, () => fail(aborted(why)), cancelAfterMs);
+    });
+  }
+
+  try {
+    Promise.resolve(pool.getConnection(request)).then(receive, fail);
+  } catch (error) {
+    return fail(error);
+  }
+  // A pool with a free connection has responded by then, and needs no timer.
+  void oneTurn.then(() => {
+    if (!isSettled) limitWait();
+  });
+}
+
+/** Never throws: the transaction has completed, and its outcome stands. `broken` is why the connection must not be used again. */
+export function release(connection: IPooledConnection, broken: Error | undefined, settings: Settings): void {
+  callSafely(
+    () => connection.release(broken),
+    (cause) =>
+      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', 'release() of the connection failed', { cause })),
+  );
+}
+
+/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
+export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result !== undefined) Promise.resolve(result).catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
 }

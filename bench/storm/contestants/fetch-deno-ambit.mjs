@@ -1,0 +1,3 @@
+import { fetchHandlerOn } from '../fetch-handler.mjs';
+
+export const contestant = fetchHandlerOn('Deno');
