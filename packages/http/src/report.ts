@@ -10,7 +10,7 @@ export function report<Context>(reporter: Reporter<Context>, error: unknown, con
 }
 
 /** The same; resolves when the reporter is done, and never rejects. */
-export async function reported<Context>(reporter: Reporter<Context>, error: unknown, context: Context): Promise<void> {
+async function reported<Context>(reporter: Reporter<Context>, error: unknown, context: Context): Promise<void> {
   if (!reporter) return print(error);
   try {
     await reporter(error, context);

@@ -131,7 +131,7 @@ describe('drain()', () => {
     const client = await socket();
     client.write(request);
     await once(client, 'data');
-    const onError = vi.fn();
+    const onError = vi.fn<(error: unknown) => void>();
     await Promise.all([drain(server, { timeoutMs: 10, onError }), once(client, 'close')]);
     expect(onError).toHaveBeenCalledOnce();
     expect(server.listening).toBe(false);

@@ -20,8 +20,8 @@ appContainer.resolve('IPool');
 
 const server = createHttpServer(
   createHandler(appContainer, (_req, res) => {
-    if (process.argv[2] === 'is busy') return process.stdout.write('listening\n');
-    res.end();
+    if (process.argv[2] === 'is busy') process.stdout.write('listening\n');
+    else res.end();
   }),
 );
 server.listen(0, '127.0.0.1', () => {
