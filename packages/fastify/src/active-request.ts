@@ -109,8 +109,11 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   /** Fastify logs by the status of the error, which nobody receives here: 4xx as information, 5xx as an error of the server. */
-  excuse(error: Error & { code?: unknown }): void {
-    if (this.isDisconnected && AFTER_DISCONNECT.has(error.code)) Object.assign(error, { status: 499, statusCode: 499 });
+  excuse(error: unknown): void {
+    // What is thrown may be no error at all.
+    if (!this.isDisconnected || !(error instanceof Error)) return;
+    if (AFTER_DISCONNECT.has((error as NodeJS.ErrnoException).code))
+      Object.assign(error, { status: 499, statusCode: 499 });
   }
 
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */

@@ -122,14 +122,10 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // A hook before ours that fails keeps the one above from being run.
   connections.startReaping();
 
-  server.addHook('onError', (request, _reply, error, done) => {
-    // What is thrown may be no error at all.
-    if (error instanceof Error) request[ACTIVE_REQUEST]?.excuse(error);
-    done();
-  });
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
+      request[ACTIVE_REQUEST]?.excuse(error);
       goOnAfter(request[ACTIVE_REQUEST]?.dispose(error), reply, done, { limit: timeLimit });
     });
   }
