@@ -33,11 +33,13 @@ const STEPS = {
   shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
   browser:
     'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run inspector/test/browser service/test/docs-page',
-  tests: 'vitest run',
+  tests: 'vitest run --project shared --project isolated',
+  hosts: 'vitest run --project more-hosts',
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
-  'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run',
+  // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
+  'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run packages',
   'node-24': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
-  'node-26': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run',
+  'node-26': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run packages',
 };
 
 const { values: flags, positionals } = parseArgs({
