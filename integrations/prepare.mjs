@@ -1,0 +1,23 @@
+// Puts the built packages where an application has them, so that they find the ORMs installed here: node integrations/prepare.mjs
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+
+const here = new URL('.', import.meta.url);
+const nodeModules = new URL('node_modules/', here);
+
+if (!existsSync(nodeModules)) {
+  // None of the packages has to be compiled; what a script would download is not needed.
+  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd: here,
+    stdio: 'inherit',
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+for (const name of ['container', 'transaction']) {
+  const installed = new URL(`@ambit/${name}/`, nodeModules);
+  rmSync(installed, { recursive: true, force: true });
+  mkdirSync(installed, { recursive: true });
+  for (const part of ['package.json', 'dist']) {
+    cpSync(new URL(`../packages/${name}/${part}`, here), new URL(part, installed), { recursive: true });
+  }
+}
