@@ -138,10 +138,9 @@ export abstract class AroundCommit {
   }
 
   /** @internal Calls them, now that the transaction is over. `onReleased` is called where its caller may go on. */
-  protected runCallbacks(onReleased: () => void): void {
-    const { callbacks } = this;
-    if (callbacks) this.#run(callbacks, onReleased);
-    else onReleased();
+  protected runCallbacks(callbacks: Callbacks, onReleased: () => void): void {
+    this.#running = callbacks.run(this.completion, this.settings, onReleased);
+    disposeAfter(this.#running, this.parent);
   }
 
   /** @internal Resolves when all of them have run, where they have started. */
@@ -157,11 +156,6 @@ export abstract class AroundCommit {
     const isLate = completion.state === 'committed';
     const callbacks = isLate ? new Callbacks() : (completion.callbacks ??= new Callbacks());
     callbacks.add(kind, fn);
-    if (isLate) this.#run(callbacks, () => undefined);
-  }
-
-  #run(callbacks: Callbacks, onReleased: () => void): void {
-    this.#running = callbacks.run(this.completion, this.settings, onReleased);
-    disposeAfter(this.#running, this.parent);
+    if (isLate) this.runCallbacks(callbacks, () => undefined);
   }
 }

@@ -15,7 +15,7 @@ interface Callback {
   error: TransactionError | undefined;
 }
 
-type Step = () => Promise<void> | undefined;
+type Step = () => Promise<void> | undefined | void;
 
 /** A transaction whose outcome is decided. */
 interface Completed {
@@ -80,11 +80,10 @@ export class Callbacks {
       this.#callbacks
         .filter((callback) => kinds.includes(callback.kind) && fits(callback, completed))
         .map((callback) => () => callAndReport(() => callback.fn(argumentOf(callback, completed)), settings));
-    const release: Step = () => void onReleased();
     const rest = [...stepsOf('afterCommit', 'afterRollback'), ...stepsOf('afterEnd')];
     const isCommitted = completed.state === 'committed';
     this.#isRunning = true;
-    for (const step of isCommitted ? [...stepsOf('beforeResponse'), release, ...rest] : [...rest, release]) {
+    for (const step of isCommitted ? [...stepsOf('beforeResponse'), onReleased, ...rest] : [...rest, onReleased]) {
       const settled = step();
       // Only promises are awaited: callbacks that are not async have all been called when `commit()` resolves.
       if (settled) await settled;

@@ -192,6 +192,7 @@ export class Transaction extends AroundCommit {
   #release(): void {
     release(this.#pooled, this.completion.broken, this.settings);
     this.#lifetime.forget();
-    this.runCallbacks(() => this.#completed.reach());
+    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#completed.reach());
+    else this.#completed.reach();
   }
 }
