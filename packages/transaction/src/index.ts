@@ -12,6 +12,7 @@ export type {
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export type { TransactionOptions } from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
+export type { Propagation } from './run/propagation.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';
