@@ -30,9 +30,12 @@ class MemorySocket extends Socket {
   }
 
   request() {
-    if (this.#left-- > 0) return void setImmediate(() => this.push(request));
-    this.push(null);
-    this.#done();
+    this.#left -= 1;
+    if (this.#left >= 0) setImmediate(() => this.push(request));
+    else {
+      this.push(null);
+      this.#done();
+    }
   }
 
   _read() {}
