@@ -9,6 +9,7 @@ interface OuterTransaction {
   readonly nestedRuns: NestedRun[];
   readonly settings: Settings;
   readonly state: string;
+  readonly callbacks: { undoneBecause(cause: unknown): void } | undefined;
   markRollbackOnly(error: unknown): void;
 }
 
@@ -27,13 +28,13 @@ export async function runInSavepoint<T>(
       await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
       return result;
     } catch (error) {
-      if (outer.state === 'open') await undo(outer, savepoint);
+      if (outer.state === 'open') await undo(outer, savepoint, error);
       throw error;
     }
   });
 }
 
-async function undo(outer: OuterTransaction, savepoint: string): Promise<void> {
+async function undo(outer: OuterTransaction, savepoint: string, reason: unknown): Promise<void> {
   const { connection } = outer;
   try {
     await connection.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
@@ -41,6 +42,7 @@ async function undo(outer: OuterTransaction, savepoint: string): Promise<void> {
     // A commit may be waiting already, or a run within this one may be in progress: the statements are not undone.
     return outer.markRollbackOnly(error);
   }
+  outer.callbacks?.undoneBecause(reason);
   // The savepoint is empty now, so it may stay where this is refused.
   await connection.query(`RELEASE SAVEPOINT ${savepoint}`).catch(() => undefined);
 }
