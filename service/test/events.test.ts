@@ -3,6 +3,7 @@ import { outboxSchema } from '@ambit/transaction/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
+import { readConfig, startService } from '../src/index.js';
 import { EventsError, readEventsCommand } from '../src/events/events-command.js';
 import { App } from './support/app.js';
 import { databaseKinds, sqlite, type TestDatabase } from './support/databases.js';
@@ -136,6 +137,19 @@ describe.each(databaseKinds)('the events command on $name', (kind) => {
     await receiver.hasEvents(1);
     expect(receiver.events[0]).toMatchObject({ id, subject: body.id });
   });
+});
+
+test('with METRICS=1, /metrics has deliveries, lag and backlog', async () => {
+  await using receiver = await EventReceiver.open();
+  const env = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', METRICS: '1', ...receiver.env };
+  const service = await startService(readConfig(env));
+  await request(service.url, { method: 'POST', path: '/api/users', body: ADA });
+  await receiver.hasEvents(1);
+  const metrics = async (): Promise<string> => (await fetch(`${service.url}/metrics`)).text();
+  await expect.poll(metrics).toMatch(/^ambit_outbox_delivered_total\{ambit_outbox_table="outbox",.*\} 1$/m);
+  expect(await metrics()).toMatch(/^ambit_outbox_lag_count\{.*\} 1$/m);
+  expect(await metrics()).toMatch(/^ambit_outbox_pending\{.*\} \d+$/m);
+  await service.stop();
 });
 
 test.each([[[]], [['list', 'x']], [['retry']], [['send', 'x']]])('the events command refuses %j', (args) => {
