@@ -11,7 +11,7 @@ import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from '../pool/checkout.js';
-import { runInSavepoint } from './savepoint.js';
+import { runInSavepoint, Savepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
@@ -133,6 +133,11 @@ export class Transaction extends AroundCommit {
   /** @internal A nested run in a savepoint. Other copies of this package call it, so that one copy knows all nested runs. */
   runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
     return runInSavepoint(this, work, options);
+  }
+
+  /** @internal A nested run in separate calls, for the drivers of ORMs. */
+  createSavepoint(): Savepoint {
+    return new Savepoint(this);
   }
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
