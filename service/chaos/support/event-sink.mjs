@@ -15,6 +15,8 @@ const LOSES_RESPONSE = 0.03;
 export class EventSink {
   /** @type {ReceivedEvent[]} each at its first arrival, in that order */
   events = [];
+  /** @type {number[]} from publish() to the first arrival, in milliseconds; both clocks are of this machine */
+  lags = [];
   repeated = 0;
   refused = 0;
   hung = 0;
@@ -75,5 +77,6 @@ export class EventSink {
     }
     this.#ids.add(event.id);
     this.events.push(event);
+    this.lags.push(Date.now() - Date.parse(event.time));
   }
 }
