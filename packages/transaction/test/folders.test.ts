@@ -13,6 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   run: ['core', 'pool', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
+  outbox: ['core', 'sql'],
   testing: ['core', 'pool', 'sql'],
   transactional: ['core', 'run', 'transaction'],
 };
