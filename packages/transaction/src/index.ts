@@ -1,14 +1,17 @@
 export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
+  AfterBegin,
   BeginOptions,
   IConnection,
   IDatabasePool,
   IPooledConnection,
   IsolationLevel,
   PoolSize,
+  QueryOptions,
   Row,
 } from './core/contract.js';
+export type { ConnectionKey, DatabaseKeys, PoolKey } from './core/database-keys.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export type { TransactionOptions } from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';

@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { IContainer } from '@ambit/container';
 
 /** A row as it comes when the caller names no type of its own. */
 export type Row = Record<string, unknown>;
@@ -58,6 +59,24 @@ export interface AcquireOptions extends BeginOptions {
   readonly timeoutMs?: number;
 }
 
+export interface QueryOptions {
+  /** The statement only reads. */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * Prepares a transaction, such as for row-level security.
+ *
+ * @example
+ * ```ts
+ * import type { AfterBegin } from '@ambit/transaction';
+ *
+ * const setTenant: AfterBegin = (connection, scope) =>
+ *   connection.query("SELECT set_config('app.tenant', $1, true)", [scope.resolve<string>('ITenant')]);
+ * ```
+ */
+export type AfterBegin = (connection: IConnection, scope: IContainer) => unknown;
+
 /** `open` connections exist, `idle` of them are not checked out, `waiting` callers wait for one. SQLite's connection for single reads is not counted. */
 export interface PoolSize {
   readonly open: number;
@@ -72,11 +91,19 @@ export interface IDatabasePool {
    * takes no writes.
    */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
-  /** One statement on any connection, outside every transaction. */
-  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
+  /**
+   * One statement on any connection, outside every transaction. `readOnly` is a hint as well: the statement may run where no
+   * writes are taken.
+   */
+  query<R extends object = Row>(sql: string, params?: readonly unknown[], options?: QueryOptions): Promise<R[]>;
   /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
   readonly size?: PoolSize;
+  /**
+   * Part of every BEGIN on this pool: called before any other statement, with the connection of the transaction and its scope.
+   * Its failure is that of BEGIN, and a retry calls it again. It is not called for `query()` and `getConnection()`.
+   */
+  readonly afterBegin?: AfterBegin | undefined;
 }
 
 declare global {

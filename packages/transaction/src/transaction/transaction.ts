@@ -1,11 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
-import type { IConnection, IPooledConnection } from '../core/contract.js';
+import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
+import { runAfterBegin } from './after-begin.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
 import type { NestedRun } from './nested-runs.js';
@@ -41,7 +42,7 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * ```
  */
 export class Transaction {
-  /** The scope tagged `transaction`, with the open connection as `IConnection`. */
+  /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
   /** @internal What it was begun with. */
   readonly settings: Settings;
@@ -99,7 +100,7 @@ export class Transaction {
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
-  begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
+  begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
     const completion = this.#completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
@@ -110,13 +111,17 @@ export class Transaction {
       if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
       onBegun();
     };
+    const prepare = (failure?: Failure): void => {
+      if (!afterBegin || failure || completion.isRequested) return settle(failure);
+      runAfterBegin(() => afterBegin(this.#connection, this.scope), this.#completed, settle);
+    };
     try {
       this.#open();
     } catch (error) {
       return settle({ error });
     }
     if (completion.isRequested) settle();
-    else completion.begin(this.settings.terms, settle);
+    else completion.begin(this.settings.terms, prepare);
   }
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
@@ -162,7 +167,7 @@ export class Transaction {
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
     this.#lifetime.watch();
-    scope.register('IConnection', () => this.#connection);
+    scope.register<string>(settings.database.connection, () => this.#connection);
     this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }
