@@ -13,6 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   run: ['core', 'pool', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
+  replicas: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
