@@ -1,6 +1,6 @@
 /**
  * One server in a process of its own, with clients in the same process whose sockets are memory: what is measured is the
- * server's code without the kernel's network, whose cost varies by more than what is to be told apart.
+ * server's code without the kernel's network, whose cost varies by more than the differences that are looked for.
  * `in-memory-child.mjs <file> <method> <expected>`; each message asks for so many requests.
  */
 import { subscribe } from 'node:diagnostics_channel';
@@ -30,9 +30,12 @@ class MemorySocket extends Socket {
   }
 
   request() {
-    if (this.#left-- > 0) return void setImmediate(() => this.push(request));
-    this.push(null);
-    this.#done();
+    this.#left -= 1;
+    if (this.#left >= 0) setImmediate(() => this.push(request));
+    else {
+      this.push(null);
+      this.#done();
+    }
   }
 
   _read() {}
@@ -60,12 +63,14 @@ function connect(requests) {
   });
 }
 
-process.on('message', async (requests) => {
+async function measure(requests) {
   const before = process.cpuUsage();
   const start = performance.now();
   await Promise.all(Array.from({ length: CONNECTIONS }, () => connect(requests / CONNECTIONS)));
   const { user, system } = process.cpuUsage(before);
   process.send({ cpu: (user + system) / requests, rate: (1000 * requests) / (performance.now() - start) });
-});
+}
+
+process.on('message', (requests) => void measure(requests));
 process.on('disconnect', () => process.exit());
 process.send('ready');

@@ -1,7 +1,7 @@
 /**
  * Server CPU per request, over the bare host: `node bench/http/run.mjs [--processes 4] [--rounds 6] [--requests 48000]
  * [--work scope,transaction] [--host fastify,node,hono,express] [--only bare,hand,ambit] [--loopback] [--write]`. The clients'
- * sockets are memory, because the kernel's part of a request varies by more than what is to be told apart; with `--loopback`
+ * sockets are memory, because the kernel's part of a request varies by more than the differences that are looked for; with `--loopback`
  * they are real.
  */
 import { existsSync } from 'node:fs';

@@ -3,16 +3,22 @@ export type {
   AcquireOptions,
   AfterBegin,
   BeginOptions,
+  DatabaseConnection,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
   IConnection,
   IDatabasePool,
   IPooledConnection,
   IsolationLevel,
+  MayExecute,
   PoolSize,
   QueryOptions,
   Row,
 } from './core/contract.js';
 export type { ConnectionKey, DatabaseKeys, PoolKey } from './core/database-keys.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
+export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
-import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { beginTransaction, executeOn, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 import { createReplicatedPool, type ReplicatedPool, type ReplicatedPoolOptions } from '../src/replicas/index.js';
 import { FakePool } from '../src/testing/index.js';
@@ -114,6 +114,8 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
     expect(await transactionReadsFrom(pool.session(), {})).toBe('primary');
     const [row] = await pool.session().query(IS_STANDBY);
     expect(row).toEqual({ standby: false });
+    const arrays = pool.session().execute(IS_STANDBY, [], { readOnly: true, rowMode: 'array' });
+    await expect(arrays).resolves.toMatchObject({ rows: [[true]], rowCount: 1 });
   });
 
   test('a serializable read goes to the primary: a standby has none', async () => {
@@ -127,6 +129,10 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
     test.each([
       ['a transaction', (pool: IDatabasePool) => order(pool, 'tea')],
       ['a statement', (pool: IDatabasePool) => pool.query("INSERT INTO orders (name) VALUES ('tea')")],
+      [
+        'a statement with its count',
+        (pool: IDatabasePool) => executeOn(pool, "INSERT INTO orders (name) VALUES ('tea')"),
+      ],
       [
         'a statement on a connection',
         async (pool: IDatabasePool) => {

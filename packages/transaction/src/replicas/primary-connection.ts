@@ -1,5 +1,13 @@
 import { type Clock, within } from '../core/clock.js';
-import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import type {
+  BeginOptions,
+  DatabaseConnection,
+  ExecuteOptions,
+  ExecuteResult,
+  IPooledConnection,
+  Row,
+} from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import { type Position, positionIn, UNKNOWN, WRITTEN } from './position.js';
 
@@ -13,7 +21,7 @@ interface Writing {
 }
 
 /** A connection to the primary that asks for its position after each COMMIT, and after each statement outside of a transaction. */
-export class PrimaryConnection implements IPooledConnection {
+export class PrimaryConnection implements DatabaseConnection {
   readonly #inner: IPooledConnection;
   readonly #writing: Writing;
   #transaction: 'none' | 'reads' | 'writes' = 'none';
@@ -49,12 +57,24 @@ export class PrimaryConnection implements IPooledConnection {
     this.#transaction = 'none';
   }
 
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    if (this.#transaction !== 'none' || this.#writing.readOnly) return this.#inner.query<R>(sql, params);
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#run(() => this.#inner.query<R>(sql, params));
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#run(() => executeOn<R>(this.#inner, sql, params, options));
+  }
+
+  async #run<T>(statement: () => Promise<T>): Promise<T> {
+    if (this.#transaction !== 'none' || this.#writing.readOnly) return statement();
     try {
-      const rows = await this.#inner.query<R>(sql, params);
+      const result = await statement();
       await this.#askPosition();
-      return rows;
+      return result;
     } catch (error) {
       if (!saysNothingStored(error)) this.#writing.written()(UNKNOWN);
       throw error;

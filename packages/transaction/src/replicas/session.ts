@@ -1,12 +1,15 @@
 import type {
   AcquireOptions,
   AfterBegin,
+  ExecuteOptions,
+  ExecuteResult,
   IDatabasePool,
   IPooledConnection,
   PoolSize,
   QueryOptions,
   Row,
 } from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
 import { readPosition, START, writePosition } from './position.js';
 import { PrimaryConnection } from './primary-connection.js';
@@ -16,6 +19,8 @@ import { Written } from './written.js';
 
 /** As a request has it in a header or a cookie. What is no token is ignored. */
 export type Token = string | readonly string[] | null | undefined;
+
+type Ask<T> = (connection: IPooledConnection) => Promise<T>;
 
 /** A read failed for a reason that another server does not have. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_CONNECTION_LOST', 'AMBIT_TX_READ_ONLY']);
@@ -77,18 +82,16 @@ export class ReplicaSession implements IDatabasePool {
     return this.#primary(options);
   }
 
-  async query<R extends object = Row>(
+  query<R extends object = Row>(sql: string, params?: readonly unknown[], options?: QueryOptions): Promise<R[]> {
+    return this.#ask(options, (connection) => connection.query<R>(sql, params));
+  }
+
+  execute<R extends object = Row>(
     sql: string,
     params?: readonly unknown[],
-    { readOnly = false }: QueryOptions = {},
-  ): Promise<R[]> {
-    if (readOnly) {
-      for await (const replica of this.#candidates()) {
-        const rows = await this.#ask<R>(replica, sql, params);
-        if (rows) return rows;
-      }
-    }
-    return askAndRelease<R>(await this.#primary({ readOnly }), sql, params);
+    options?: ExecuteOptions & QueryOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#ask(options, (connection) => executeOn<R>(connection, sql, params, options));
   }
 
   /** Closes nothing: the `ReplicatedPool` closes the connections of all its sessions. */
@@ -100,29 +103,14 @@ export class ReplicaSession implements IDatabasePool {
     return this.#replicas.that(this.#written.position);
   }
 
-  /** Undefined where another server has to be asked. */
-  async #ask<R extends object>(
-    replica: Replica,
-    sql: string,
-    params: readonly unknown[] | undefined,
-  ): Promise<R[] | undefined> {
-    let connection: IPooledConnection;
-    try {
-      connection = await replica.connect({});
-    } catch (error) {
-      if (NOWHERE.has(codeOf(error))) throw error;
-      replica.leaveOut();
-      return undefined;
+  async #ask<T extends object>({ readOnly = false }: QueryOptions = {}, ask: Ask<T>): Promise<T> {
+    if (readOnly) {
+      for await (const replica of this.#candidates()) {
+        const result = await askReplica(replica, ask);
+        if (result) return result;
+      }
     }
-    try {
-      return await askAndRelease<R>(connection, sql, params);
-    } catch (error) {
-      // What the standby replays may cancel a read, and only there.
-      if (isRetryable(error)) return undefined;
-      if (!ELSEWHERE.has(codeOf(error))) throw error;
-      replica.leaveOut();
-      return undefined;
-    }
+    return askAndRelease(await this.#primary({ readOnly }), ask);
   }
 
   async #primary(options: AcquireOptions): Promise<IPooledConnection> {
@@ -138,13 +126,30 @@ export class ReplicaSession implements IDatabasePool {
   }
 }
 
-async function askAndRelease<R extends object>(
-  connection: IPooledConnection,
-  sql: string,
-  params: readonly unknown[] | undefined,
-): Promise<R[]> {
+/** Undefined where another server has to be asked. */
+async function askReplica<T extends object>(replica: Replica, ask: Ask<T>): Promise<T | undefined> {
+  let connection: IPooledConnection;
   try {
-    return await connection.query<R>(sql, params);
+    connection = await replica.connect({});
+  } catch (error) {
+    if (NOWHERE.has(codeOf(error))) throw error;
+    replica.leaveOut();
+    return undefined;
+  }
+  try {
+    return await askAndRelease(connection, ask);
+  } catch (error) {
+    // What the standby replays may cancel a read, and only there.
+    if (isRetryable(error)) return undefined;
+    if (!ELSEWHERE.has(codeOf(error))) throw error;
+    replica.leaveOut();
+    return undefined;
+  }
+}
+
+async function askAndRelease<T>(connection: IPooledConnection, ask: Ask<T>): Promise<T> {
+  try {
+    return await ask(connection);
   } finally {
     connection.release();
   }
