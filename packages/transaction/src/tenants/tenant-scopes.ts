@@ -3,10 +3,10 @@ import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
 import { startTimer } from '../core/clock.js';
 import { TransactionError } from '../core/errors.js';
-import { report } from '../core/report.js';
 import { codeOf } from '../core/sql-state.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
+import { disposeScope, prepareScope } from './scope-of-tenant.js';
 import { Tenant } from './tenant.js';
 import { whenDisposed } from './when-disposed.js';
 
@@ -123,25 +123,15 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
       scope = this.#application.createScope({ tags: [...this.#settings.tags] });
       // Before anything is created in it, so that the place is free when all of that is disposed.
       whenDisposed(scope, () => this.#forget(tenant, leave));
-      await this.#prepare(scope as ScopeOf<C>, tenant.name);
+      await prepareScope(this.#settings, scope as ScopeOf<C>, tenant.name);
       if (this.#disposing) throw disposed();
       tenant.opened(scope);
       return scope;
     } catch (error) {
-      if (scope) await this.#disposeScope(scope, tenant.name);
+      if (scope) await disposeScope(this.#settings, scope, tenant.name);
       this.#forget(tenant, leave);
       throw error;
     }
-  }
-
-  async #prepare(scope: ScopeOf<C>, name: string): Promise<void> {
-    const { register, start } = this.#settings;
-    await register(scope, name);
-    if (!start) return;
-    const starting = scope as { start?: () => Promise<void> };
-    if (!starting.start)
-      throw new TransactionError('AMBIT_TX_OPTION', 'start: true needs a container that has a method start()');
-    await starting.start();
   }
 
   async #place(): Promise<Leave> {
@@ -177,7 +167,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     const { name, scope } = tenant;
     if (!scope) return;
     this.#entries.delete(name);
-    const closing = this.#disposeScope(scope, name).then(() => void this.#closing.delete(name));
+    const closing = disposeScope(this.#settings, scope, name).then(() => void this.#closing.delete(name));
     this.#closing.set(name, closing);
   }
 
@@ -186,17 +176,6 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     tenant.stopTimers();
     if (this.#entries.get(tenant.name)?.tenant === tenant) this.#entries.delete(tenant.name);
     leave?.();
-  }
-
-  /** Never rejects: nobody who waits is to blame. */
-  async #disposeScope(scope: IContainer, name: string): Promise<void> {
-    try {
-      await scope.dispose();
-    } catch (cause) {
-      const { onError } = this.#settings;
-      const error = new TransactionError('AMBIT_TX_SCOPE_FAILED', 'The scope of a tenant failed to dispose', { cause });
-      report({ onError: (failure) => onError(failure, name) }, error);
-    }
   }
 
   async #dispose(): Promise<void> {
