@@ -30,8 +30,9 @@ export class Savepoint {
     return withinRun(this.#run, work);
   }
 
-  begin(): Promise<void> {
+  begin(options: object = {}): Promise<void> {
     return this.within(async () => {
+      refuseOtherOptions(this.#outer.settings, options);
       const { nestedRuns } = this.#outer;
       refuseOutsider(nestedRuns);
       nestedRuns.push(this.#run);
@@ -87,10 +88,9 @@ export async function runInSavepoint<T>(
   work: () => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  refuseOtherOptions(outer.settings, options);
   const savepoint = new Savepoint(outer);
   return savepoint.within(async () => {
-    await savepoint.begin();
+    await savepoint.begin(options);
     try {
       const result = await work();
       await savepoint.release();
@@ -103,7 +103,7 @@ export async function runInSavepoint<T>(
 }
 
 /** A savepoint has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-function refuseOtherOptions({ terms, signal }: Settings, options: TransactionOptions): void {
+function refuseOtherOptions({ terms, signal }: Settings, options: object): void {
   const same: Readonly<Record<string, unknown>> = { ...terms, signal };
   const asked: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(asked)) {

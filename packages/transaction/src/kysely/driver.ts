@@ -1,0 +1,133 @@
+import {
+  type CompiledQuery,
+  type ConnectionProvider,
+  createQueryId,
+  type DatabaseConnection,
+  type Driver,
+  IdentifierNode,
+  type QueryCompiler,
+  type QueryResult,
+  RawNode,
+  type TransactionSettings,
+} from 'kysely';
+import type { ExecuteResult, IConnection } from '../core/contract.js';
+import { rowsInChunks } from '../orm/rows-in-chunks.js';
+import type { Savepoint } from '../transaction/savepoint.js';
+import type { Transaction } from '../transaction/transaction.js';
+import type { KyselyDialect } from './dialects.js';
+
+const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'REPLACE']);
+const ROWS_AT_A_TIME = 100;
+
+/** What Kysely takes for a connection of its own: one query, or a nested transaction from its begin to its end. */
+class ConnectionUse implements DatabaseConnection {
+  readonly savepoint: Savepoint;
+  readonly #connection: IConnection;
+  readonly #dialect: KyselyDialect;
+
+  constructor({ connection, savepoint }: { connection: IConnection; savepoint: Savepoint }, dialect: KyselyDialect) {
+    this.#connection = connection;
+    this.savepoint = savepoint;
+    this.#dialect = dialect;
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const result = await this.savepoint.within(() => this.#connection.execute(sql, parameters));
+    return asKysely<R>(result);
+  }
+
+  async *streamQuery<R>(query: CompiledQuery, chunkSize = ROWS_AT_A_TIME): AsyncIterableIterator<QueryResult<R>> {
+    const { sql, parameters } = query;
+    // Only a SELECT can have a cursor, and only PostgreSQL has them.
+    if (this.#dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode')
+      return yield this.executeQuery<R>(query);
+    const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize);
+    try {
+      for (;;) {
+        const { done, value } = await this.savepoint.within(() => chunks.next());
+        if (done) return;
+        yield { rows: value as R[] };
+      }
+    } finally {
+      await this.savepoint.within(() => chunks.return());
+    }
+  }
+}
+
+function asKysely<R>({ rows, rowCount, command }: ExecuteResult): QueryResult<R> {
+  const result = { rows: rows as R[] };
+  return rowCount !== null && CHANGING.has(command) ? { ...result, numAffectedRows: BigInt(rowCount) } : result;
+}
+
+/**
+ * Kysely's way to the connection of a transaction. A transaction of Kysely is a nested run: it cannot commit or roll back
+ * the whole. Kysely's own provider and driver are not used, because they give no place for the code of a nested run to run in.
+ */
+export class ScopedDriver implements Driver, ConnectionProvider {
+  readonly #transaction: Transaction;
+  readonly #dialect: KyselyDialect;
+
+  constructor(transaction: Transaction, dialect: KyselyDialect) {
+    this.#transaction = transaction;
+    this.#dialect = dialect;
+  }
+
+  provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
+    const use = this.#use();
+    return use.savepoint.within(() => consumer(use));
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#use();
+  }
+
+  beginTransaction(use: DatabaseConnection, { isolationLevel, accessMode }: TransactionSettings): Promise<void> {
+    return savepointOf(use).begin({ isolation: isolationLevel, readOnly: accessMode && accessMode === 'read only' });
+  }
+
+  commitTransaction(use: DatabaseConnection): Promise<void> {
+    return savepointOf(use).release();
+  }
+
+  rollbackTransaction(use: DatabaseConnection): Promise<void> {
+    return savepointOf(use).undo();
+  }
+
+  async savepoint(use: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']): Promise<void> {
+    await use.executeQuery(savepointCommand('savepoint', name, compile));
+  }
+
+  async rollbackToSavepoint(
+    use: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ): Promise<void> {
+    await use.executeQuery(savepointCommand('rollback to', name, compile));
+  }
+
+  async releaseSavepoint(use: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']): Promise<void> {
+    await use.executeQuery(savepointCommand('release savepoint', name, compile));
+  }
+
+  async init(): Promise<void> {}
+
+  async releaseConnection(): Promise<void> {}
+
+  /** The connection belongs to the transaction. */
+  async destroy(): Promise<void> {}
+
+  #use(): ConnectionUse {
+    const { connection } = this.#transaction;
+    return new ConnectionUse({ connection, savepoint: this.#transaction.createSavepoint() }, this.#dialect);
+  }
+}
+
+/** Kysely hands back what `provideConnection()` or `acquireConnection()` gave it. */
+function savepointOf(use: DatabaseConnection): Savepoint {
+  return (use as ConnectionUse).savepoint;
+}
+
+function savepointCommand(command: string, name: string, compile: QueryCompiler['compileQuery']): CompiledQuery {
+  const node = RawNode.createWithChildren([RawNode.createWithSql(`${command} `), IdentifierNode.create(name)]);
+  return compile(node, createQueryId());
+}

@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import type { ExecuteOptions, IConnection, Row } from '../core/contract.js';
+
+/**
+ * The rows of a SELECT, so many at a time, through a cursor of PostgreSQL: the whole result is never in memory. The cursor is
+ * closed when the caller stops early, and by the database when the transaction completes.
+ */
+export async function* rowsInChunks<R extends object = Row>(
+  connection: IConnection,
+  sql: string,
+  params: readonly unknown[],
+  size: number,
+  options?: ExecuteOptions,
+): AsyncGenerator<R[], void, undefined> {
+  const cursor = `ambit_${randomUUID().replaceAll('-', '')}`;
+  await connection.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, params);
+  let isFailed = false;
+  try {
+    for (;;) {
+      const { rows } = await connection.execute<R>(`FETCH ${size} FROM ${cursor}`, [], options);
+      if (rows.length > 0) yield rows;
+      if (rows.length < size) return;
+    }
+  } catch (error) {
+    isFailed = true;
+    throw error;
+  } finally {
+    // After a failed statement the database refuses everything but a rollback, which closes the cursor.
+    if (!isFailed) await connection.query(`CLOSE ${cursor}`);
+  }
+}
