@@ -15,6 +15,7 @@ const DIALECTS = { PostgreSQL: 'postgres', SQLite: 'sqlite' } as const;
 export const kysely: Orm = {
   name: 'Kysely',
   databases: ['PostgreSQL', 'SQLite'],
+  streams: true,
   gives: (database) =>
     database === 'PostgreSQL'
       ? {

@@ -43,7 +43,7 @@ export interface OrmSession {
   authorNamed(name: string): Promise<Author[]>;
   /** The ORM's own nested transaction. */
   nested<T>(work: (session: OrmSession) => Promise<T>): Promise<T>;
-  /** All authors in the order of their ids, where the ORM can give rows before it has them all. */
+  /** All authors in the order of their ids, where the ORM can give rows one by one. */
   stream?(): AsyncIterable<Author>;
   /** Every way in which code might try to begin, commit or roll back the whole transaction past its owner. */
   readonly attempts: Readonly<Record<string, () => Promise<unknown>>>;
@@ -53,6 +53,8 @@ export interface OrmSession {
 export interface Orm {
   readonly name: string;
   readonly databases: readonly DatabaseKind[];
+  /** Whether its sessions have `stream()`. */
+  readonly streams: boolean;
   /** What `sample()` resolves to for `SAMPLE`, in the ORM's own types. */
   readonly gives: (database: DatabaseKind) => GivenSample;
   /** Called once per database; what is opened here serves all transactions. */

@@ -1,6 +1,6 @@
 import { Container, Registration, singleton, type IContainer } from '@ambit/container';
 import { beginTransaction, type IConnection, runInTransaction } from '@ambit/transaction';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, assert, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DATABASES, type DatabaseKind, type TestDatabase } from '../support/databases.js';
 import { codeOf } from './errors.js';
 import { type OpenOrm, type Orm, type OrmSession, SAMPLE } from './orm.js';
@@ -12,7 +12,9 @@ const NOTES = { id: 1, authorId: 1, name: 'Notes' };
 
 /** What every ORM must do on a transaction's connection, on each database that it supports. */
 export function ormStories(orm: Orm): void {
-  describe.each(orm.databases)(`${orm.name} on %s`, (kind) => storiesOn(orm, kind));
+  describe.each(orm.databases)(`${orm.name} on %s`, (kind) => {
+    storiesOn(orm, kind);
+  });
 }
 
 function storiesOn(orm: Orm, kind: DatabaseKind): void {
@@ -281,14 +283,15 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
     expect(given[column]).toEqual(orm.gives(kind)[column]);
   });
 
-  it('streams rows, also where the reader stops early, and works on after that', async (context) => {
+  it.skipIf(!orm.streams)('streams rows, also where the reader stops early, and works on after that', async () => {
     await inTransaction(async (session) => {
-      if (!session.stream) return context.skip();
+      const { stream } = session;
+      assert(stream);
       for (let id = 1; id <= 250; id += 1) await session.insertAuthor({ id, name: `Author ${id}` });
       const ids: number[] = [];
-      for await (const { id } of session.stream()) ids.push(id);
+      for await (const { id } of stream()) ids.push(id);
       expect(ids).toEqual(Array.from({ length: 250 }, (_, index) => index + 1));
-      for await (const { id } of session.stream()) if (id === 3) break;
+      for await (const { id } of stream()) if (id === 3) break;
       expect(await session.renameAuthors([1], 'First')).toBe(1);
     });
   });
@@ -303,16 +306,19 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
   });
 
   it('cannot begin, commit or roll back the transaction by any means', async () => {
-    for (const attempt of await inTransaction(async (session) => Object.keys(session.attempts))) {
+    const attempts = await inTransaction(async (session) => Object.keys(session.attempts));
+    const outcomes = new Map<string, unknown>();
+    for (const attempt of attempts) {
       const transaction = await beginTransaction(app);
       const session = await opened.session(transaction.scope);
       await session.insertAuthor(ADA);
       await session.attempts[attempt]?.().catch(() => undefined);
-      // Nobody else sees the row, and it can still be rolled back.
-      expect(transaction.state, attempt).toBe('open');
-      expect(await committedAuthors(), attempt).toEqual([]);
+      const { state } = transaction;
+      const seenByOthers = await committedAuthors();
       await transaction.rollback();
-      expect(await committedAuthors(), attempt).toEqual([]);
+      outcomes.set(attempt, { state, seenByOthers, stored: await committedAuthors() });
     }
+    const untouched = { state: 'open', seenByOthers: [], stored: [] };
+    expect(outcomes).toEqual(new Map(attempts.map((attempt) => [attempt, untouched])));
   });
 }

@@ -37,17 +37,17 @@ class ConnectionUse implements DatabaseConnection {
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize = ROWS_AT_A_TIME): AsyncIterableIterator<QueryResult<R>> {
-    const { sql, parameters } = query;
     // Only a SELECT can have a cursor, and only PostgreSQL has them.
-    if (this.#dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode')
-      return yield this.executeQuery<R>(query);
+    if (this.#dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode') yield this.executeQuery<R>(query);
+    else yield* this.#chunks<R>(query, chunkSize);
+  }
+
+  /** Kysely may ask for the next rows from code outside of the nested transaction that the query belongs to. */
+  async *#chunks<R>({ sql, parameters }: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
     const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize);
+    const next = (): ReturnType<typeof chunks.next> => this.savepoint.within(() => chunks.next());
     try {
-      for (;;) {
-        const { done, value } = await this.savepoint.within(() => chunks.next());
-        if (done) return;
-        yield { rows: value as R[] };
-      }
+      for (let chunk = await next(); !chunk.done; chunk = await next()) yield { rows: chunk.value as R[] };
     } finally {
       await this.savepoint.within(() => chunks.return());
     }
