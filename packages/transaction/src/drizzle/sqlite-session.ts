@@ -21,14 +21,14 @@ export class NumberedSqliteDialect extends SQLiteAsyncDialect {
 /** Drizzle's own statements for a SQLite behind a function, with the connection of a transaction as that function. */
 export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, Full, Tables> {
   readonly #transaction: Transaction;
-  readonly #relations: Relations;
+  readonly relations: Relations;
   readonly #sqliteDialect: SQLiteAsyncDialect;
   readonly #logger: Logger;
 
   constructor(transaction: Transaction, dialect: SQLiteAsyncDialect, relations: Relations, logger?: Logger) {
     super(dialect);
     this.#transaction = transaction;
-    this.#relations = relations;
+    this.relations = relations;
     this.#sqliteDialect = dialect;
     this.#logger = logger ?? new NoopLogger();
   }
@@ -56,7 +56,7 @@ export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, F
 
   /** A nested run: Drizzle's own would send BEGIN. What SQLite's `behavior` asks for is decided already. */
   override transaction<T>(work: Work<T>): Promise<T> {
-    const tx = new ScopedSqliteTransaction(this.#sqliteDialect, this, this.#relations);
+    const tx = new ScopedSqliteTransaction(this.#sqliteDialect, this, this.relations);
     return this.#transaction.runNested(() => work(tx), {});
   }
 }

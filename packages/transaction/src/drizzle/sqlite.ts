@@ -52,5 +52,7 @@ export function drizzleOn<Schema extends Record<string, unknown> = Record<string
   const dialect = DIALECTS[casing ?? 'none'];
   const relations = relationsOf(schema);
   const session = new ScopedSqliteSession(transaction, dialect, relations, loggerOf(logger).logger);
-  return new BaseSQLiteDatabase('async', dialect, session as never, relations as never);
+  const database = new BaseSQLiteDatabase('async', dialect, session, session.relations);
+  // The session knows no types of tables; what it gives is decided by the schema that it was made with.
+  return database as unknown as ScopedSqliteDatabase<Schema>;
 }

@@ -16,7 +16,7 @@ import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import type { KyselyDialect } from './dialects.js';
 
-const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'REPLACE']);
+const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 const ROWS_AT_A_TIME = 100;
 
 /** What Kysely takes for a connection of its own: one query, or a nested transaction from its begin to its end. */
@@ -54,9 +54,12 @@ class ConnectionUse implements DatabaseConnection {
   }
 }
 
-function asKysely<R>({ rows, rowCount, command }: ExecuteResult): QueryResult<R> {
-  const result = { rows: rows as R[] };
-  return rowCount !== null && CHANGING.has(command) ? { ...result, numAffectedRows: BigInt(rowCount) } : result;
+function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
+  return {
+    rows: rows as R[],
+    ...(rowCount !== null && CHANGING.has(command) && { numAffectedRows: BigInt(rowCount) }),
+    ...(insertId !== undefined && { insertId: BigInt(insertId) }),
+  };
 }
 
 /**

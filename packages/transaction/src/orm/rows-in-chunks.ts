@@ -14,18 +14,14 @@ export async function* rowsInChunks<R extends object = Row>(
 ): AsyncGenerator<R[], void, undefined> {
   const cursor = `ambit_${randomUUID().replaceAll('-', '')}`;
   await connection.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, params);
-  let isFailed = false;
   try {
     for (;;) {
       const { rows } = await connection.execute<R>(`FETCH ${size} FROM ${cursor}`, [], options);
       if (rows.length > 0) yield rows;
       if (rows.length < size) return;
     }
-  } catch (error) {
-    isFailed = true;
-    throw error;
   } finally {
-    // After a failed statement the database refuses everything but a rollback, which closes the cursor.
-    if (!isFailed) await connection.query(`CLOSE ${cursor}`);
+    // It is refused after a failed statement, and the rollback that must follow closes the cursor.
+    await connection.query(`CLOSE ${cursor}`).catch(() => undefined);
   }
 }
