@@ -1,8 +1,9 @@
 import { Readable, type Writable } from 'node:stream';
 import knex, { type Knex } from 'knex';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { CarriedError, KnexConnection } from './connection.js';
+import { KnexConnection } from './connection.js';
 
 /** The SQL that Knex writes, by the names that Knex gives its drivers. */
 export type KnexClientName = 'pg' | 'sqlite3';
@@ -14,6 +15,10 @@ export interface ScopedConfig extends Knex.Config {
 interface KnexQuery {
   readonly sql: string;
   readonly bindings?: readonly unknown[];
+  readonly options?: ExecuteOptions;
+  /** Where Knex looks for the result, and on SQLite for the numbers that come with it. */
+  response?: unknown;
+  context?: { readonly lastID: number | string | undefined; readonly changes: number | null };
 }
 
 interface TransactionConfig {
@@ -21,16 +26,35 @@ interface TransactionConfig {
   readonly readOnly?: boolean;
 }
 
-type Container = (trx: Knex.Transaction) => unknown;
-
-/** Methods of Knex's clients that its types do not declare. Checked with Knex 3.3. */
-interface UndeclaredMethods {
+/** What Knex's clients have and its types do not declare: where the driver is called. Checked with Knex 3.3. */
+interface DriverCalls {
+  _query(connection: KnexConnection, query: KnexQuery): Promise<KnexQuery>;
   _stream(connection: KnexConnection, query: KnexQuery, target: Writable, options?: object): Promise<void>;
 }
 
-type ClientClass = new (config: Knex.Config) => Knex.Client & UndeclaredMethods;
+type ClientClass = new (config: Knex.Config) => Knex.Client & DriverCalls;
+
+/** An error of the transaction on its way through Knex, which writes the SQL and its values into the message of what it catches. */
+class CarriedError extends Error {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    super(error instanceof Error ? error.message : String(error), { cause: error });
+    this.error = error;
+  }
+}
 
 const ROWS_AT_A_TIME = 100;
+const SELECT = /^\s*(?:select|values|table)\b/i;
+
+/** Made when first used, so that nobody loads a dialect that they do not use. */
+const classes = new Map<KnexClientName, ClientClass>();
+
+export function scopedClientOf(name: KnexClientName): ClientClass {
+  const known = classes.get(name) ?? scopedClient(name);
+  classes.set(name, known);
+  return known;
+}
 
 /** Knex's own class of a dialect, which is in none of its exports. Without a `connection` it loads no driver. */
 function dialectClass(client: KnexClientName): ClientClass {
@@ -40,6 +64,8 @@ function dialectClass(client: KnexClientName): ClientClass {
 
 /** A client of Knex that has the connection of one transaction in place of a pool. */
 function scopedClient(name: KnexClientName): ClientClass {
+  const isPostgres = name === 'pg';
+
   class ScopedClient extends dialectClass(name) {
     declare config: ScopedConfig;
 
@@ -55,12 +81,19 @@ function scopedClient(name: KnexClientName): ClientClass {
     }
 
     /** A transaction of Knex has a connection, and so a nested run, of its own. */
-    override transaction(container: Container, config: TransactionConfig, outer: unknown): Knex.Transaction {
+    override transaction(
+      container: (trx: Knex.Transaction) => unknown,
+      config: TransactionConfig,
+      outer: unknown,
+    ): Knex.Transaction {
       const { isolationLevel: isolation, readOnly } = config;
       const connection = new KnexConnection(this.config.transaction, { isolation, readOnly });
       const options = { ...config, connection, isolationLevel: undefined, readOnly: undefined };
-      const work = (trx: Knex.Transaction): unknown => connection.savepoint.within(() => container(trx));
-      return super.transaction(work, options, outer);
+      return super.transaction(
+        (trx: Knex.Transaction) => connection.savepoint.within(() => container(trx)),
+        options,
+        outer,
+      );
     }
 
     /** Only a transaction of Knex itself passes a string: to begin, commit or roll back. */
@@ -79,36 +112,37 @@ function scopedClient(name: KnexClientName): ClientClass {
       return sql.replaceAll(/\\?\?/g, (match) => (match === '\\?' ? '?' : `$${(count += 1)}`));
     }
 
+    override async _query(connection: KnexConnection, query: KnexQuery): Promise<KnexQuery> {
+      const { sql, bindings = [], options } = query;
+      try {
+        const values = isPostgres ? bindings : bindings.map(asDriversForSqlite);
+        const result = await connection.execute(sql, values, options);
+        query.response = isPostgres ? result : result.rows;
+        query.context = { lastID: result.insertId, changes: result.rowCount };
+        return query;
+      } catch (error) {
+        throw new CarriedError(error);
+      }
+    }
+
     override async _stream(
       connection: KnexConnection,
-      { sql, bindings = [] }: KnexQuery,
+      query: KnexQuery,
       target: Writable,
-      { batchSize = ROWS_AT_A_TIME }: { batchSize?: number } = {},
+      options?: { batchSize?: number },
     ): Promise<void> {
-      // Only PostgreSQL has cursors.
-      const source = Readable.from(connection.rows(sql, bindings, name === 'pg' ? batchSize : undefined));
-      await new Promise<void>((resolve, reject) => {
-        source.on('error', (error) => {
-          reject(error);
-          if (!target.destroyed) target.emit('error', error);
-        });
-        source.on('close', resolve);
-        source.pipe(target);
-      });
+      const { sql, bindings = [] } = query;
+      // Only PostgreSQL has cursors, and only for what reads.
+      const hasCursor = isPostgres && SELECT.test(sql);
+      const rows = hasCursor
+        ? connection.rows(sql, bindings, options?.batchSize ?? ROWS_AT_A_TIME)
+        : rowsOf(this._query(connection, query), isPostgres);
+      return pipe(Readable.from(rows), target);
     }
   }
-  // Another connection would have to cancel it; a rollback of the whole transaction does.
+  // Another connection would have to cancel a statement; a rollback of the whole transaction does.
   ScopedClient.prototype.canCancelQuery = false;
   return ScopedClient;
-}
-
-/** Made when first used, so that nobody loads a dialect that they do not use. */
-const classes = new Map<KnexClientName, ClientClass>();
-
-export function scopedClientOf(name: KnexClientName): ClientClass {
-  const known = classes.get(name) ?? scopedClient(name);
-  classes.set(name, known);
-  return known;
 }
 
 async function control({ savepoint, terms }: KnexConnection, sql: string): Promise<void> {
@@ -116,7 +150,7 @@ async function control({ savepoint, terms }: KnexConnection, sql: string): Promi
   if (/^ROLLBACK\b/.test(sql)) return savepoint.undo();
   if (!/^(?:COMMIT|RELEASE)\b/.test(sql)) throw unknownStatement();
   try {
-    await savepoint.release();
+    return await savepoint.release();
   } catch (error) {
     // Knex sends no ROLLBACK after a COMMIT that failed.
     await savepoint.undo();
@@ -125,8 +159,28 @@ async function control({ savepoint, terms }: KnexConnection, sql: string): Promi
 }
 
 function unknownStatement(): TransactionError {
-  return new TransactionError(
-    'AMBIT_TX_CONTROL_STATEMENT',
-    'Knex sent a statement that controls a transaction in a way unknown here',
-  );
+  const what =
+    'Knex sent a statement that controls a transaction, which this version of @ambit/transaction does not know';
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+}
+
+/** Knex's drivers for SQLite store a date as its milliseconds. */
+function asDriversForSqlite(value: unknown): unknown {
+  return value instanceof Date ? value.valueOf() : value;
+}
+
+async function* rowsOf(query: Promise<KnexQuery>, isPostgres: boolean): AsyncGenerator<object, void, undefined> {
+  const { response } = await query;
+  yield* isPostgres ? (response as ExecuteResult).rows : (response as object[]);
+}
+
+function pipe(source: Readable, target: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    source.on('error', (error) => {
+      reject(error);
+      if (!target.destroyed) target.emit('error', error);
+    });
+    source.on('close', resolve);
+    source.pipe(target);
+  });
 }
