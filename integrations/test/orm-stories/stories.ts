@@ -1,7 +1,8 @@
-import { Container, Registration, singleton, type IContainer } from '@ambit/container';
+import type { IContainer } from '@ambit/container';
 import { beginTransaction, type IConnection, runInTransaction } from '@ambit/transaction';
 import { afterAll, assert, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DATABASES, type DatabaseKind, type TestDatabase } from '../support/databases.js';
+import { type App, openApp } from '../support/app.js';
+import type { DatabaseKind } from '../support/databases.js';
 import { codeOf } from './errors.js';
 import { type OpenOrm, type Orm, type OrmSession, SAMPLE } from './orm.js';
 import { createTables, emptyTables } from './tables.js';
@@ -18,35 +19,28 @@ export function ormStories(orm: Orm): void {
 }
 
 function storiesOn(orm: Orm, kind: DatabaseKind): void {
-  let database: TestDatabase;
+  let app: App;
   let opened: OpenOrm;
-  let app: Container;
 
   beforeAll(async () => {
-    database = await DATABASES[kind]();
-    await createTables(database);
-    opened = await orm.open(database);
-    app = new Container();
-    app.addRegistration(
-      Registration.fromFactory(() => database.pool)
-        .pipe(singleton())
-        .to('IDatabasePool'),
-    );
+    app = await openApp(kind);
+    await createTables(app);
+    opened = await orm.open(app);
   });
-  beforeEach(() => emptyTables(database.pool));
+  beforeEach(() => emptyTables(app.pool));
   afterAll(async () => {
     await opened.close?.();
-    await database.drop();
+    await app.drop();
   });
 
   /** Runs the work in a transaction, with the ORM in its scope. */
   const inTransaction = <T>(
     work: (session: OrmSession, scope: IContainer) => Promise<T>,
     options: { signal?: AbortSignal } = {},
-  ): Promise<T> => runInTransaction(app, async (scope) => work(await opened.session(scope), scope), options);
+  ): Promise<T> => runInTransaction(app.container, async (scope) => work(await opened.session(scope), scope), options);
 
   /** What is committed, read past the ORM. */
-  const committedAuthors = (): Promise<object[]> => database.pool.query('SELECT id, name FROM authors ORDER BY id');
+  const committedAuthors = (): Promise<object[]> => app.pool.query('SELECT id, name FROM authors ORDER BY id');
 
   it('reads what it inserts, and COMMIT stores it', async () => {
     const seen = await inTransaction(async (session) => {
@@ -106,7 +100,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
     });
     expect(await inTransaction((session) => session.renameBook(1, 1, 'First'))).toBe(true);
     expect(await inTransaction((session) => session.renameBook(1, 1, 'Second'))).toBe(false);
-    expect(await database.pool.query('SELECT name, version FROM books')).toEqual([{ name: 'First', version: 2 }]);
+    expect(await app.pool.query('SELECT name, version FROM books')).toEqual([{ name: 'First', version: 2 }]);
   });
 
   it('undoes a nested transaction that rejects, and keeps the rest', async () => {
@@ -226,7 +220,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
   });
 
   it.each(['commit', 'rollback'] as const)('refuses every use after the %s', async (how) => {
-    const transaction = await beginTransaction(app);
+    const transaction = await beginTransaction(app.container);
     const session = await opened.session(transaction.scope);
     await session.insertAuthor(ADA);
     await transaction[how]();
@@ -239,7 +233,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
   });
 
   it('refuses every use after the scope was disposed, which rolls back', async () => {
-    const request = app.createScope({ tags: ['request'] });
+    const request = app.container.createScope({ tags: ['request'] });
     const transaction = await beginTransaction(request);
     const session = await opened.session(transaction.scope);
     await session.insertAuthor(ADA);
@@ -249,7 +243,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
   });
 
   it('rolls back when the transaction ends inside a nested transaction', async () => {
-    const transaction = await beginTransaction(app);
+    const transaction = await beginTransaction(app.container);
     const session = await opened.session(transaction.scope);
     const part = session.nested(async (inner) => {
       await inner.insertAuthor(ADA);
@@ -309,7 +303,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
     const attempts = await inTransaction(async (session) => Object.keys(session.attempts));
     const outcomes = new Map<string, unknown>();
     for (const attempt of attempts) {
-      const transaction = await beginTransaction(app);
+      const transaction = await beginTransaction(app.container);
       const session = await opened.session(transaction.scope);
       await session.insertAuthor(ADA);
       await session.attempts[attempt]?.().catch(() => undefined);

@@ -12,6 +12,8 @@ export interface TestDatabase {
   readonly pool: IDatabasePool;
   /** Where an ORM's own driver finds it: an address, or the path of the file. */
   readonly address: string;
+  /** The schema of PostgreSQL that is the test's own; empty elsewhere. */
+  readonly schema: string;
   drop(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ async function openPostgres(): Promise<TestDatabase> {
     kind: 'PostgreSQL',
     pool,
     address: address.href,
+    schema,
     drop: async () => {
       await pool.close();
       await admin.query(`DROP SCHEMA ${schema} CASCADE`);
@@ -52,6 +55,7 @@ async function openSqlite(): Promise<TestDatabase> {
     kind: 'SQLite',
     pool,
     address,
+    schema: '',
     drop: async () => {
       await pool.close();
       rmSync(folder, { recursive: true });
