@@ -10,19 +10,23 @@
 
 /**
  * Reads the fences of a Markdown page: ```ts compiles, ```ts run also runs, ```ts continued goes on where the block
- * before it ended, and a ```text right behind a block that runs is what it prints.
+ * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` needs
+ * packages that only integrations/ has: there it is one of those that run.
  * @param {string} markdown
+ * @param {{ integrations?: boolean }} [options] whether to give those of integrations/, and no others
  * @returns {Example[]}
  */
-export function examplesIn(markdown) {
+export function examplesIn(markdown, { integrations = false } = {}) {
   /** @type {Example[]} */
   const examples = [];
   let previousRuns = false;
   for (const { line, language, words, body } of fencesIn(markdown)) {
     const last = examples.at(-1);
     if (language === 'text' && previousRuns && last) last.prints = (last.prints ?? '') + body;
-    previousRuns = language === 'ts' && (words.includes('run') || (words.includes('continued') && !!last?.runs));
-    if (language !== 'ts') continue;
+    const isAsked = language === 'ts' && words.includes('integrations') === integrations;
+    const runs = integrations || words.includes('run') || (words.includes('continued') && !!last?.runs);
+    previousRuns = isAsked && runs;
+    if (!isAsked) continue;
     if (words.includes('continued')) {
       if (!last) throw new Error(`line ${line}: nothing to continue`);
       last.code = padTo(line, last.code) + body;
