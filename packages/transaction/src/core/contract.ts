@@ -29,6 +29,8 @@ export interface ExecuteResult<R = Row> {
   readonly rowCount: number | null;
   /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
   readonly command: string;
+  /** On SQLite: the rowid of the row that an INSERT without RETURNING stored last; beyond 2^53 the driver rounds it. */
+  readonly insertId?: number;
   /** The columns of the rows; none for a statement without rows. */
   readonly fields: readonly { readonly name: string; readonly dataTypeID?: number }[];
 }

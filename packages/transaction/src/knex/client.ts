@@ -18,7 +18,7 @@ interface KnexQuery {
   readonly options?: ExecuteOptions;
   /** Where Knex looks for the result, and on SQLite for the numbers that come with it. */
   response?: unknown;
-  context?: { readonly lastID: number | string | undefined; readonly changes: number | null };
+  context?: { readonly lastID: number | undefined; readonly changes: number | null };
 }
 
 interface TransactionConfig {

@@ -25,9 +25,10 @@ export class Statement extends Query {
   reused = false;
 
   constructor(text: string, params: readonly unknown[] | undefined, options?: ExecuteOptions) {
+    const hasOptions = options?.types !== undefined || options?.rowMode === 'array';
     super(
-      options ? (configOf(text, params, options) as QueryConfig) : text,
-      options ? undefined : (params as unknown[]),
+      hasOptions ? (configOf(text, params, options) as QueryConfig) : text,
+      hasOptions ? undefined : (params as unknown[]),
     );
     if (params) this.queryMode = 'extended';
   }
