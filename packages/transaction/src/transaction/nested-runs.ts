@@ -17,12 +17,12 @@ export function withinRun<T>(run: NestedRun, work: () => T): T {
   return current.run([...around.filter(({ isOver }) => !isOver), run], work);
 }
 
-/** A statement from outside a nested run would be inside its savepoint all the same, and be undone when the run fails. */
-export function refuseOutsider(inProgress: readonly NestedRun[]): void {
+/** A statement or a callback from outside a nested run would be inside its savepoint all the same, and be undone when the run fails. */
+export function refuseOutsider(inProgress: readonly NestedRun[], what = 'The connection was used'): void {
   const innermost = inProgress.at(-1);
   if (!innermost || current.getStore()?.includes(innermost)) return;
   throw new TransactionError(
     'AMBIT_TX_NESTED',
-    'The connection was used outside of the nested run that is in progress in the transaction',
+    `${what} outside of the nested run that is in progress in the transaction`,
   );
 }

@@ -9,6 +9,7 @@ interface OuterTransaction {
   readonly nestedRuns: NestedRun[];
   readonly settings: Settings;
   readonly state: string;
+  readonly callbacks: { undoneBecause(cause: unknown): void } | undefined;
   markRollbackOnly(error: unknown): void;
 }
 
@@ -52,20 +53,21 @@ export class Savepoint {
     this.#close();
   }
 
-  /** Undoes the statements of the run, unless the transaction is completed. Never rejects. */
-  async undo(): Promise<void> {
+  /** Undoes the statements of the run, unless the transaction is completed. Its callbacks receive the reason. Never rejects. */
+  async undo(reason?: unknown): Promise<void> {
     if (this.#run.isOver) return;
-    if (this.#outer.state === 'open') await this.within(() => this.#undo());
+    if (this.#outer.state === 'open') await this.within(() => this.#undo(reason));
     this.#close();
   }
 
-  async #undo(): Promise<void> {
+  async #undo(reason: unknown): Promise<void> {
     try {
       await this.#send('ROLLBACK TO SAVEPOINT');
     } catch (error) {
       // A commit may be waiting already, or a run within this one may be in progress: the statements are not undone.
       return this.#outer.markRollbackOnly(error);
     }
+    this.#outer.callbacks?.undoneBecause(reason);
     // The savepoint is empty now, so it may stay where this is refused.
     await this.#send('RELEASE SAVEPOINT').catch(() => undefined);
   }
@@ -96,7 +98,7 @@ export async function runInSavepoint<T>(
       await savepoint.release();
       return result;
     } catch (error) {
-      await savepoint.undo();
+      await savepoint.undo(error);
       throw error;
     }
   });

@@ -17,6 +17,7 @@ const DEFAULTS: ExecuteOptions = {};
 export interface ConnectionOwner {
   readonly scope: object;
   readonly nestedRuns: readonly NestedRun[];
+  readonly callbacks: { follow(sql: string): void } | undefined;
   /** Why the transaction does not commit, once that is certain. */
   readonly error: TransactionError | undefined;
   commitFromConnection(): Promise<void>;
@@ -102,6 +103,7 @@ export class ScopedConnection implements IConnection {
           : connection.query(sql, params);
         const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
         if (undoesFailure) this.#failedStatement = undefined;
+        this.#owner.callbacks?.follow(sql);
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
         return result;
       } catch (error) {
