@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { beginTransaction, type IConnection, runInTransaction } from '@ambit/transaction';
+import { beginTransaction, type IConnection, runInTransaction, transactionOf } from '@ambit/transaction';
 import { afterAll, assert, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type App, openApp } from '../support/app.js';
 import type { DatabaseKind } from '../support/databases.js';
@@ -172,6 +172,21 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
       await expect(part).rejects.toThrow('undone');
       expect(await session.authors()).toEqual([]);
     });
+  });
+
+  it('drops what a nested transaction wanted to do after COMMIT when it is undone', async () => {
+    const called: string[] = [];
+    await inTransaction(async (session, scope) => {
+      const nested = (name: string, fails: boolean): Promise<void> =>
+        session.nested(async (inner) => {
+          await inner.authors();
+          transactionOf(scope)?.afterCommit(() => void called.push(name));
+          if (fails) throw new Error('undone');
+        });
+      await nested('kept', false);
+      await expect(nested('undone', true)).rejects.toThrow('undone');
+    });
+    expect(called).toEqual(['kept']);
   });
 
   it('runs in a nested runInTransaction(), and is undone with it', async () => {
