@@ -1,7 +1,7 @@
 import { DefaultQueryExecutor, Kysely, type KyselyPlugin } from 'kysely';
 import type { IConnection } from '../core/contract.js';
 import { transactionOfConnection } from '../orm/transaction-of-connection.js';
-import { DIALECTS, type KyselyDialect } from './dialects.js';
+import { type KyselyDialect, partsOf } from './dialects.js';
 import { ScopedDriver } from './driver.js';
 
 export type { KyselyDialect } from './dialects.js';
@@ -43,9 +43,8 @@ export interface KyselyOptions {
  */
 export function kyselyOn<DB>(connection: IConnection, options: KyselyOptions = {}): Kysely<DB> {
   const { dialect = 'postgres', plugins = [] } = options;
-  const parts = DIALECTS[dialect];
   const driver = new ScopedDriver(transactionOfConnection(connection, 'kyselyOn()'), dialect);
-  const { compiler, adapter, createIntrospector } = parts;
+  const { compiler, adapter, createIntrospector } = partsOf(dialect);
   const kyselyDialect = {
     createDriver: () => driver,
     createQueryCompiler: () => compiler,
