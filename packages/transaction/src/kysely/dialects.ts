@@ -1,9 +1,7 @@
+import { inspect } from 'node:util';
 import {
   type Dialect,
   type DialectAdapter,
-  MysqlAdapter,
-  MysqlIntrospector,
-  MysqlQueryCompiler,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -12,18 +10,13 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { TransactionError } from '../core/errors.js';
 
 /** The SQL that Kysely writes. */
-export type KyselyDialect = 'postgres' | 'sqlite' | 'mysql';
+export type KyselyDialect = 'postgres' | 'sqlite';
 
 /** `IConnection` takes `$1 ... $n` on every database. */
 class NumberedSqliteCompiler extends SqliteQueryCompiler {
-  protected override getCurrentParameterPlaceholder(): string {
-    return `$${this.numParameters}`;
-  }
-}
-
-class NumberedMysqlCompiler extends MysqlQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
     return `$${this.numParameters}`;
   }
@@ -36,7 +29,7 @@ interface SharedParts {
 }
 
 /** Made once, not per transaction: a compiler binds about a hundred functions, and keeps nothing from one query to the next. */
-export const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
+const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
   postgres: {
     compiler: new PostgresQueryCompiler(),
     adapter: new PostgresAdapter(),
@@ -47,9 +40,10 @@ export const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
     adapter: new SqliteAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   },
-  mysql: {
-    compiler: new NumberedMysqlCompiler(),
-    adapter: new MysqlAdapter(),
-    createIntrospector: (db) => new MysqlIntrospector(db),
-  },
 };
+
+export function partsOf(dialect: KyselyDialect): SharedParts {
+  if (Object.hasOwn(DIALECTS, dialect)) return DIALECTS[dialect];
+  const known = Object.keys(DIALECTS).join(', ');
+  throw new TransactionError('AMBIT_TX_OPTION', `dialect must be one of ${known}, not ${inspect(dialect)}`);
+}

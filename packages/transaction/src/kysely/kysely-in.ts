@@ -1,6 +1,6 @@
 import { DefaultQueryExecutor, Kysely, type KyselyPlugin } from 'kysely';
 import type { Transaction } from '../transaction/transaction.js';
-import { DIALECTS } from './dialects.js';
+import { partsOf } from './dialects.js';
 import { ScopedDriver, type StatementMeans } from './driver.js';
 
 /** Kysely in a transaction, for `kyselyOn()` and for an ORM that is made of Kysely. */
@@ -9,7 +9,7 @@ export function kyselyIn<DB>(
   means: StatementMeans,
   plugins: readonly KyselyPlugin[] = [],
 ): Kysely<DB> {
-  const { compiler, adapter, createIntrospector } = DIALECTS[means.dialect];
+  const { compiler, adapter, createIntrospector } = partsOf(means.dialect);
   const driver = new ScopedDriver(transaction, means);
   const dialect = {
     createDriver: () => driver,

@@ -2,7 +2,7 @@ import type { CompiledQuery, DatabaseConnection, Dialect, DialectAdapter, Driver
 import type { IDatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { executeOn } from '../core/execute-on.js';
-import { type KyselyDialect, DIALECTS } from '../kysely/dialects.js';
+import { type KyselyDialect, partsOf } from '../kysely/dialects.js';
 import { asKysely } from '../kysely/driver.js';
 import { driverErrorOf } from '../orm/driver-error.js';
 import { OPTIONS } from './types.js';
@@ -15,9 +15,8 @@ const FOREIGN_KEYS = 'pragma foreign_keys = on';
 
 /** A pool serves many at once, also of SQLite, where Kysely would let one caller after the other in. */
 const ADAPTERS: Readonly<Record<KyselyDialect, DialectAdapter>> = {
-  postgres: servingMany(DIALECTS.postgres.adapter),
-  sqlite: servingMany(DIALECTS.sqlite.adapter),
-  mysql: servingMany(DIALECTS.mysql.adapter),
+  postgres: servingMany(partsOf('postgres').adapter),
+  sqlite: servingMany(partsOf('sqlite').adapter),
 };
 
 function servingMany(adapter: DialectAdapter): DialectAdapter {
@@ -26,7 +25,7 @@ function servingMany(adapter: DialectAdapter): DialectAdapter {
 
 /** MikroORM's way to the database outside of transactions. */
 export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialect {
-  const { compiler, createIntrospector } = DIALECTS[dialect];
+  const { compiler, createIntrospector } = partsOf(dialect);
   return {
     createDriver: () => new PoolDriver(pool, dialect),
     createQueryCompiler: () => compiler,
@@ -38,7 +37,7 @@ export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialec
 /** The dialect of an ORM that was opened with `dialectOver()`. */
 export function dialectOf(client: Kysely<unknown>): KyselyDialect {
   const { adapter } = client.getExecutor();
-  for (const dialect of ['postgres', 'sqlite', 'mysql'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
+  for (const dialect of ['postgres', 'sqlite'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
   const what = 'mikroOrmOn() takes a MikroORM that was opened with the driverOptions of mikroOrmDialect()';
   throw new TransactionError('AMBIT_TX_OPTION', what);
 }

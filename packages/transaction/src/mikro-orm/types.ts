@@ -19,7 +19,6 @@ const TIMES_AS_TEXT: Required<ExecuteOptions>['types'] = {
 export const OPTIONS: Readonly<Record<KyselyDialect, ExecuteOptions>> = {
   postgres: { types: TIMES_AS_TEXT, prepare: false },
   sqlite: {},
-  mysql: {},
 };
 
 function elementsOf(array: string): (string | null)[] {
