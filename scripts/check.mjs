@@ -38,6 +38,9 @@ const STEPS = {
   hosts: 'vitest run --project more-hosts',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
+  // Apart from the others, because its packages are 350 MB.
+  prisma:
+    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
   'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run packages',

@@ -15,8 +15,13 @@ export interface BeginOptions {
 export interface ExecuteOptions {
   /** `array` gives each row as its values in the order of `fields`, which keeps columns of equal name apart. Default `object`. */
   readonly rowMode?: 'object' | 'array';
-  /** Parses the text of each value, in the shape of the `pg` driver. Drivers without PostgreSQL's type numbers refuse it. */
-  readonly types?: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
+  /**
+   * Parses the text of each value, in the shape of the `pg` driver; for the types without a parser, the driver's own is used.
+   * Drivers without PostgreSQL's type numbers refuse it.
+   */
+  readonly types?: { getTypeParser(oid: number, format?: string): ((text: string) => unknown) | undefined };
+  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. */
+  readonly prepare?: boolean;
   /** The pool names its prepared statements by itself. */
   readonly name?: never;
 }
@@ -30,6 +35,8 @@ export interface ExecuteResult<R = Row> {
   readonly rowCount: number | null;
   /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
   readonly command: string;
+  /** On SQLite: the rowid of the row that an INSERT without RETURNING stored last; beyond 2^53 the driver rounds it. */
+  readonly insertId?: number;
   /** The columns of the rows; none for a statement without rows. */
   readonly fields: readonly { readonly name: string; readonly dataTypeID?: number }[];
 }
