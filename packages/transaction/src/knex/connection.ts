@@ -10,9 +10,9 @@ export class KnexConnection {
   readonly terms: object;
   readonly #connection: IConnection;
 
-  constructor(transaction: Transaction, terms: object = {}) {
+  constructor(transaction: Transaction, terms: object = {}, around?: KnexConnection) {
     this.#connection = transaction.connection;
-    this.savepoint = transaction.createSavepoint();
+    this.savepoint = transaction.createSavepoint(around?.savepoint);
     this.terms = terms;
   }
 
