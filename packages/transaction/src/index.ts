@@ -11,6 +11,7 @@ export type {
 } from './core/contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export type { TransactionOptions } from './core/options.js';
+export { inOwnContext } from './core/own-context.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
 export { beginTransaction, TransactionStart } from './run/start.js';
