@@ -11,6 +11,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pool: ['core'],
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
+  check: ['core', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   testing: ['core', 'pool', 'sql'],
