@@ -23,12 +23,12 @@ export function checkedPool<P extends IDatabasePool>(pool: P, rules: Rules, cloc
       throw error;
     }
   };
-  const run = (original: Run): Run =>
+  const checkedRun = (run: Run): Run =>
     function checked(sql, ...rest) {
       const refusal = isText(sql) ? rules.statementOnPool(sql) : undefined;
-      return refusal ? Promise.reject(refusal) : original.call(pool, sql, ...rest);
+      return refusal ? Promise.reject(refusal) : run(sql, ...rest);
     };
-  return withMethods(pool, { getConnection, ...statementsOf(pool, run) });
+  return withMethods(pool, { getConnection, ...statementsOf(pool, checkedRun) });
 }
 
 interface Checked {
@@ -38,14 +38,14 @@ interface Checked {
 }
 
 function checkedConnection(connection: IPooledConnection, { hold, rules, clock }: Checked): IPooledConnection {
-  const run = (original: Run): Run =>
+  const checkedRun = (run: Run): Run =>
     function checked(sql, ...rest) {
       const stack = new CallStack();
       const refusal = isText(sql) ? rules.statement(hold, sql, stack) : undefined;
       if (refusal) return Promise.reject(refusal);
       hold.statementStarts(stack);
       const settle = (): void => hold.statementSettles(clock.now());
-      const result = original.call(connection, sql, ...rest);
+      const result = run(sql, ...rest);
       result.then(settle, settle);
       return result;
     };
@@ -54,7 +54,7 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
     hold.close();
   };
   return withMethods(connection, {
-    ...statementsOf(connection, run),
+    ...statementsOf(connection, checkedRun),
     beginTransaction: async (options?: BeginOptions) => {
       await connection.beginTransaction(options);
       hold.open(clock.now());
@@ -83,14 +83,11 @@ function isText(sql: unknown): boolean {
   return typeof sql === 'string';
 }
 
-function statementsOf(owner: object, run: (original: Run) => Run): Methods {
-  const methods = owner as Readonly<Record<string, Run | undefined>>;
-  return Object.fromEntries(
-    STATEMENTS.flatMap((name) => {
-      const original = methods[name];
-      return original ? [[name, run(original)]] : [];
-    }),
-  );
+function statementsOf(owner: object, checkedRun: (run: Run) => Run): Methods {
+  const methods = owner as Record<(typeof STATEMENTS)[number], Run>;
+  const present = STATEMENTS.filter((name) => name in owner);
+  // Looked up at each call, as it would be without the check: a test may have replaced it.
+  return Object.fromEntries(present.map((name) => [name, checkedRun((sql, ...rest) => methods[name](sql, ...rest))]));
 }
 
 /** The object with some methods replaced. Its own methods and getters see itself, because they may have private fields. */

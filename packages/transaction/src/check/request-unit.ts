@@ -26,7 +26,9 @@ export class RequestUnit {
 
   get route(): string {
     const { method = '', url = '', originalUrl = url, baseUrl = '', route } = this.#raw;
-    const path = typeof route?.path === 'string' ? baseUrl + route.path : originalUrl.replace(/[?#][^]*/, '');
-    return `${method} ${this.declared ?? path}`;
+    const requested = originalUrl.replace(/[?#][^]*/, '');
+    // The path of a mounted router's own root.
+    const declared = route?.path === '/' && baseUrl !== '' ? baseUrl : baseUrl + String(route?.path);
+    return `${method} ${this.declared ?? (typeof route?.path === 'string' ? declared : requested)}`;
   }
 }
