@@ -99,7 +99,7 @@ const ROUTES: Readonly<Record<string, (transaction: IContainer, request: IContai
   gap: async (transaction) => {
     const connection = transaction.resolve('IConnection');
     await connection.query("INSERT INTO orders (product) VALUES ('plum')"); // fault: gap
-    await pause(400);
+    await pause(600);
     await connection.query('SELECT 1 AS paid'); // fault: until
   },
   repeated: (transaction) => transaction.resolve('IOrders').list(),
@@ -166,7 +166,7 @@ const raw = createSqlitePool({ path: join(folder, 'shop.db') });
 await raw.query('CREATE TABLE orders (id INTEGER PRIMARY KEY, product TEXT)');
 for (let id = 1; id <= 12; id++) await raw.query('INSERT INTO orders (product) VALUES ($1)', ['apple']);
 
-const check = transactionCheck({ report: ({ message }) => console.log(message) });
+const check = transactionCheck({ gapMs: 500, report: ({ message }) => console.log(message) });
 const container = createContainer(check.pool(raw), urlOf(suppliers.address()));
 const server = await (process.argv[2] === 'fastify' ? startFastify : startExpress)(container);
 for (const name of Object.keys(ROUTES)) {

@@ -34,11 +34,11 @@ export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
 
 /** Where it happened, and on whose behalf. */
 export function messageOf({ what, place, until, begun, key, route }: Occurrence): string {
-  const at = place ? ` at ${textOf(place)}` : '';
-  const upTo = until ? ` until ${textOf(until)}` : '';
+  const where = [place && `at ${textOf(place)}`, until && `until ${textOf(until)}`].filter(Boolean).join(' ');
   const known = [key, route].filter((name) => name !== undefined).join(', ');
+  const on = known && ` (${known})`;
   const since = begun ? `, in the transaction begun at ${textOf(begun)}` : '';
-  return `${what}${at}${upTo}${known && ` (${known})`}${since} [AMBIT_TX_CHECK, see docs/errors.md#ambit_tx_check]`;
+  return `${what}${where && `, ${where}`}${on}${since} [AMBIT_TX_CHECK, see docs/errors.md#ambit_tx_check]`;
 }
 
 /**

@@ -77,7 +77,7 @@ export class Rules {
   quiet(hold: Hold, until: CallStack): void {
     const ms = hold.quietFor(this.#settings.clock.now());
     if (ms <= this.#settings.gapMs) return;
-    const what = `A transaction was open for ${Math.round(ms)} ms without a statement,`;
+    const what = `A transaction was open for ${Math.round(ms)} ms without a statement`;
     const refusal = this.#find({ kind: 'gap', what, stack: hold.last, until, hold });
     if (refusal) hold.failures.push(refusal);
   }
@@ -86,13 +86,13 @@ export class Rules {
   httpRequest(request: string, stack?: CallStack): RefusedRequest | undefined {
     const hold = this.#contexts.openHold;
     if (!hold) return undefined;
-    const what = `An HTTP request was sent while a transaction was open, ${request},`;
+    const what = `An HTTP request was sent while a transaction was open, ${request}`;
     const refusal = this.#find({ kind: 'http-request', what, stack, hold, request });
     return refusal && { refusal, hold };
   }
 
   #outside(where: string, sql: string, hold: Hold): Refusal {
-    const what = `A statement ran on ${where} while a transaction was open, ${shown(sql)},`;
+    const what = `A statement ran on ${where} while a transaction was open, ${shown(sql)}`;
     return this.#find({ kind: 'outside-statement', what, hold, sql });
   }
 
@@ -104,7 +104,7 @@ export class Rules {
     const times = Math.max(inRequest, inTransaction);
     if (times <= this.#settings.repeats) return undefined;
     const unit = inTransaction === times ? 'transaction' : 'request';
-    const what = `The same statement ran ${times} times in one ${unit}, ${shown(sql)},`;
+    const what = `The same statement ran ${times} times in one ${unit}, ${shown(sql)}`;
     return this.#find({ kind: 'repeated-statement', what, sql, ...at });
   }
 
@@ -125,4 +125,4 @@ export class Rules {
   }
 }
 
-const SECOND = 'A second connection was asked for while a transaction was open on the first,';
+const SECOND = 'A second connection was asked for while a transaction was open on the first';
