@@ -2,14 +2,20 @@ export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
   BeginOptions,
+  DatabaseConnection,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
   IConnection,
   IDatabasePool,
   IPooledConnection,
   IsolationLevel,
+  MayExecute,
   PoolSize,
   Row,
 } from './core/contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
+export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
 export { inOwnContext } from './core/own-context.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
@@ -17,6 +23,8 @@ export { type Attempt, runInTransaction, type RunOptions, type Work } from './ru
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';
 export { type Placeholders, withoutLiterals } from './sql/without-literals.js';
+export { afterCommit } from './transaction/after-commit.js';
+export type { AfterCommitOptions } from './transaction/around-commit.js';
 export type { TransactionOutcome, TransactionState } from './transaction/outcome.js';
 export { transactionOf } from './transaction/transaction-of.js';
 export type { Transaction } from './transaction/transaction.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
-import type { BeginOptions } from './contract.js';
+import type { BeginOptions, ExecuteOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { warn } from './report.js';
 
@@ -19,14 +19,15 @@ export interface TransactionOptions extends BeginOptions {
   /** How long a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
-   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
+   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose, a callback after COMMIT
+   * that failed. Default: a process
    * warning. If `onError` itself throws or rejects, there is a process warning too.
    */
   readonly onError?: (error: TransactionError) => void;
   readonly clock?: Clock;
 }
 
-const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
+const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
 const DEFAULT_TERMS: BeginOptions = {};
 
 /** The options, checked, with every gap filled. A run checks them once for all of its attempts. */
@@ -110,10 +111,30 @@ function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
 }
 
+/** For `execute()` on a database that does not number its types. */
+export function wantsArrays(options: ExecuteOptions): boolean {
+  checkExecuteOptions(options);
+  if (options.types !== undefined) {
+    const what = '`types` was passed to execute(), and this database does not number its types as PostgreSQL does';
+    throw new TransactionError('AMBIT_TX_UNSUPPORTED', what);
+  }
+  return options.rowMode === 'array';
+}
+
+/** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
+export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
+  if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {
+    throw new TransactionError('AMBIT_TX_OPTION', `rowMode must be 'object' or 'array', not ${inspect(rowMode)}`);
+  }
+  if (types === undefined || typeof types?.getTypeParser === 'function') return;
+  throw new TransactionError('AMBIT_TX_OPTION', 'types must have a function getTypeParser');
+}
+
 export function checkIsolation(isolation: unknown): void {
-  if (isolation === undefined || LEVELS.has(isolation)) return;
-  throw new TransactionError(
-    'AMBIT_TX_OPTION',
-    `isolation must be one of ${[...LEVELS].join(', ')}, not ${inspect(isolation)}`,
-  );
+  checkOneOf('isolation', isolation, LEVELS);
+}
+
+export function checkOneOf(name: string, value: unknown, values: readonly unknown[]): void {
+  if (value === undefined || values.includes(value)) return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${inspect(value)}`);
 }
