@@ -15,6 +15,7 @@ import { type Config, ConfigService, type IConfigService } from './config/config
 import type { ISqlDialect } from './database/dialect.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
+import { eventBindings } from './events/bindings.js';
 import { Health } from './health.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
@@ -116,6 +117,7 @@ export function createAppContainer(config: Config, output = new LogOutput()): Co
     ...application(config, createLogger(config.logLevel, output)),
     ...request,
     ...transaction,
+    ...(config.events ? eventBindings(config, config.events) : []),
   );
   verify(container, SCOPES);
   return container;

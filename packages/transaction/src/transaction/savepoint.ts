@@ -19,16 +19,20 @@ interface OuterTransaction {
  */
 export class Savepoint {
   readonly #outer: OuterTransaction;
+  readonly #parent: Savepoint | undefined;
   readonly #run: NestedRun = { isOver: false };
   #name = '';
 
-  constructor(outer: OuterTransaction) {
+  /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
+  constructor(outer: OuterTransaction, parent?: Savepoint) {
     this.#outer = outer;
+    this.#parent = parent;
   }
 
   /** Makes `work` part of the run. Before `begin()` and after the run this changes nothing. */
   within<T>(work: () => T): T {
-    return withinRun(this.#run, work);
+    const enter = (): T => withinRun(this.#run, work);
+    return this.#parent ? this.#parent.within(enter) : enter();
   }
 
   begin(options: object = {}): Promise<void> {

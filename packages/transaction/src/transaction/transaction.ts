@@ -136,8 +136,8 @@ export class Transaction extends AroundCommit {
   }
 
   /** @internal A nested run in separate calls, for the drivers of ORMs. */
-  createSavepoint(): Savepoint {
-    return new Savepoint(this);
+  createSavepoint(parent?: Savepoint): Savepoint {
+    return new Savepoint(this, parent);
   }
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
