@@ -18,6 +18,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   outbox: ['core', 'sql'],
+
+  replicas: ['core', 'pool'],
+  tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
