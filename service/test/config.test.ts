@@ -57,12 +57,16 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
     { DATABASE_URL: POSTGRES_URL, ACQUIRE_TIMEOUT_MS: '1', QUERY_TIMEOUT_MS: '2' },
     { database: { kind: 'postgres', acquireTimeoutMs: 1, queryTimeoutMs: 2 } },
   ],
+  [{}, { transactionCheck: 'off' }],
+  [{ TRANSACTION_CHECK: '1' }, { transactionCheck: 'report' }],
+  [{ TRANSACTION_CHECK: 'throw' }, { transactionCheck: 'throw' }],
   [{ TRANSACTION_TIMEOUT_MS: '3' }, { transactionTimeoutMs: 3 }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
+  ['TRANSACTION_CHECK', '2', 'TRANSACTION_CHECK must be one of 0, 1, throw, not "2"'],
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
   ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
   ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],

@@ -4,6 +4,7 @@ import { type Clock, startTimer } from '../core/clock.js';
 import { readKeys } from '../core/database-keys.js';
 import { withCallersStack } from '../core/errors.js';
 import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
+import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { transactionOnSame } from '../transaction/transaction-of.js';
@@ -53,7 +54,11 @@ const LONGEST_PAUSE_MS = 1000;
  * }
  * ```
  */
-export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  return inOwnContext(run<T>, scope, work, options);
+}
+
+async function run<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
   const around = transactionOnSame(scope, readKeys(options));
   if (around) return around.runNested(() => work(scope, new RunAttempt(1, around)), options);
 
