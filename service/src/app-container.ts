@@ -17,6 +17,7 @@ import type { ISqlDialect } from './database/dialect.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { createTransactionCheck } from './database/transaction-check.js';
+import { eventBindings } from './events/bindings.js';
 import { Health } from './health.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
@@ -122,6 +123,7 @@ export function createAppContainer(config: Config, output = new LogOutput()): Co
     ...application(config, createLogger(config.logLevel, output)),
     ...request,
     ...transaction,
+    ...(config.events ? eventBindings(config, config.events) : []),
   );
   verify(container, SCOPES);
   return container;

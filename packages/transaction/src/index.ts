@@ -1,6 +1,7 @@
 export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
+  AfterBegin,
   BeginOptions,
   DatabaseConnection,
   DatabasePool,
@@ -12,8 +13,10 @@ export type {
   IsolationLevel,
   MayExecute,
   PoolSize,
+  QueryOptions,
   Row,
 } from './core/contract.js';
+export type { ConnectionKey, DatabaseKeys, PoolKey } from './core/database-keys.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';

@@ -12,8 +12,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
   check: ['core', 'sql'],
+  orm: ['core', 'transaction'],
+  drizzle: ['core', 'orm', 'transaction'],
+  knex: ['core', 'orm', 'transaction'],
+  kysely: ['core', 'orm', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
+  outbox: ['core', 'sql'],
+
+  replicas: ['core', 'pool'],
+  tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>

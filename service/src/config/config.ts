@@ -25,6 +25,12 @@ interface SqliteConfig {
 
 export type DatabaseConfig = PostgresConfig | SqliteConfig;
 
+export interface EventsConfig {
+  readonly url: URL;
+  /** Signs the events. */
+  readonly key: Buffer;
+}
+
 export interface Config {
   readonly hostVariant: (typeof HOST_VARIANTS)[number];
   readonly host: string;
@@ -44,6 +50,8 @@ export interface Config {
   readonly serviceName: string;
   /** Creates spans for the OpenTelemetry SDK that the process was started with, and adds their ids to the log. */
   readonly traces: boolean;
+  /** Where `user.created` and `order.created` are posted; undefined for nowhere. */
+  readonly events: EventsConfig | undefined;
   /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { problemsOfDatabaseUrl } from './database-url.js';
+import { readEvents } from './events-url.js';
 import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS, TRANSACTION_CHECKS } from './config.js';
 
 /** All invalid environment variables, in one message. */
@@ -69,6 +70,7 @@ export function readConfig(env: Environment): Config {
     metrics: onOff('METRICS'),
     serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
     traces: onOff('TRACES'),
+    events: readEvents(env, problems),
     inspector: inspector(),
   };
   if (problems.length > 0) throw new ConfigError(problems);

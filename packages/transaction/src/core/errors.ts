@@ -17,8 +17,12 @@ const ADVICE = {
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
   AMBIT_TX_CONTROL_STATEMENT:
     'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
+  AMBIT_TX_DEAD_LETTER:
+    'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
+  AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
   AMBIT_TX_ENDED:
     'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
+  AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
@@ -36,12 +40,15 @@ const ADVICE = {
     'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
   AMBIT_TX_READ_ONLY:
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
+  AMBIT_TX_RELAY:
+    'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
   AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
   AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
+  AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
@@ -64,6 +71,7 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_POOL_FULL',
   'AMBIT_TX_READ_ONLY',
   'AMBIT_TX_STALE_STATEMENT',
+  'AMBIT_TX_TENANTS_BUSY',
   'AMBIT_TX_TIMEOUT',
 ]);
 

@@ -31,8 +31,9 @@ export class Savepoint {
     return withinRun(this.#run, work);
   }
 
-  begin(): Promise<void> {
+  begin(options: object = {}): Promise<void> {
     return this.within(async () => {
+      refuseOtherOptions(this.#outer.settings, options);
       const { nestedRuns } = this.#outer;
       refuseOutsider(nestedRuns);
       nestedRuns.push(this.#run);
@@ -89,10 +90,9 @@ export async function runInSavepoint<T>(
   work: () => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  refuseOtherOptions(outer.settings, options);
   const savepoint = new Savepoint(outer);
   return savepoint.within(async () => {
-    await savepoint.begin();
+    await savepoint.begin(options);
     try {
       const result = await work();
       await savepoint.release();
@@ -105,8 +105,8 @@ export async function runInSavepoint<T>(
 }
 
 /** A savepoint has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-function refuseOtherOptions({ terms, signal }: Settings, options: TransactionOptions): void {
-  const same: Readonly<Record<string, unknown>> = { ...terms, signal };
+function refuseOtherOptions({ terms, database, signal }: Settings, options: object): void {
+  const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
   const asked: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(asked)) {
     if (value === undefined || value === same[name]) continue;
