@@ -11,8 +11,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pool: ['core'],
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
-
-  check: ['core', 'sql'],
   orm: ['core', 'transaction'],
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
@@ -26,6 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
+  transactional: ['core', 'run', 'transaction'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),

@@ -24,7 +24,7 @@ const ADVICE = {
     'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
-    'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
+    'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
   AMBIT_TX_IN_CALLBACK:
@@ -38,6 +38,8 @@ const ADVICE = {
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
   AMBIT_TX_POOL_FULL:
     'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
+  AMBIT_TX_PROPAGATION:
+    'mandatory needs a transaction around the run, and never refuses one; begin it with the propagation required or nested.',
   AMBIT_TX_READ_ONLY:
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
   AMBIT_TX_RELAY:
