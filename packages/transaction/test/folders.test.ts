@@ -13,7 +13,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   run: ['core', 'pool', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
-  testing: ['core', 'pool', 'sql'],
+  sandbox: ['core', 'pool', 'sql'],
+  testing: ['core', 'pool', 'sandbox', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),

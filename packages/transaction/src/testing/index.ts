@@ -1,3 +1,5 @@
+export type { SandboxOptions } from '../sandbox/options.js';
+export { type Sandbox, sandbox } from '../sandbox/sandbox.js';
 export { FakePool, type FakePoolOptions } from './fake-pool.js';
 export type { FakeFault, FaultPoint } from './faults.js';
 export { seededRandom, SimulatedClock } from './simulated-clock.js';
