@@ -41,6 +41,8 @@ export interface Config {
   readonly traces: boolean;
   /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;
+  /** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
+  readonly sandbox: boolean;
 }
 
 /** Registered as `IConfigService`: `config.get('port')` is a number. */

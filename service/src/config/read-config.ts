@@ -69,7 +69,10 @@ export function readConfig(env: Environment): Config {
     serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
     traces: onOff('TRACES'),
     inspector: inspector(),
+    sandbox: onOff('SANDBOX'),
   };
+  if (config.sandbox && env['NODE_ENV'] === 'production')
+    problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
