@@ -36,6 +36,10 @@ export function checkSandboxesOptions(options: SandboxesOptions<never>): void {
 }
 
 export function headerOf({ headers }: RequestWithHeaders, name: string): string | undefined {
-  const value = typeof headers.get === 'function' ? headers.get(name) : (headers as Record<string, unknown>)[name];
-  return value === undefined || value === null ? undefined : String(value);
+  const value = isOfFetch(headers) ? headers.get(name) : headers[name];
+  return typeof value === 'object' ? value?.join(', ') : value;
+}
+
+function isOfFetch(headers: RequestWithHeaders['headers']): headers is { get(name: string): string | null } {
+  return typeof headers['get'] === 'function';
 }
