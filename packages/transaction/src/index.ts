@@ -16,6 +16,8 @@ export { type Attempt, runInTransaction, type RunOptions, type Work } from './ru
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';
 export { type Placeholders, withoutLiterals } from './sql/without-literals.js';
+export { afterCommit } from './transaction/after-commit.js';
+export type { AfterCommitOptions } from './transaction/around-commit.js';
 export type { TransactionOutcome, TransactionState } from './transaction/outcome.js';
 export { transactionOf } from './transaction/transaction-of.js';
 export type { Transaction } from './transaction/transaction.js';

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import {
+  afterCommit,
+  beginTransaction,
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  transactionOf,
+} from '../src/index.js';
 import type { TinyContainer } from './support/container.js';
 import { databases, sandboxes, type TestDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
@@ -41,6 +48,51 @@ describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({
       await insert(transaction.scope.resolve<IConnection>('IConnection'), 1);
       await transaction.commit();
       expect(await stored()).toEqual([1]);
+    });
+
+    test('calls the callbacks of what has committed: a savepoint may be one of SQL, under any spelling', async () => {
+      const called: string[] = [];
+      await runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        const register = (name: string): void => afterCommit(scope, () => called.push(name));
+        const script = [
+          () => register('before all'),
+          'SAVEPOINT "One"',
+          () => register('undone'),
+          '/* the same one */ rollback transaction to savepoint "One"',
+          () => register('after it'),
+          'RELEASE "One"',
+          'savepoint two -- kept',
+          () => register('kept'),
+          ';RELEASE SAVEPOINT two',
+        ];
+        for (const step of script) await (typeof step === 'string' ? connection.query(step) : step());
+        transactionOf(scope)?.beforeCommit(() => insert(connection, 1));
+        const nested = runInTransaction(scope, async () => {
+          register('undone with its run');
+          await insert(connection, 2);
+          throw new Error('undone');
+        });
+        await nested.catch(() => undefined);
+      });
+      expect(called).toEqual(['before all', 'after it', 'kept']);
+      expect(await stored()).toEqual([1]);
+    });
+
+    test('stores nothing where beforeCommit fails, and lets an afterCommit write with a transaction of its own', async () => {
+      const refused = runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await insert(connection, 1);
+        transactionOf(scope)?.beforeCommit(() => insert(connection, 1));
+      });
+      await expect(refused).rejects.toMatchObject({ sqlState: '23505' });
+      expect(await stored()).toEqual([]);
+      await runInTransaction(request, async (scope) => {
+        const writeLater = (): Promise<void> =>
+          runInTransaction(request, (inner) => insert(inner.resolve<IConnection>('IConnection'), 3));
+        afterCommit(scope, writeLater, { before: 'response' });
+      });
+      expect(await stored()).toEqual([3]);
     });
 
     const unreadable = {

@@ -11,6 +11,7 @@ const ADVICE = {
   AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
+  AMBIT_TX_CALLBACK_FAILED: 'The outcome of the transaction stands; the cause says what failed.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
   AMBIT_TX_CONNECTION_LOST:
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
@@ -22,6 +23,8 @@ const ADVICE = {
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
+  AMBIT_TX_IN_CALLBACK:
+    "To write in the same transaction, use beforeCommit(). To write afterwards, begin another transaction: with the scope around this one and { before: 'response' }, or with a scope of its own.",
   AMBIT_TX_NESTED:
     'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
   AMBIT_TX_OPTION: 'Correct the option.',
@@ -42,6 +45,7 @@ const ADVICE = {
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
+  AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
 } as const;
 
 export type TransactionErrorCode = keyof typeof ADVICE;

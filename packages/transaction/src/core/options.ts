@@ -19,14 +19,15 @@ export interface TransactionOptions extends BeginOptions {
   /** How long a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
-   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
+   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose, a callback after COMMIT
+   * that failed. Default: a process
    * warning. If `onError` itself throws or rejects, there is a process warning too.
    */
   readonly onError?: (error: TransactionError) => void;
   readonly clock?: Clock;
 }
 
-const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
+const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
 const DEFAULT_TERMS: BeginOptions = {};
 
 /** The options, checked, with every gap filled. A run checks them once for all of its attempts. */
@@ -111,9 +112,10 @@ function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
 }
 
 export function checkIsolation(isolation: unknown): void {
-  if (isolation === undefined || LEVELS.has(isolation)) return;
-  throw new TransactionError(
-    'AMBIT_TX_OPTION',
-    `isolation must be one of ${[...LEVELS].join(', ')}, not ${inspect(isolation)}`,
-  );
+  checkOneOf('isolation', isolation, LEVELS);
+}
+
+export function checkOneOf(name: string, value: unknown, values: readonly unknown[]): void {
+  if (value === undefined || values.includes(value)) return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${inspect(value)}`);
 }

@@ -8,10 +8,17 @@ interface Completed {
   readonly state: TransactionState;
   readonly error: TransactionError | undefined;
   readonly rollback: { readonly reason: unknown } | undefined;
+  /** The callbacks that run afterwards are being called. */
+  readonly isInCallback: boolean;
 }
 
 /** The error of every use after a commit or a rollback was asked for. */
-export function refusalAfter({ state, error, rollback }: Completed): TransactionError {
+export function refusalAfter({ state, error, rollback, isInCallback }: Completed): TransactionError {
+  if (isInCallback)
+    return new TransactionError(
+      'AMBIT_TX_IN_CALLBACK',
+      `The transaction is ${state}, and its callbacks are being called`,
+    );
   const how = rollback ? 'was rolled back' : state === 'open' ? 'is being committed' : `is ${state}`;
   const reason = rollback?.reason ?? error;
   if (isAborted(error)) return abortedUse(`The transaction ${how}`, error.cause);

@@ -14,6 +14,7 @@ export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 export interface ConnectionOwner {
   readonly scope: object;
   readonly nestedRuns: readonly NestedRun[];
+  readonly callbacks: { follow(sql: string): void } | undefined;
   /** Why the transaction does not commit, once that is certain. */
   readonly error: TransactionError | undefined;
   commitFromConnection(): Promise<void>;
@@ -82,6 +83,7 @@ export class ScopedConnection implements IConnection {
         const result = this.#connection.query<R>(sql, params);
         const rows = await (this.#connection.synchronous ? result : this.#unlessAbandoned(result));
         if (undoesFailure) this.#failedStatement = undefined;
+        this.#owner.callbacks?.follow(sql);
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
         return rows;
       } catch (error) {

@@ -6,12 +6,12 @@ import { asCoded, type TransactionError, withCallersStack } from '../core/errors
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
+import { AroundCommit } from './around-commit.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
-import type { NestedRun } from './nested-runs.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from '../pool/checkout.js';
-import { runInSavepoint } from './savepoint.js';
+import { runInSavepoint, Savepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
@@ -40,17 +40,14 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * }
  * ```
  */
-export class Transaction {
+export class Transaction extends AroundCommit {
   /** The scope tagged `transaction`, with the open connection as `IConnection`. */
   readonly scope: IContainer;
-  /** @internal What it was begun with. */
-  readonly settings: Settings;
-  /** @internal The nested runs in progress, outermost first. */
-  readonly nestedRuns: NestedRun[] = [];
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
   readonly #connection: ScopedConnection;
-  readonly #completion: Completion;
+  /** @internal */
+  protected readonly completion: Completion;
   #stopTimer: (() => void) | undefined = undefined;
   #stopListening: (() => void) | undefined = undefined;
   readonly #lost = new LostSignal();
@@ -59,17 +56,17 @@ export class Transaction {
 
   /** Takes over an acquired connection; call `beginTransaction()` instead. */
   constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
+    super(parent, settings);
     const queue = new StatementQueue();
     this.scope = scope;
-    this.settings = settings;
-    this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.rollback(reason));
+    this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.#rollBackWithScope(reason));
     this.#pooled = connection;
     this.#connection = new ScopedConnection(this, connection, queue);
-    this.#completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
+    this.completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
   }
 
   get state(): TransactionState {
-    return this.#completion.state;
+    return this.completion.state;
   }
 
   /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
@@ -79,7 +76,7 @@ export class Transaction {
 
   /** Why it did not commit, once that is certain. */
   get error(): TransactionError | undefined {
-    return this.#completion.error;
+    return this.completion.error;
   }
 
   /**
@@ -100,7 +97,7 @@ export class Transaction {
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
   begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
-    const completion = this.#completion;
+    const completion = this.completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
       if (failure && !completion.isRequested)
@@ -121,7 +118,7 @@ export class Transaction {
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
   async commit(): Promise<void> {
-    this.#completion.commit();
+    this.completion.commit();
     await this.#completed.reached();
     if (this.error && isFailedCommit(this.error)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
@@ -138,9 +135,14 @@ export class Transaction {
     return runInSavepoint(this, work, options);
   }
 
+  /** @internal A nested run in separate calls, for the drivers of ORMs. */
+  createSavepoint(): Savepoint {
+    return new Savepoint(this);
+  }
+
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
-    this.#completion.commit();
+    this.completion.commit();
     await this.#decided.reached();
     this.#throwUnlessCommitted();
   }
@@ -167,18 +169,24 @@ export class Transaction {
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }
 
+  /** Somebody else disposes the scope, and waits for the callbacks too. */
+  #rollBackWithScope(reason: unknown): Promise<void> {
+    const rolledBack = this.rollback(reason);
+    return this.callbacks ? rolledBack.then(() => this.callbacksDone()) : rolledBack;
+  }
+
   #startRollback(reason: unknown): void {
-    this.#completion.rollback(reason);
+    this.completion.rollback(reason);
     if (this.error) this.#lost.notify(this.error);
   }
 
   #throwUnlessCommitted(): void {
-    if (this.state !== 'committed') throw this.error ?? this.#completion.refusal();
+    if (this.state !== 'committed') throw this.completion.rejection;
   }
 
   /** The outcome is decided. */
   #complete(): void {
-    if (transactionEnded.hasSubscribers) publishEnded(this, this.#completion.sentAt);
+    if (transactionEnded.hasSubscribers) publishEnded(this, this.completion.sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#decided.reach();
@@ -187,8 +195,9 @@ export class Transaction {
   }
 
   #release(): void {
-    release(this.#pooled, this.#completion.broken, this.settings);
+    release(this.#pooled, this.completion.broken, this.settings);
     this.#lifetime.forget();
-    this.#completed.reach();
+    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#completed.reach());
+    else this.#completed.reach();
   }
 }
