@@ -13,6 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   run: ['core', 'pool', 'transaction'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
+  outbox: ['core', 'sql'],
   sandbox: ['core', 'pool', 'sql'],
   testing: ['core', 'pool', 'sandbox', 'sql'],
 };

@@ -17,8 +17,12 @@ const ADVICE = {
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
   AMBIT_TX_CONTROL_STATEMENT:
     'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
+  AMBIT_TX_DEAD_LETTER:
+    'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
+  AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
   AMBIT_TX_ENDED:
     'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
+  AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
@@ -36,6 +40,8 @@ const ADVICE = {
     'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
   AMBIT_TX_READ_ONLY:
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
+  AMBIT_TX_RELAY:
+    'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
   AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
   AMBIT_TX_SANDBOX:
