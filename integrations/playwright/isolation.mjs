@@ -12,7 +12,8 @@ const shared = () => ({ url: process.env['SERVICE_URL'] ?? '', database: process
 const isolations = {
   sandbox: async () => {
     const { url } = shared();
-    const { id } = await (await fetch(`${url}/sandboxes`, { method: 'POST' })).json();
+    const response = await fetch(`${url}/sandboxes`, { method: 'POST' });
+    const { id } = /** @type {{ id: string }} */ (await response.json());
     return {
       url,
       headers: { 'x-ambit-sandbox': id },

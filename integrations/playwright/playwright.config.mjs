@@ -1,6 +1,7 @@
 import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
+  outputDir: 'node_modules/.cache/test-results',
   testMatch: 'users.spec.ts',
   fullyParallel: true,
   reporter: 'line',

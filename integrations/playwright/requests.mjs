@@ -22,7 +22,10 @@ async function seesItsOwnUsersOnly(isolate, number) {
   const { url, headers, release } = await isolate();
   const users = `${url}/api/users`;
   const names = ['Ada', `User ${number}`, 'Grace'];
-  const listed = async () => (await (await fetch(users, { headers })).json()).map(({ name }) => name);
+  const listed = async () => {
+    const list = /** @type {{ name: string }[]} */ (await (await fetch(users, { headers })).json());
+    return list.map(({ name }) => name);
+  };
   assert.deepEqual(await listed(), []);
   for (const name of names) {
     const body = JSON.stringify({ name, email: 'somebody@example.com' });

@@ -32,7 +32,12 @@ const seconds = new Map();
 for (const isolation of ways) {
   const workers = isolation === 'sandbox' ? Number(values.workers) : 1;
   const { url, database, stop } = await startService(workers + 2);
-  Object.assign(process.env, { SERVICE_URL: url, SERVICE_DATABASE: database, ISOLATION: isolation, TESTS: values.tests });
+  Object.assign(process.env, {
+    SERVICE_URL: url,
+    SERVICE_DATABASE: database,
+    ISOLATION: isolation,
+    TESTS: values.tests,
+  });
   const start = performance.now();
   if (browser) await runPlaywright(browser.wsEndpoint(), workers);
   else await (await import('./requests.mjs')).runWithRequests({ isolation, tests, workers });
@@ -44,11 +49,13 @@ for (const isolation of ways) {
 await browser?.close();
 
 const best = seconds.get('sandbox');
-console.log(`${tests} tests ${values.browser ? 'in Chromium' : 'with plain requests'}`);
+const lines = [`${tests} tests ${browser ? 'in Chromium' : 'with plain requests'}`];
 for (const [isolation, took] of seconds) {
   const factor = best === undefined ? '' : `, ${(took / best).toFixed(1)} x the time in sandboxes`;
-  console.log(`${isolation.padEnd(12)} ${took.toFixed(1).padStart(6)} s, ${((took * 1000) / tests).toFixed(0)} ms a test${factor}`);
+  const perTest = ((took * 1000) / tests).toFixed(0);
+  lines.push(`${isolation.padEnd(12)} ${took.toFixed(1).padStart(6)} s, ${perTest} ms a test${factor}`);
 }
+process.stdout.write(`${lines.join('\n')}\n`);
 
 /**
  * @param {string} BROWSER

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
+import { Client } from 'pg';
 
 const postgres = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 const main = fileURLToPath(new URL('../../service/dist/main.js', import.meta.url));
@@ -36,10 +36,10 @@ export async function startService(poolSize) {
 /**
  * @template T
  * @param {string} database
- * @param {(client: pg.Client) => Promise<T>} work
+ * @param {(client: Client) => Promise<T>} work
  */
 export async function withClient(database, work) {
-  const client = new pg.Client({ connectionString: database });
+  const client = new Client({ connectionString: database });
   await client.connect();
   try {
     return await work(client);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '../src/index.js';
-import { databases, sandboxes, type TestDatabase } from './support/databases.js';
+import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 
 describe.each([...databases, ...sandboxes])('a pool over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: IDatabasePool;
 
     beforeEach(async () => {

@@ -1,6 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type IConnection, type IDatabasePool, runInTransaction, TransactionError } from '../src/index.js';
+import {
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  TransactionError,
+  transactionOf,
+} from '../src/index.js';
+import { createOutbox } from '../src/outbox/index.js';
 import { sandbox, type Sandbox, type SandboxOptions } from '../src/testing/index.js';
 import { databases, openPostgres, openSqlite, type PostgresDatabase, type TestDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
@@ -20,7 +27,9 @@ const insert = (on: Pick<IDatabasePool, 'query'>, id: number): Promise<unknown> 
 const ids = async (on: Pick<IDatabasePool, 'query'>): Promise<number[]> =>
   (await on.query<Note>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id);
 
-describe.each(databases)('a sandbox on $name', ({ missing, open }) => {
+describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
+  const dialect = name === 'PostgreSQL' ? 'postgres' : 'sqlite';
+
   describe.skipIf(missing)('is a pool for one test', () => {
     let database: TestDatabase;
     let pool: IDatabasePool;
@@ -28,7 +37,7 @@ describe.each(databases)('a sandbox on $name', ({ missing, open }) => {
 
     beforeEach(async () => {
       database = await open();
-      pool = await database.pool();
+      pool = database.pool();
       await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
       await insert(pool, 0);
       box = await sandbox(pool);
@@ -114,6 +123,44 @@ describe.each(databases)('a sandbox on $name', ({ missing, open }) => {
         });
       }
       expect(await ids(box)).toEqual([0, 12, 14, 15]);
+    });
+
+    test('calls what waits for COMMIT, although nothing is committed', async () => {
+      const called: string[] = [];
+      const run = (fail: boolean): Promise<void> =>
+        runInTransaction(requestScope(box), async (scope) => {
+          const transaction = transactionOf(scope);
+          transaction?.beforeCommit(() => void called.push('before commit'));
+          transaction?.afterRollback(() => void called.push('after rollback'));
+          // The connection is free again by then.
+          transaction?.afterCommit(async () => void called.push(`after commit: ${(await ids(box)).length}`), {
+            before: 'response',
+          });
+          await insert(scope.resolve<IConnection>('IConnection'), 1);
+          if (fail) throw new Error('wanted');
+        });
+      await expect(run(true)).rejects.toThrow('wanted');
+      await run(false);
+      expect(called).toEqual(['after rollback', 'before commit', 'after commit: 2']);
+    });
+
+    test('delivers events of its outbox once their transaction has committed, and forgets them with the rest', async () => {
+      const outbox = createOutbox(box, { dialect });
+      await outbox.createTable();
+      const publish = (topic: string) => (connection: IConnection) => outbox.publish(connection, { topic, payload: 1 });
+      const undone = inTransaction(box, async (connection) => {
+        await publish('undone')(connection);
+        throw new Error('wanted');
+      });
+      await expect(undone).rejects.toThrow('wanted');
+      await inTransaction(box, publish('done'));
+      const delivered: string[] = [];
+      const relay = outbox.relay(({ topic }) => void delivered.push(topic));
+      relay.start();
+      await expect.poll(() => delivered).toEqual(['done']);
+      await relay.dispose();
+      await box.rollback();
+      await expect(pool.query('SELECT * FROM outbox')).rejects.toThrow(TransactionError);
     });
 
     test('says what a second connection waits for', async () => {

@@ -16,7 +16,7 @@ let app: Container;
 
 async function openOn([kind]: typeof databases): Promise<void> {
   database = (await kind?.open()) ?? expect.fail('There is no such database');
-  pool = await database.pool();
+  pool = database.pool();
   await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
   app = new Container({ tags: ['application'] }).addRegistration(
     Registration.fromFactory(() => pool)
@@ -60,7 +60,7 @@ describe.skipIf(POSTGRES.some(({ missing }) => missing))('sandboxes, several on 
   });
 
   test('are refused when the pool has no connection left', async () => {
-    pool = await database.pool({ max: 1 });
+    pool = database.pool({ max: 1 });
     const sandboxes = new Sandboxes(app, { acquireTimeoutMs: 10 });
     await sandboxes.create();
     await expect(sandboxes.create()).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', status: 503 });
@@ -72,7 +72,7 @@ describe.skipIf(POSTGRES.some(({ missing }) => missing))('sandboxes, several on 
     await insertIn(sandboxes.scopeOf(naming(await sandboxes.create())), 1);
     await app.dispose();
     expect(sandboxes.size).toBe(0);
-    expect(await (await database.pool()).query('SELECT id FROM notes')).toEqual([]);
+    expect(await database.pool().query('SELECT id FROM notes')).toEqual([]);
     expect(pool.size).toMatchObject({ open: 0 });
   });
 

@@ -8,7 +8,7 @@ import {
   transactionOf,
 } from '../src/index.js';
 import type { TinyContainer } from './support/container.js';
-import { databases, sandboxes, type TestDatabase } from './support/databases.js';
+import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const refuse = (): never => {
@@ -17,7 +17,7 @@ const refuse = (): never => {
 
 describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: IDatabasePool;
     let request: TinyContainer;
 

@@ -16,13 +16,14 @@ interface PoolOptions {
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase {
   /** A pool of at most `max` writers. */
-  pool(options?: PoolOptions): IDatabasePool | Promise<IDatabasePool>;
+  pool(options?: PoolOptions): IDatabasePool;
   drop(): Promise<void>;
 }
 
-interface SqliteFile extends TestDatabase {
-  readonly path: string;
-  pool(options?: PoolOptions): IDatabasePool;
+/** The same, where the pool is a sandbox, which has to begin first. */
+export interface PoolsToTest {
+  pool(options?: PoolOptions): IDatabasePool | Promise<IDatabasePool>;
+  drop(): Promise<void>;
 }
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
@@ -32,28 +33,30 @@ export const databases: readonly { name: string; missing: boolean; open: () => P
 ];
 
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
-export const sandboxes: typeof databases = databases.map(({ name, missing, open }) => ({
-  name: `a sandbox on ${name}`,
-  missing,
-  open: async () => {
-    const database = await open();
-    let last: Sandbox | undefined;
-    return {
-      pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
-        await last?.rollback();
-        const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
-        last = await sandbox(await database.pool(), { ...options, closeTimeoutMs: 100 });
-        return last;
-      },
-      drop: async () => {
-        await last?.rollback();
-        await database.drop();
-      },
-    };
-  },
-}));
+export const sandboxes: readonly { name: string; missing: boolean; open: () => Promise<PoolsToTest> }[] = databases.map(
+  ({ name, missing, open }) => ({
+    name: `a sandbox on ${name}`,
+    missing,
+    open: async () => {
+      const database = await open();
+      let last: Sandbox | undefined;
+      return {
+        pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
+          await last?.rollback();
+          const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
+          last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
+          return last;
+        },
+        drop: async () => {
+          await last?.rollback();
+          await database.drop();
+        },
+      };
+    },
+  }),
+);
 
-export async function openSqlite(): Promise<SqliteFile> {
+export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const path = join(folder, 'test.db');
   const pools: IDatabasePool[] = [];
