@@ -148,7 +148,7 @@ function throwCommitFailed(error: unknown): never {
   throw new TransactionError('AMBIT_TX_COMMIT_FAILED', what, { cause: error, sqlState: '40000' });
 }
 
-/** Nothing was sent, which this SQLSTATE says to whoever waits for a COMMIT. */
+/** Nothing was sent, which this SQLSTATE says to the code that waits for a COMMIT. */
 const NOT_SENT = { sqlState: '08003' };
 
 function released(): TransactionError {

@@ -122,12 +122,12 @@ export class OuterTransaction {
     try {
       return await statement();
     } catch (error) {
-      if (codeOf(error) === 'AMBIT_TX_CONNECTION_LOST' || (await this.#isGone())) this.lose(error);
+      if (codeOf(error) === 'AMBIT_TX_CONNECTION_LOST' || (await this.#isUndone())) this.lose(error);
       throw error;
     }
   }
 
-  async #isGone(): Promise<boolean> {
+  async #isUndone(): Promise<boolean> {
     if (!this.#dialect.mayLoseTransaction) return false;
     try {
       await this.#connection.beginTransaction();

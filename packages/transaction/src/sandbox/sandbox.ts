@@ -81,7 +81,7 @@ export class Sandbox implements IDatabasePool, AsyncDisposable {
  * Transactions within it are savepoints, so code under test begins, commits and rolls back as usual, and sees its own data.
  * Nobody else does, and `rollback()` undoes all of it.
  *
- * @param pool - the pool that lends the one connection; it is returned by `rollback()`
+ * @param pool - where the one connection is from; it is returned by `rollback()`
  * @param options - time limits, and the isolation level of the outermost transaction
  * @returns the sandbox, to register as `IDatabasePool`
  * @throws TransactionError what `getConnection()` and `beginTransaction()` of the pool throw; `AMBIT_TX_OPTION`
