@@ -25,26 +25,26 @@ onEveryStage((stage) => {
     );
     let turn = 0;
     const seen: object[] = [];
-    const removeSome = stage.app.pool.query.bind(stage.app.pool);
-    const query = vi.spyOn(stage.app.pool, 'query').mockImplementation(async (sql, params) => {
+    const removeSome = stage.app.pool.execute.bind(stage.app.pool);
+    const execute = vi.spyOn(stage.app.pool, 'execute').mockImplementation(async (sql, params) => {
       const began = turn;
       setImmediate(() => turn++);
       const removed = await removeSome(sql, params);
-      seen.push({ removed: removed.length, began });
+      seen.push({ removed: removed.rowCount, began });
       return removed;
     });
     await remove();
-    query.mockRestore();
+    execute.mockRestore();
     expect(seen).toEqual([1000, 1000, 500, 0].map((removed, began) => ({ removed, began })));
     expect(await keys()).toEqual([]);
   });
 
   test('a failure to delete them is logged, and the service starts nevertheless', async () => {
-    const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
+    const execute = vi.spyOn(stage.app.pool, 'execute').mockRejectedValueOnce(connectionLost());
     const expired = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
     expired.start();
     expired.dispose();
-    query.mockRestore();
+    execute.mockRestore();
     const msg = 'Expired idempotency keys were not deleted; the next attempt is in an hour';
     expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
   });

@@ -1,4 +1,12 @@
-import { type BeginOptions, type IPooledConnection, type Row, TransactionError } from '@ambit/transaction';
+import {
+  type BeginOptions,
+  type ExecuteOptions,
+  type ExecuteResult,
+  executeOn,
+  type IPooledConnection,
+  type Row,
+  TransactionError,
+} from '@ambit/transaction';
 
 /** What is asked of a pool and its connections; `destroy` is a release of a connection that nobody may have again. */
 export type Step = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'release' | 'destroy';
@@ -40,6 +48,14 @@ export class WatchedConnection implements IPooledConnection {
 
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#step('query', () => this.inner.query<R>(sql, params));
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#step('query', () => executeOn<R>(this.inner, sql, params, options));
   }
 
   release(destroy: boolean | Error = false): void {

@@ -1,4 +1,13 @@
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '@ambit/transaction';
+import {
+  type AcquireOptions,
+  type ExecuteOptions,
+  type ExecuteResult,
+  executeOn,
+  type IDatabasePool,
+  type IPooledConnection,
+  type PoolSize,
+  type Row,
+} from '@ambit/transaction';
 import type { Happenings } from './events.js';
 import { type Interfere, type Step, WatchedConnection } from './watched-connection.js';
 
@@ -63,6 +72,14 @@ export class WatchedPool implements IDatabasePool {
 
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#inner.query<R>(sql, params);
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return executeOn<R>(this.#inner, sql, params, options);
   }
 
   close(): Promise<void> {

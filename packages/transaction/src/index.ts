@@ -2,14 +2,20 @@ export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
   BeginOptions,
+  DatabaseConnection,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
   IConnection,
   IDatabasePool,
   IPooledConnection,
   IsolationLevel,
+  MayExecute,
   PoolSize,
   Row,
 } from './core/contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
+export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { IDatabasePool } from '../src/index.js';
+import type { DatabasePool, IConnection, IDatabasePool } from '../src/index.js';
 import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 
 describe.each([...databases, ...sandboxes])('a pool over $name', ({ missing, open }) => {
@@ -122,6 +122,108 @@ describe.each([...databases, ...sandboxes])('a pool over $name', ({ missing, ope
         expect(await pool.query('SELECT id, small FROM big WHERE id = $1 LIMIT 1', [String(value)])).toEqual([row]);
       }
       expect(await pool.query('SELECT id FROM big ORDER BY id DESC')).toEqual(values.map((id) => ({ id: String(id) })));
+    });
+
+    describe('with execute()', () => {
+      type Executing = Pick<IConnection, 'execute'>;
+      const onBoth: readonly [where: string, run: (work: (on: Executing) => Promise<void>) => Promise<void>][] = [
+        ['the pool', (work) => work(pool as DatabasePool)],
+        [
+          'a connection',
+          async (work) => {
+            const connection = await (pool as DatabasePool).getConnection();
+            try {
+              await connection.beginTransaction();
+              await work(connection);
+              await connection.commit();
+            } finally {
+              connection.release(true);
+            }
+          },
+        ],
+      ];
+
+      test.each(onBoth)('of %s says how many rows a statement changed', async (_where, run) => {
+        await run(async (on) => {
+          const sqls: [sql: string, command: string, rowCount: number | null, rows: number][] = [
+            ["INSERT INTO notes (id, body) VALUES (1, 'a'), (2, 'b'), (3, 'c')", 'INSERT', 3, 0],
+            ["INSERT INTO notes (id, body) VALUES (4, 'd') RETURNING id", 'INSERT', 1, 1],
+            ["INSERT INTO notes (id, body) VALUES (4, 'd') ON CONFLICT DO NOTHING", 'INSERT', 0, 0],
+            ['UPDATE notes SET weight = 1 WHERE id < 3', 'UPDATE', 2, 0],
+            ['UPDATE notes SET weight = 1 WHERE id < 3 RETURNING id', 'UPDATE', 2, 2],
+            ['UPDATE notes SET weight = 1 WHERE id < 0', 'UPDATE', 0, 0],
+            [
+              '/* now */ WITH old AS (SELECT 1 AS id) DELETE FROM notes WHERE id IN (SELECT id FROM old)',
+              'DELETE',
+              1,
+              0,
+            ],
+            ['DELETE FROM notes WHERE id = 2 RETURNING *', 'DELETE', 1, 1],
+            ['DELETE FROM notes WHERE id = 2 RETURNING *', 'DELETE', 0, 0],
+            ['SELECT id FROM notes', 'SELECT', 2, 2],
+            ['CREATE TABLE more (id INTEGER)', 'CREATE', null, 0],
+            ['DELETE FROM notes', 'DELETE', 2, 0],
+          ];
+          for (const [sql, command, rowCount, rows] of sqls) {
+            const result = await on.execute(sql);
+            expect([sql, result.command, result.rowCount, result.rows.length]).toEqual([sql, command, rowCount, rows]);
+          }
+        });
+      });
+
+      test.each(onBoth)('of %s keeps columns of equal name apart in arrays', async (_where, run) => {
+        await run(async (on) => {
+          const sql = 'SELECT a.id, b.id, b.body FROM notes a JOIN notes b ON b.id > a.id WHERE a.id = $1';
+          await on.execute("INSERT INTO notes (id, body) VALUES (1, 'a'), (2, 'b')");
+          const { rows, fields } = await on.execute(sql, [1], { rowMode: 'array' });
+          expect(rows).toEqual([[1, 2, 'b']]);
+          expect(fields.map(({ name }) => name)).toEqual(['id', 'id', 'body']);
+          expect((await on.execute(sql, [1])).rows).toEqual([{ id: 2, body: 'b' }]);
+        });
+      });
+
+      test.each(onBoth)('of %s gives the values that query() gives', async (_where, run) => {
+        await run(async (on) => {
+          const sql = "SELECT 9007199254740993 AS big, 7 AS small, 1.5 AS weight, 'a' AS body, NULL AS missing";
+          const cast = sql.replace('1.5', 'CAST(1.5 AS DOUBLE PRECISION)').replace('740993', '740993 + 0');
+          expect((await on.execute(cast)).rows).toEqual([
+            { big: '9007199254740993', small: 7, weight: 1.5, body: 'a', missing: null },
+          ]);
+        });
+      });
+
+      test('knows the columns of a table that was changed', async () => {
+        const on = pool as DatabasePool;
+        const columns = async (): Promise<string[]> =>
+          (await on.execute('SELECT * FROM notes')).fields.map(({ name }) => name);
+        expect(await columns()).toEqual(['id', 'body', 'weight']);
+        await pool.query('ALTER TABLE notes ADD COLUMN colour TEXT');
+        expect(await columns()).toEqual(['id', 'body', 'weight', 'colour']);
+      });
+
+      test.each(onBoth)('of %s fails as query() does', async (_where, run) => {
+        const failing = (sql: unknown, params: unknown[] = []): Promise<void> =>
+          run(async (on) => void (await on.execute(sql as string, params)));
+        await expect(failing('COMMIT')).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+        await expect(failing(7)).rejects.toMatchObject({ code: 'AMBIT_TX_PARAMETER' });
+        await expect(failing('SELECT 1; SELECT 2')).rejects.toMatchObject({ sqlState: '42601' });
+        await expect(failing('SELECT $1 || $2', ['a'])).rejects.toMatchObject({ sqlState: '08P01' });
+        await expect(failing("INSERT INTO notes (id, body) VALUES (1, 'a'), (2, 'a')")).rejects.toMatchObject({
+          code: 'AMBIT_TX_STATEMENT_FAILED',
+          sqlState: '23505',
+        });
+        expect(await bodies()).toEqual([]);
+      });
+
+      test('refuses a row mode that it does not know', async () => {
+        const wrong = { rowMode: 'arrays' as 'array' };
+        const refusal = { code: 'AMBIT_TX_OPTION' };
+        await expect((pool as DatabasePool).execute('SELECT 1', [], wrong)).rejects.toMatchObject(refusal);
+        const connection = await (pool as DatabasePool).getConnection();
+        await expect(connection.execute('SELECT 1', [], wrong)).rejects.toMatchObject(refusal);
+        connection.release();
+        await expect(connection.execute('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+      });
     });
 
     test.each([undefined, null, 7, { text: 'SELECT 1' }])('refuses %j as a statement', async (sql) => {

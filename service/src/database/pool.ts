@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { IDatabasePool } from '@ambit/transaction';
+import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import type { DatabaseConfig } from '../config/config.js';
@@ -13,7 +13,7 @@ export type Queryable = Pick<IDatabasePool, 'query'>;
 /** How long shutdown waits for a statement whose client was disconnected before. */
 const CLOSE_TIMEOUT_MS = 1000;
 
-export function createPool(database: DatabaseConfig): IDatabasePool & AsyncDisposable {
+export function createPool(database: DatabaseConfig): DatabasePool {
   if (database.kind === 'postgres') {
     return createPostgresPool({
       connectionString: database.url,

@@ -1,5 +1,5 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
-import type { IDatabasePool } from '@ambit/transaction';
+import { executeOn, type IDatabasePool } from '@ambit/transaction';
 import type { ILogger } from '../logging/logger.js';
 
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,7 @@ const DELETE_BATCH = `DELETE FROM idempotency_keys WHERE created_at <= (
      SELECT max(created_at) FROM (
        SELECT created_at FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT ${BATCH_SIZE}
      ) AS oldest
-   ) RETURNING 1 AS one`;
+   )`;
 
 /** Application-wide: deletes expired keys at start and every hour. An expired key counts as new before it is deleted. */
 export class ExpiredKeys {
@@ -33,7 +33,11 @@ export class ExpiredKeys {
   /** In batches: one statement for millions of keys would block SQLite, and time out on PostgreSQL. */
   async remove(): Promise<void> {
     const expiry = Date.now() - KEY_LIFETIME_MS;
-    while (!this.#disposed && (await this.pool.query(DELETE_BATCH, [expiry])).length > 0) await otherWork();
+    while (!this.#disposed) {
+      const { rowCount } = await executeOn(this.pool, DELETE_BATCH, [expiry]);
+      if (rowCount === 0) return;
+      await otherWork();
+    }
   }
 
   dispose(): void {

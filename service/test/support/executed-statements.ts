@@ -1,5 +1,5 @@
 import { WatchedConnection } from '@ambit/host-contract';
-import { vi } from 'vitest';
+import { type MockInstance, vi } from 'vitest';
 import { readCommand } from '../../src/orders/stock-command.js';
 import type { App } from './app.js';
 
@@ -22,23 +22,31 @@ export async function executedStatements(app: App): Promise<Executed[]> {
   const record = (sql: string, params: readonly unknown[] = []): void => {
     if (READS_OR_WRITES.test(sql) && !statements.has(sql)) statements.set(sql, { sql, params });
   };
-  const [inTransaction, outside] = [WatchedConnection.prototype.query, app.pool.query.bind(app.pool)];
-  const spies = [
-    vi.spyOn(WatchedConnection.prototype, 'query').mockImplementation(function (this: WatchedConnection, sql, params) {
-      record(sql, params);
-      return inTransaction.call(this, sql, params);
-    }),
-    vi.spyOn(app.pool, 'query').mockImplementation((sql, params) => {
-      record(sql, params);
-      return outside(sql, params);
-    }),
-  ];
+  const spies = (['query', 'execute'] as const).flatMap((method) => [
+    recorded(WatchedConnection.prototype, method, record),
+    recorded(app.pool, method, record),
+  ]);
   try {
     await doEverything(app);
     return [...statements.values()];
   } finally {
     for (const spy of spies) spy.mockRestore();
   }
+}
+
+type Method = 'query' | 'execute';
+type Run = (sql: string, params?: readonly unknown[], ...rest: unknown[]) => Promise<never>;
+
+function recorded(
+  on: Record<Method, unknown>,
+  method: Method,
+  record: (...call: Parameters<Run>) => void,
+): MockInstance {
+  const run = on[method] as Run;
+  return vi.spyOn(on as Record<Method, Run>, method).mockImplementation(function (this: unknown, ...call) {
+    record(...call);
+    return run.apply(this, call);
+  });
 }
 
 async function doEverything(app: App): Promise<void> {

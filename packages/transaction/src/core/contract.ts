@@ -10,6 +10,29 @@ export interface BeginOptions {
   readonly readOnly?: boolean;
 }
 
+/** How `execute()` gives its result. */
+export interface ExecuteOptions {
+  /** `array` gives each row as its values in the order of `fields`, which keeps columns of equal name apart. Default `object`. */
+  readonly rowMode?: 'object' | 'array';
+  /** Parses the text of each value, in the shape of the `pg` driver. Drivers without PostgreSQL's type numbers refuse it. */
+  readonly types?: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
+  /** The pool names its prepared statements by itself. */
+  readonly name?: never;
+}
+
+export interface ExecuteResult<R = Row> {
+  readonly rows: R[];
+  /**
+   * How many rows an INSERT, UPDATE or DELETE changed, with RETURNING or without, or a SELECT gave. `null` for any other
+   * statement.
+   */
+  readonly rowCount: number | null;
+  /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
+  readonly command: string;
+  /** The columns of the rows; none for a statement without rows. */
+  readonly fields: readonly { readonly name: string; readonly dataTypeID?: number }[];
+}
+
 /**
  * What a repository injects as `IConnection`: the connection that holds the open transaction.
  *
@@ -37,10 +60,38 @@ export interface IConnection {
   rollback(): Promise<void>;
   /** One statement with `$1 ... $n`. Savepoints are statements like any other. */
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
+  /**
+   * The same with what `query()` leaves out: how many rows the statement changed, its columns, and rows as arrays.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param options - how rows and values are given
+   * @returns the rows, and what the database said about them
+   * @throws what `query()` throws, and `AMBIT_TX_UNSUPPORTED` where the pool or the database cannot do it
+   *
+   * @example
+   * ```ts
+   * import type { IConnection } from '@ambit/transaction';
+   *
+   * async function cancelOrder(connection: IConnection, id: string, version: number): Promise<boolean> {
+   *   const sql = 'UPDATE orders SET cancelled = 1, version = version + 1 WHERE id = $1 AND version = $2';
+   *   const { rowCount } = await connection.execute(sql, [id, version]);
+   *   return rowCount === 1;
+   * }
+   * ```
+   */
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>>;
 }
 
+/** What a pool or a connection may lack: pools of others may be older than `execute()`. `executeOn()` says so in its error. */
+export type MayExecute = Partial<Pick<IConnection, 'execute'>>;
+
 /** A connection checked out of a pool. Its user releases it once. */
-export interface IPooledConnection extends IConnection {
+export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExecute {
   /** Returns the connection to the pool; with `true` or an error it is closed instead, because it may be broken. */
   release(destroy?: boolean | Error): void;
   /** Asks the database to cancel the statement in progress. The connection must be destroyed afterwards. */
@@ -66,7 +117,7 @@ export interface PoolSize {
 }
 
 /** The service registers one of these on the application as `IDatabasePool`. */
-export interface IDatabasePool {
+export interface IDatabasePool extends MayExecute {
   /**
    * `isolation` and `readOnly` are a hint: a pool may keep other connections for readers, and hand out one of a server that
    * takes no writes.
@@ -77,6 +128,14 @@ export interface IDatabasePool {
   /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
   readonly size?: PoolSize;
+}
+
+/** A connection of a pool of this package: `execute()` is there. */
+export interface DatabaseConnection extends Omit<IPooledConnection, 'execute'>, IConnection {}
+
+/** A pool of this package: `execute()` is there, outside every transaction too. */
+export interface DatabasePool extends Omit<IDatabasePool, 'execute'>, Pick<IConnection, 'execute'>, AsyncDisposable {
+  getConnection(options?: AcquireOptions): Promise<DatabaseConnection>;
 }
 
 declare global {

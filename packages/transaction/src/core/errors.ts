@@ -51,6 +51,8 @@ const ADVICE = {
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
+  AMBIT_TX_UNSUPPORTED:
+    'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
   AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
 } as const;
 

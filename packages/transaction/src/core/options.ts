@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
-import type { BeginOptions } from './contract.js';
+import type { BeginOptions, ExecuteOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { warn } from './report.js';
 
@@ -109,6 +109,25 @@ function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   if (signal === undefined || signal === null) return;
   if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
   throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
+}
+
+/** For `execute()` on a database that does not number its types. */
+export function wantsArrays(options: ExecuteOptions): boolean {
+  checkExecuteOptions(options);
+  if (options.types !== undefined) {
+    const what = '`types` was passed to execute(), and this database does not number its types as PostgreSQL does';
+    throw new TransactionError('AMBIT_TX_UNSUPPORTED', what);
+  }
+  return options.rowMode === 'array';
+}
+
+/** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
+export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
+  if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {
+    throw new TransactionError('AMBIT_TX_OPTION', `rowMode must be 'object' or 'array', not ${inspect(rowMode)}`);
+  }
+  if (types === undefined || typeof types?.getTypeParser === 'function') return;
+  throw new TransactionError('AMBIT_TX_OPTION', 'types must have a function getTypeParser');
 }
 
 export function checkIsolation(isolation: unknown): void {

@@ -1,17 +1,24 @@
 import type { QueryResult } from 'pg';
-import { refuseTransactionControl } from '../sql/control-statements.js';
-import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import { beginStatement, refuseTransactionControl } from '../sql/control-statements.js';
+import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { StatementQueue } from '../core/statement-queue.js';
 import type { Linked } from '../core/linked-list.js';
-import { checkIsolation } from '../core/options.js';
-import { mayBeStale, poolClosed, released, unconfirmed } from './errors.js';
+import { StatementQueue } from '../core/statement-queue.js';
+import { checkExecuteOptions } from '../core/options.js';
+import {
+  lostBeforeCommit,
+  mayBeStale,
+  nothingToCommit,
+  poolClosed,
+  released,
+  rolledBack,
+  unconfirmed,
+} from './errors.js';
 import { readFailure } from './failed-statement.js';
-import { requestCancel } from './side-channel.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
-import { Statement, type StatementNames } from './statement.js';
+import { commandOf, resultOf, rowsOf, Statement, type StatementNames } from './statement.js';
 
 export interface Checkout {
   readonly session: Session;
@@ -22,7 +29,7 @@ export interface Checkout {
   readonly onRelease: (possiblyBroken: boolean) => void;
 }
 
-export class PostgresConnection implements IPooledConnection, Linked<PostgresConnection> {
+export class PostgresConnection implements DatabaseConnection, Linked<PostgresConnection> {
   /** Its neighbours in the list of connections that are checked out. */
   earlier: PostgresConnection | undefined = undefined;
   later: PostgresConnection | undefined = undefined;
@@ -46,28 +53,17 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     this.#forReading = checkout.forReading;
   }
 
-  async beginTransaction({ isolation, readOnly }: BeginOptions = {}): Promise<void> {
-    checkIsolation(isolation);
-    const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
-    const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
-    await this.#send(`BEGIN${level}${access}`);
-    this.#forReading = readOnly ?? this.#checkout.forReading;
+  async beginTransaction(options: BeginOptions = {}): Promise<void> {
+    await this.#send(beginStatement(options));
+    this.#forReading = options.readOnly ?? this.#checkout.forReading;
   }
 
   async commit(): Promise<void> {
     // Nothing is sent. The SQLSTATE says so; without one the outcome would count as unknown.
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
-    if (this.#session.outsideTransaction) {
-      throw new TransactionError(
-        'AMBIT_TX_CONTROL_STATEMENT',
-        'COMMIT found no open transaction: a statement has already committed it or rolled it back',
-      );
-    }
-    if (this.#session.died) {
-      const what = 'The connection to PostgreSQL was lost before COMMIT was sent';
-      throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
-    }
+    if (this.#session.outsideTransaction) throw nothingToCommit();
+    if (this.#session.died) throw lostBeforeCommit();
     let command: string;
     try {
       command = await this.#send('COMMIT');
@@ -76,10 +72,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
       if (!this.#possiblyBroken) await this.rollback().catch(() => (this.#possiblyBroken = true));
       throw error;
     }
-    if (command === 'COMMIT') return;
-    throw new TransactionError('AMBIT_TX_COMMIT_FAILED', 'PostgreSQL rolled back in response to COMMIT', {
-      sqlState: '40000',
-    });
+    if (command !== 'COMMIT') throw rolledBack();
   }
 
   /** Where a statement was rejected because the connection is lost, or the pool closed it, the server has rolled back. */
@@ -90,6 +83,15 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
 
   query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
     return this.#ask(sql, params, rowsOf) as Promise<R[]>;
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params: readonly unknown[] = [],
+    options: ExecuteOptions = {},
+  ): Promise<ExecuteResult<R>> {
+    checkExecuteOptions(options);
+    return this.#ask(sql, params, resultOf, options);
   }
 
   release(destroy: boolean | Error = false): void {
@@ -114,8 +116,7 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
   cancel(): void {
     if (this.#released || this.#takenAway) return;
     this.#possiblyBroken = this.#cancelled = true;
-    const { host, port, processID, secretKey } = this.#session.client;
-    requestCancel({ host, port, processId: processID, secretKey }, this.#checkout.settings.cancelGraceMs);
+    this.#session.cancel(this.#checkout.settings.cancelGraceMs);
   }
 
   /** A statement of our own, which may begin, commit and roll back. */
@@ -123,18 +124,22 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     return this.#ask(text, undefined, commandOf);
   }
 
-  async #ask<T>(text: string, params: readonly unknown[] | undefined, read: (result: QueryResult) => T): Promise<T> {
+  async #ask<T>(
+    text: string,
+    params: readonly unknown[] | undefined,
+    read: (result: QueryResult) => T,
+    options?: ExecuteOptions,
+  ): Promise<T> {
     const { settings, names } = this.#checkout;
     // A text that has a name was checked before.
     if (params && !names?.has(text)) refuseTransactionControl(text);
     const turn = this.#queue.enter();
     if (turn) await turn;
     const stopTimer = this.#session.limitStatement(settings, () => this.cancel());
-    const statement = new Statement(text, params);
+    const statement = new Statement(text, params, options);
     // A user's statement outside of a transaction commits by itself.
     const commits = params ? this.#session.outsideTransaction : text === 'COMMIT';
     if (params) {
-      statement.queryMode = 'extended';
       statement.name = names?.nameOf(text);
       // The connection is closed on its release, so that no session state reaches the next user. A named statement leaves none.
       if (statement.name === undefined) this.#possiblyBroken ||= leavesSessionState(text);
@@ -142,7 +147,8 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     try {
       return await this.#run(statement, read, commits);
     } catch (error) {
-      if (params && commits && mayBeStale(error, statement)) return await this.#runUnprepared(text, params, read);
+      const isRunAgain = params && commits && mayBeStale(error, statement);
+      if (isRunAgain) return await this.#runUnprepared(new Statement(text, params, options), read);
       throw this.#failure(error, statement);
     } finally {
       stopTimer();
@@ -165,12 +171,10 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
    * Without the prepared statement, which may no longer fit its tables. Outside of a transaction nothing was done, so the
    * statement can be run again.
    */
-  async #runUnprepared<T>(text: string, params: readonly unknown[], read: (result: QueryResult) => T): Promise<T> {
-    const statement = new Statement(text, params);
-    statement.queryMode = 'extended';
+  async #runUnprepared<T>(statement: Statement, read: (result: QueryResult) => T): Promise<T> {
     try {
       const result = await this.#run(statement, read, true);
-      this.#replaceStatement(text);
+      this.#replaceStatement(statement.text);
       return result;
     } catch (error) {
       throw this.#failure(error, statement);
@@ -192,6 +196,3 @@ export class PostgresConnection implements IPooledConnection, Linked<PostgresCon
     return failure;
   }
 }
-
-const rowsOf = ({ rows }: QueryResult): unknown => rows;
-const commandOf = ({ command }: QueryResult): string => command;

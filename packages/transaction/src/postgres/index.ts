@@ -1,4 +1,4 @@
-import type { IDatabasePool } from '../core/contract.js';
+import type { DatabasePool } from '../core/contract.js';
 import type { PostgresPoolOptions } from './options.js';
 import { PostgresPool } from './pool.js';
 
@@ -20,6 +20,6 @@ export { splitHosts, type TargetSessionAttrs } from './servers.js';
  * }
  * ```
  */
-export function createPostgresPool(options: PostgresPoolOptions = {}): IDatabasePool & AsyncDisposable {
+export function createPostgresPool(options: PostgresPoolOptions = {}): DatabasePool {
   return new PostgresPool(options);
 }

@@ -1,6 +1,6 @@
 import { onCancelled } from '../pool/checkout.js';
 import { within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import type { AcquireOptions, DatabasePool, ExecuteOptions, ExecuteResult, PoolSize, Row } from '../core/contract.js';
 import { aborted, isTransactionError, TransactionError } from '../core/errors.js';
 import { LinkedList } from '../core/linked-list.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
@@ -19,7 +19,7 @@ const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
 ] as const);
 
 /** A connection pool that hands out connections in the order asked, and none that may be broken. */
-export class PostgresPool implements IDatabasePool {
+export class PostgresPool implements DatabasePool {
   readonly #settings: PostgresSettings;
   readonly #sessions: IdleSessions;
   readonly #queue: WaitQueue;
@@ -42,7 +42,7 @@ export class PostgresPool implements IDatabasePool {
     return { open: this.#sessions.open, idle: this.#sessions.idle, waiting: this.#queue.waiting };
   }
 
-  getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
+  getConnection(options?: AcquireOptions): Promise<PostgresConnection> {
     return this.#checkOut(options);
   }
 
@@ -50,6 +50,19 @@ export class PostgresPool implements IDatabasePool {
     const connection = await this.#checkOut();
     try {
       return await connection.query<R>(sql, params);
+    } finally {
+      connection.release();
+    }
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    const connection = await this.#checkOut();
+    try {
+      return await connection.execute<R>(sql, params, options);
     } finally {
       connection.release();
     }

@@ -1,7 +1,7 @@
 import { Client, type ClientConfig } from 'pg';
 import { type Clock, startTimer, within } from '../core/clock.js';
 import type { TargetSessionAttrs } from './servers.js';
-import { serverResponds } from './side-channel.js';
+import { requestCancel, serverResponds } from './side-channel.js';
 
 /** Fields of the driver that it does not declare. */
 type DriverClient = Client & {
@@ -141,6 +141,12 @@ export class Session {
       isOver = true;
       stopTimer();
     };
+  }
+
+  /** Asks the server to cancel the statement in progress. */
+  cancel(graceMs: number): void {
+    const { host, port, processID, secretKey } = this.client;
+    requestCancel({ host, port, processId: processID, secretKey }, graceMs);
   }
 
   #die(onDeath: (session: Session, error?: Error) => void, error?: Error): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Query, type QueryResult } from 'pg';
+import { Query, type QueryConfig, type QueryResult } from 'pg';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
 
@@ -12,16 +13,24 @@ interface CopyingConnection {
 const declaredNowhere = Query.prototype as unknown as { hasBeenParsed(connection: unknown): unknown };
 
 /**
- * The driver's own statement, made without options: of options it would first make a copy, property by property, and
- * that costs as much as sending the statement.
+ * The driver's own statement, made without options where there are none: of options it would first make a copy, property by
+ * property, and that costs as much as sending the statement.
  */
 export class Statement extends Query {
   /** Named, the server parses and plans it once per connection. */
   name: string | undefined = undefined;
-  /** The extended protocol takes one statement only, with parameters or without. */
+  /** A user's: the extended protocol takes one statement only, with parameters or without. */
   queryMode: 'extended' | undefined = undefined;
   /** The server was asked to run what it had parsed before. */
   reused = false;
+
+  constructor(text: string, params: readonly unknown[] | undefined, options?: ExecuteOptions) {
+    super(
+      options ? (configOf(text, params, options) as QueryConfig) : text,
+      options ? undefined : (params as unknown[]),
+    );
+    if (params) this.queryMode = 'extended';
+  }
 
   declare readonly text: string;
   declare callback: (error: Error | undefined, result: QueryResult) => void;
@@ -35,6 +44,32 @@ export class Statement extends Query {
     connection.sendCopyFail('query() has nothing to copy from');
     connection.sync();
   }
+}
+
+export const rowsOf = ({ rows }: QueryResult): unknown => rows;
+export const commandOf = ({ command }: QueryResult): string => command;
+export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
+  rows: rows as never[],
+  rowCount,
+  command,
+  fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
+});
+
+function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
+  return { text, values: params, rowMode, ...(types ? { types: { getTypeParser: safely(types) } } : {}) };
+}
+
+/** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
+function safely(types: Required<ExecuteOptions>['types']): typeof types.getTypeParser {
+  return (oid, format) => {
+    try {
+      return types.getTypeParser(oid, format);
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+  };
 }
 
 /** The server and the driver keep every name for as long as the connection is open, so only so many are given. */

@@ -1,4 +1,4 @@
-import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import { refusedStatement, TransactionError, withCallersStack } from '../core/errors.js';
 import { checkIsolation } from '../core/options.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
@@ -12,7 +12,7 @@ const CANCELLED = '57014';
  * A connection of a sandbox: BEGIN, COMMIT and ROLLBACK are those of a savepoint. A statement outside of a transaction has a
  * savepoint of its own, because on PostgreSQL its failure would otherwise be that of the whole sandbox.
  */
-export class SandboxConnection implements IPooledConnection {
+export class SandboxConnection implements DatabaseConnection {
   readonly #outer: OuterTransaction;
   readonly #onRelease: () => void;
   /** A statement may be several here, between which no other may run. */
@@ -67,8 +67,15 @@ export class SandboxConnection implements IPooledConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    refuseTransactionControl(sql);
-    return this.#inTurn(() => (this.#terms ? this.#inTransaction<R>(sql, params) : this.#alone<R>(sql, params)));
+    return this.#run(sql, () => this.#outer.query<R>(sql, params));
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#run(sql, () => this.#outer.execute<R>(sql, params, options));
   }
 
   cancel(): void {
@@ -99,9 +106,14 @@ export class SandboxConnection implements IPooledConnection {
     this.#onRelease();
   }
 
-  async #inTransaction<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
+  async #run<T>(sql: string, statement: () => Promise<T>): Promise<T> {
+    refuseTransactionControl(sql);
+    return this.#inTurn(() => (this.#terms ? this.#inTransaction(statement) : this.#alone(sql, statement)));
+  }
+
+  async #inTransaction<T>(statement: () => Promise<T>): Promise<T> {
     try {
-      return await this.#outer.query<R>(sql, params);
+      return await statement();
     } catch (error) {
       if (sqlStateOf(error) === CANCELLED) this.#isCancelling = false;
       // The pool takes it for the refusal of a standby, since it does not know of our read-only transaction.
@@ -110,21 +122,31 @@ export class SandboxConnection implements IPooledConnection {
     }
   }
 
-  async #alone<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
+  async #alone<T>(sql: string, statement: () => Promise<T>): Promise<T> {
     if (isSavepoint(sql) || isRollbackTo(sql)) {
       const what = 'A savepoint needs an open transaction';
       throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
     }
-    await this.#outer.begin({});
-    let rows: R[];
     try {
-      rows = await this.#inTransaction<R>(sql, params);
+      return await this.#inSavepoint(statement);
+    } catch (error) {
+      // Nothing was done, and the pool prepares it again, as it does for a statement outside of a transaction.
+      if (codeOf(error) === 'AMBIT_TX_STALE_STATEMENT') return await this.#inSavepoint(statement);
+      throw error;
+    }
+  }
+
+  async #inSavepoint<T>(statement: () => Promise<T>): Promise<T> {
+    await this.#outer.begin({});
+    let result: T;
+    try {
+      result = await this.#inTransaction(statement);
     } catch (error) {
       await this.#outer.undo().catch(() => undefined);
       throw error;
     }
     await this.#outer.keep();
-    return rows;
+    return result;
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

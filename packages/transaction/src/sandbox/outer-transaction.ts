@@ -1,4 +1,12 @@
-import type { BeginOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
+import type {
+  BeginOptions,
+  ExecuteOptions,
+  ExecuteResult,
+  IDatabasePool,
+  IPooledConnection,
+  Row,
+} from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
 import type { SandboxSettings } from './options.js';
@@ -64,6 +72,14 @@ export class OuterTransaction {
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#send(() => this.#connection.query<R>(sql, params));
+  }
+
+  async execute<R extends object>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#send(() => executeOn<R>(this.#connection, sql, params, options));
   }
 
   async begin({ readOnly = false }: BeginOptions): Promise<void> {

@@ -1,5 +1,13 @@
 import { within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import type {
+  AcquireOptions,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
+  IDatabasePool,
+  PoolSize,
+  Row,
+} from '../core/contract.js';
 import { WaitQueue } from '../pool/wait-queue.js';
 import { SandboxConnection } from './connection.js';
 import { readSandboxOptions, type SandboxOptions, type SandboxSettings } from './options.js';
@@ -9,7 +17,7 @@ const PLACE =
   'the one connection of the sandbox, on which transactions and pool.query() run one after another: code that holds it must release it before it asks again';
 
 /** A pool whose transactions can all be undone. */
-export class Sandbox implements IDatabasePool, AsyncDisposable {
+export class Sandbox implements DatabasePool {
   readonly #outer: OuterTransaction;
   readonly #settings: SandboxSettings;
   readonly #queue: WaitQueue;
@@ -27,7 +35,7 @@ export class Sandbox implements IDatabasePool, AsyncDisposable {
     return { open: 1, idle: 1 - this.#queue.taken, waiting: this.#queue.waiting };
   }
 
-  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
+  async getConnection(options: AcquireOptions = {}): Promise<SandboxConnection> {
     const place = this.#queue.enter(options, options.timeoutMs ?? this.#settings.acquireTimeoutMs);
     const leave = place instanceof Promise ? await place : place;
     try {
@@ -40,12 +48,15 @@ export class Sandbox implements IDatabasePool, AsyncDisposable {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    const connection = await this.getConnection();
-    try {
-      return await connection.query<R>(sql, params);
-    } finally {
-      connection.release();
-    }
+    return this.#withConnection((connection) => connection.query<R>(sql, params));
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#withConnection((connection) => connection.execute<R>(sql, params, options));
   }
 
   /**
@@ -64,6 +75,15 @@ export class Sandbox implements IDatabasePool, AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.rollback();
+  }
+
+  async #withConnection<T>(work: (connection: SandboxConnection) => Promise<T>): Promise<T> {
+    const connection = await this.getConnection();
+    try {
+      return await work(connection);
+    } finally {
+      connection.release();
+    }
   }
 
   async #end(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js';
-import type { BeginOptions, IPooledConnection, Row } from '../core/contract.js';
+import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkIsolation } from '../core/options.js';
+import { checkIsolation, wantsArrays } from '../core/options.js';
 import { type SqliteDatabase, whenFree } from './database.js';
 import { translated } from './errors.js';
 import { allowsWriting } from './session-state.js';
@@ -15,7 +15,7 @@ export interface SqliteCheckout {
   readonly onReturn: () => void;
 }
 
-export class SqliteConnection implements IPooledConnection {
+export class SqliteConnection implements DatabaseConnection {
   readonly synchronous = true;
   readonly #checkout: SqliteCheckout;
   #released = false;
@@ -69,14 +69,23 @@ export class SqliteConnection implements IPooledConnection {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    const { database, reader } = this.#usable();
-    if ((reader || this.#heldBack) && allowsWriting(sql)) {
-      throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'A read-only connection cannot change query_only', {
-        sqlState: '25006',
-      });
-    }
+    const database = this.#databaseFor(sql);
     try {
       return database.run<R>(sql, params, { locked: this.#locked });
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = {},
+  ): Promise<ExecuteResult<R>> {
+    const database = this.#databaseFor(sql);
+    const asArrays = wantsArrays(options);
+    try {
+      return database.execute<R>(sql, params, { asArrays });
     } catch (error) {
       throw translated(error);
     }
@@ -107,6 +116,13 @@ export class SqliteConnection implements IPooledConnection {
   #holdBack(on: boolean): void {
     this.#heldBack = on;
     this.#checkout.database.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
+  }
+
+  #databaseFor(sql: string): SqliteDatabase {
+    const { database, reader } = this.#usable();
+    if (!(reader || this.#heldBack) || !allowsWriting(sql)) return database;
+    const what = 'A read-only connection cannot change query_only';
+    throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25006' });
   }
 
   #usable(): SqliteCheckout {

@@ -1,5 +1,7 @@
 import Libsql from 'libsql';
+import type { ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
+import { DescribedStatement } from './described-statement.js';
 import { isBusy, leavesStatementBusy, translated } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
 import { retryBusy, type RetryOptions } from './retry-busy.js';
@@ -16,14 +18,19 @@ interface Use {
   readonly alone?: boolean;
 }
 
+interface ExecuteUse extends Pick<Use, 'alone'> {
+  readonly asArrays?: boolean;
+}
+
 /** One libsql connection and its prepared statements. Every call blocks until SQLite has finished. */
 export class SqliteDatabase {
   readonly #path: string;
   readonly #readOnly: boolean;
   /** In the order in which they were prepared, so the first is the one to forget. */
   readonly #statements = new Map<string, PreparedStatement>();
+  readonly #described = new Map<string, DescribedStatement>();
   #libsql: InstanceType<typeof Libsql>;
-  /** The statement that found the file busy. Until it is run again or its connection is closed, no COMMIT succeeds. */
+  /** How and what was run that found the file busy. Until it is run again or its connection is closed, no COMMIT succeeds. */
   #busyStatement: string | undefined;
   /** A statement has left something that must not reach the next user of the connection. */
   #sessionChanged = false;
@@ -48,14 +55,32 @@ export class SqliteDatabase {
   ): R[] {
     this.#discardBusy(sql);
     try {
-      const statement = this.#prepare(sql);
-      if (alone && statement.needsTransaction) throw savepointAlone();
-      if (statement.changesSession) this.#sessionChanged = true;
-      const rows = statement.run(params, locked) as R[];
+      const rows = this.#prepare(sql, alone).run(params, locked) as R[];
       this.#busyStatement = undefined;
       return rows;
     } catch (error) {
       if (leavesStatementBusy(error)) this.#busyStatement = sql;
+      throw error;
+    }
+  }
+
+  /** As `run()`, by a prepared statement of its own. */
+  execute<R extends object>(
+    sql: string,
+    params: readonly unknown[] = [],
+    { asArrays = false, alone = false }: ExecuteUse = {},
+  ): ExecuteResult<R> {
+    const name = `execute ${sql}`;
+    this.#discardBusy(name);
+    try {
+      const prepared = this.#prepare(sql, alone);
+      const described =
+        this.#described.get(sql) ?? remember(this.#described, sql, new DescribedStatement(prepared, sql));
+      const result: ExecuteResult<R> = described.execute(params, asArrays);
+      this.#busyStatement = undefined;
+      return result;
+    } catch (error) {
+      if (leavesStatementBusy(error)) this.#busyStatement = name;
       throw error;
     }
   }
@@ -93,6 +118,7 @@ export class SqliteDatabase {
   discard(): void {
     this.#busyStatement = undefined;
     this.#statements.clear();
+    this.#described.clear();
     if (this.#libsql.open) this.#libsql.close();
   }
 
@@ -137,15 +163,23 @@ export class SqliteDatabase {
     }
   }
 
-  #prepare(sql: string): PreparedStatement {
-    const known = this.#statements.get(sql);
-    if (known) return known;
-    const prepared = new PreparedStatement(this.#usable(), sql);
-    this.#statements.set(sql, prepared);
-    const [oldest] = this.#statements.keys();
-    if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
-    return prepared;
+  #prepare(sql: string, alone: boolean): PreparedStatement {
+    const statement = this.#prepared(sql);
+    if (alone && statement.needsTransaction) throw savepointAlone();
+    if (statement.changesSession) this.#sessionChanged = true;
+    return statement;
   }
+
+  #prepared(sql: string): PreparedStatement {
+    return this.#statements.get(sql) ?? remember(this.#statements, sql, new PreparedStatement(this.#usable(), sql));
+  }
+}
+
+function remember<T>(statements: Map<string, T>, sql: string, statement: T): T {
+  statements.set(sql, statement);
+  const [oldest] = statements.keys();
+  if (statements.size > MOST_STATEMENTS && oldest !== undefined) statements.delete(oldest);
+  return statement;
 }
 
 /** Does it at once, or as soon as no other process is in the way. */

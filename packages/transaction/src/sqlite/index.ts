@@ -1,4 +1,4 @@
-import type { IDatabasePool } from '../core/contract.js';
+import type { DatabasePool } from '../core/contract.js';
 import type { SqlitePoolOptions } from './options.js';
 import { SqlitePool } from './pool.js';
 
@@ -21,6 +21,6 @@ export type { SqlitePoolOptions } from './options.js';
  * }
  * ```
  */
-export function createSqlitePool(options: SqlitePoolOptions): IDatabasePool & AsyncDisposable {
+export function createSqlitePool(options: SqlitePoolOptions): DatabasePool {
   return new SqlitePool(options);
 }

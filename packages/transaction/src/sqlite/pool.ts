@@ -1,6 +1,7 @@
 import { within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import type { AcquireOptions, DatabasePool, ExecuteOptions, ExecuteResult, PoolSize, Row } from '../core/contract.js';
 import type { TransactionError } from '../core/errors.js';
+import { wantsArrays } from '../core/options.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { SqliteConnection } from './connection.js';
 import { SqliteDatabase, whenFree } from './database.js';
@@ -13,7 +14,7 @@ const MOST_KNOWN_WRITES = 1000;
  * One writer, handed out in turn, and readers that never wait. In `:memory:` there is one connection for all, so
  * there a read waits for the transaction that is open.
  */
-export class SqlitePool implements IDatabasePool {
+export class SqlitePool implements DatabasePool {
   readonly #settings: SqliteSettings;
   readonly #writer: SqliteDatabase;
   /** For single reads: they block, so one is enough, and it is always free. */
@@ -42,7 +43,7 @@ export class SqlitePool implements IDatabasePool {
     return { open, idle: open - this.#writers.taken - this.#readers.taken, waiting };
   }
 
-  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
+  async getConnection(options: AcquireOptions = {}): Promise<SqliteConnection> {
     const { timeoutMs = this.#settings.acquireTimeoutMs } = options;
     const reader = options.readOnly === true && this.#reader !== undefined;
     const line = reader ? this.#readers : this.#writers;
@@ -57,20 +58,16 @@ export class SqlitePool implements IDatabasePool {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    const reader = this.#reader;
-    if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write<R>(sql, params);
-    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
-    try {
-      return await whenFree(() => reader.run<R>(sql, params, { alone: true }), { clock, timeoutMs });
-    } catch (error) {
-      if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
-    } finally {
-      reader.cleanUp();
-    }
-    // SQLite itself distinguishes a read from a write: the reading connection refuses to write, before anything happened.
-    if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
-    this.#knownWrites.add(sql);
-    return this.#write<R>(sql, params);
+    return this.#alone(sql, (database) => database.run<R>(sql, params, { alone: true }));
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = {},
+  ): Promise<ExecuteResult<R>> {
+    const asArrays = wantsArrays(options);
+    return this.#alone(sql, (database) => database.execute<R>(sql, params, { alone: true, asArrays }));
   }
 
   close(): Promise<void> {
@@ -82,11 +79,29 @@ export class SqlitePool implements IDatabasePool {
     return this.close();
   }
 
-  async #write<R extends object>(sql: string, params: readonly unknown[] | undefined): Promise<R[]> {
+  /** One statement outside of every transaction: on the reading connection, unless it turns out to write. */
+  async #alone<T>(sql: string, run: (database: SqliteDatabase) => T): Promise<T> {
+    const reader = this.#reader;
+    if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write(run);
+    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
+    try {
+      return await whenFree(() => run(reader), { clock, timeoutMs });
+    } catch (error) {
+      if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
+    } finally {
+      reader.cleanUp();
+    }
+    // SQLite itself distinguishes a read from a write: the reading connection refuses to write, before anything happened.
+    if (this.#knownWrites.size >= MOST_KNOWN_WRITES) this.#knownWrites.clear();
+    this.#knownWrites.add(sql);
+    return this.#write(run);
+  }
+
+  async #write<T>(run: (database: SqliteDatabase) => T): Promise<T> {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     const leave = await this.#writers.enter(undefined, timeoutMs);
     try {
-      return await whenFree(() => this.#writer.run<R>(sql, params, { alone: true }), { clock, timeoutMs });
+      return await whenFree(() => run(this.#writer), { clock, timeoutMs });
     } finally {
       this.#writer.cleanUp();
       leave();

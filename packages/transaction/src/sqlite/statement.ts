@@ -5,20 +5,22 @@ import { SQLITE, tokensOf } from '../sql/lexer.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
 import { changesSession, isExplain } from './session-state.js';
 
-type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
+export type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
 type Row = Record<string, unknown>;
 type SqliteValue = bigint | number | string | Uint8Array | null;
 type Ask = (values: readonly unknown[]) => Row[];
 
-const INT64 = 2n ** 63n;
 /** What the driver adds to a row that is asked for alone. */
 const METADATA = '_metadata';
+const INT64 = 2n ** 63n;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 export class PreparedStatement {
   readonly changesSession: boolean;
   /** Outside of a transaction, SQLite would begin one, and nothing would commit it. */
   readonly needsTransaction: boolean;
+  /** Another one of the driver for the same statement. */
+  readonly prepare: () => DriverStatement;
   readonly #ways: Ways;
   readonly #count: number;
 
@@ -27,15 +29,21 @@ export class PreparedStatement {
     // libsql would run the first and forget the rest.
     if (isScriptInSqlite(sql)) throw severalStatements();
     const { text, count } = numberedParameters(sql);
-    this.#ways = waysToAsk(() => libsql.prepare(text).safeIntegers(), sql);
+    this.prepare = () => libsql.prepare(text).safeIntegers();
+    this.#ways = waysToAsk(this.prepare, sql);
     this.#count = count;
     this.changesSession = changesSession(sql);
     this.needsTransaction = isSavepoint(sql);
   }
 
   run(params: readonly unknown[], locked: boolean): Row[] {
-    const values = sqliteValues(params, this.#count);
+    const values = this.valuesOf(params);
     return locked ? this.#ways.locked(values) : this.#ways.unlocked(values);
+  }
+
+  /** The values as the driver binds them. */
+  valuesOf(params: readonly unknown[]): SqliteValue[] {
+    return sqliteValues(params, this.#count);
   }
 }
 
@@ -113,17 +121,22 @@ function withoutMetadata(row: Row): Row {
   return cells;
 }
 
+function withOurValues(row: Row): Row {
+  for (const name in row) {
+    const value = row[name];
+    // Most values are of neither type, and need no call.
+    if (typeof value === 'bigint' || typeof value === 'object') row[name] = ourValue(value);
+  }
+  return row;
+}
+
 /**
  * libsql gives an ArrayBuffer where every other driver gives a Buffer. Integers are asked for as bigints, since as numbers
  * they would be rounded: those beyond the safe range become text, which is what PostgreSQL gives for any bigint.
  */
-function withOurValues(row: Row): Row {
-  for (const name in row) {
-    const value = row[name];
-    if (typeof value === 'bigint') row[name] = value > MAX_SAFE || value < -MAX_SAFE ? String(value) : Number(value);
-    else if (value instanceof ArrayBuffer) row[name] = Buffer.from(value);
-  }
-  return row;
+export function ourValue(value: unknown): unknown {
+  if (typeof value === 'bigint') return value > MAX_SAFE || value < -MAX_SAFE ? String(value) : Number(value);
+  return value instanceof ArrayBuffer ? Buffer.from(value) : value;
 }
 
 /** Replaces `$n` by `?n`: SQLite would bind `$2` before `$1` when it comes first in the text. */
@@ -180,9 +193,6 @@ function refused(position: number, why: string, sqlState: string): TransactionEr
 }
 
 function severalStatements(): TransactionError {
-  return new TransactionError(
-    'AMBIT_TX_STATEMENT_FAILED',
-    'query() takes one statement; splitStatements() makes them of a script',
-    { sqlState: '42601' },
-  );
+  const what = 'query() takes one statement; splitStatements() makes them of a script';
+  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
 }

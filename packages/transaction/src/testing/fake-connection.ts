@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.js';
 import { isRollbackTo } from '../sql/control-statements.js';
-import type { IPooledConnection, Row } from '../core/contract.js';
+import type { DatabaseConnection, ExecuteResult, Row } from '../core/contract.js';
+import { commandOf } from '../sql/command.js';
+import { POSTGRES } from '../sql/lexer.js';
 import { databaseError, type FakeFault, type FaultPoint } from './faults.js';
 
 export interface FakeCheckout {
@@ -18,7 +20,7 @@ type Session = 'idle' | 'open' | 'failed' | 'dead';
  * A connection that behaves like PostgreSQL: it remembers what each transaction did, fails where the test says, and
  * records everything that a correct caller would never do.
  */
-export class FakeConnection implements IPooledConnection {
+export class FakeConnection implements DatabaseConnection {
   readonly synchronous: boolean;
   readonly #checkout: FakeCheckout;
   #session: Session = 'idle';
@@ -66,6 +68,12 @@ export class FakeConnection implements IPooledConnection {
     if (this.#completed) this.#checkout.violate(`"${sql}" after COMMIT or ROLLBACK`);
     await this.#statement('query', () => this.#execute(sql));
     return [];
+  }
+
+  /** There are no rows here, so none were changed. */
+  async execute<R extends object = Row>(sql: string): Promise<ExecuteResult<R>> {
+    const rows = await this.query<R>(sql);
+    return { rows, rowCount: 0, command: commandOf(sql, POSTGRES), fields: [] };
   }
 
   cancel(): void {

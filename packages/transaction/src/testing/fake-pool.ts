@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, PoolSize, Row } from '../core/contract.js';
+import type { AcquireOptions, DatabasePool, ExecuteResult, PoolSize, Row } from '../core/contract.js';
 import { WaitQueue } from '../pool/wait-queue.js';
 import { FakeConnection } from './fake-connection.js';
 import type { FakeFault, FaultPoint } from './faults.js';
@@ -30,7 +30,7 @@ export interface FakePoolOptions {
  * }
  * ```
  */
-export class FakePool implements IDatabasePool {
+export class FakePool implements DatabasePool {
   /** The statements of committed transactions, in order of commit, and those that ran in none. */
   readonly stored: string[] = [];
   /** What a caller did that no caller may do, such as a query after COMMIT. A test expects none. */
@@ -66,7 +66,7 @@ export class FakePool implements IDatabasePool {
     return { open: this.#max, idle: this.#max - this.#queue.taken, waiting: this.#queue.waiting };
   }
 
-  async getConnection(options: AcquireOptions = {}): Promise<IPooledConnection> {
+  async getConnection(options: AcquireOptions = {}): Promise<FakeConnection> {
     const leave = await this.#queue.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
     const { ms, kind } = this.#faultAt('acquire');
     if (kind === 'never') {
@@ -97,9 +97,22 @@ export class FakePool implements IDatabasePool {
     }
   }
 
+  async execute<R extends object = Row>(sql: string): Promise<ExecuteResult<R>> {
+    const connection = await this.getConnection();
+    try {
+      return await connection.execute<R>(sql);
+    } finally {
+      connection.release();
+    }
+  }
+
   async close(): Promise<void> {
     this.#queue.close();
     await this.#queue.empty();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Failure } from '../core/clock.js';
-import type { IConnection, IPooledConnection, Row } from '../core/contract.js';
+import type { ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
+import { checkCanExecute, executeOn } from '../core/execute-on.js';
 import { since, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
@@ -9,6 +10,8 @@ import { failedBefore, failedStatement } from './outcome.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
+
+const DEFAULTS: ExecuteOptions = {};
 
 /** What the connection needs of its transaction. */
 export interface ConnectionOwner {
@@ -68,7 +71,20 @@ export class ScopedConnection implements IConnection {
     return this.#owner.rollbackFromConnection();
   }
 
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#run(sql, params) as Promise<R[]>;
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = DEFAULTS,
+  ): Promise<ExecuteResult<R>> {
+    return this.#run(sql, params, options) as Promise<ExecuteResult<R>>;
+  }
+
+  /** With options it is `execute()`, without them `query()`. */
+  async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
     const { nestedRuns } = this.#owner;
     if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
     const turn = this.#queue.enter();
@@ -78,14 +94,18 @@ export class ScopedConnection implements IConnection {
       const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
       const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
       if (failure) throw failedBefore(failure.error, 'The statement was not run');
+      const connection = this.#connection;
+      if (options) checkCanExecute(connection);
       const start = transactionStatement.hasSubscribers ? performance.now() : 0;
       try {
-        const result = this.#connection.query<R>(sql, params);
-        const rows = await (this.#connection.synchronous ? result : this.#unlessAbandoned(result));
+        const pending: Promise<unknown> = options
+          ? executeOn(connection, sql, params, options)
+          : connection.query(sql, params);
+        const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
         if (undoesFailure) this.#failedStatement = undefined;
         this.#owner.callbacks?.follow(sql);
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
-        return rows;
+        return result;
       } catch (error) {
         this.#failedStatement ??= { error };
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start), error });

@@ -1,0 +1,155 @@
+import { Container } from '@ambit/container';
+import { hasPostgres } from '@ambit/host-contract';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  beginTransaction,
+  type DatabasePool,
+  executeOn,
+  type IConnection,
+  type IDatabasePool,
+  type IPooledConnection,
+  runInTransaction,
+} from '../src/index.js';
+import { FakePool } from '../src/testing/index.js';
+import { openPostgres, openSqlite, type PostgresDatabase } from './support/databases.js';
+import { requestScope } from './support/requests.js';
+
+describe('execute() on the connection of a transaction', () => {
+  test('waits for its turn, and is refused after the end', async () => {
+    const pool = new FakePool();
+    const transaction = await beginTransaction(requestScope(pool));
+    const { connection } = transaction;
+    const all = [connection.query('INSERT 1'), connection.execute('INSERT 2'), connection.query('INSERT 3')];
+    await Promise.all(all);
+    await transaction.commit();
+    expect(pool.stored).toEqual(['INSERT 1', 'INSERT 2', 'INSERT 3']);
+    await expect(connection.execute('INSERT 4')).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    expect(pool.violations).toEqual([]);
+  });
+
+  test('marks the transaction as failed where it fails, and is refused after a failure', async () => {
+    let kind: 'none' | 'refused' = 'refused';
+    const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'query' ? kind : 'none' }) });
+    const transaction = await beginTransaction(requestScope(pool));
+    await expect(transaction.connection.execute('INSERT 1')).rejects.toMatchObject({ code: '55000' });
+    kind = 'none';
+    await expect(transaction.connection.execute('INSERT 2')).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+    await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+    expect(pool.stored).toEqual([]);
+  });
+
+  test('is refused outside of the nested run in progress, and as a COMMIT', async () => {
+    const pool = new FakePool();
+    await runInTransaction(requestScope(pool), async (scope) => {
+      const outer = scope.resolve<IConnection>('IConnection');
+      await expect(outer.execute('COMMIT')).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+    });
+    expect(pool.violations).toEqual([]);
+  });
+
+  test('of a pool that has only query() is refused, with what to do, and the transaction goes on', async () => {
+    const fake = new FakePool();
+    const pool = withoutExecute(fake);
+    const transaction = await beginTransaction(requestScope(pool));
+    await expect(transaction.connection.execute('INSERT 1')).rejects.toMatchObject({
+      code: 'AMBIT_TX_UNSUPPORTED',
+      message: expect.stringMatching(
+        /this pool and its connections have only query\(\)\. Use a pool that can do it, or add/,
+      ),
+    });
+    await transaction.connection.query('INSERT 2');
+    await transaction.commit();
+    expect(fake.stored).toEqual(['INSERT 2']);
+    await expect(executeOn(pool, 'INSERT 3')).rejects.toMatchObject({ code: 'AMBIT_TX_UNSUPPORTED' });
+    expect(await executeOn(fake, 'INSERT 3')).toMatchObject({ command: 'INSERT', rows: [] });
+  });
+
+  test('is there on what a pool of this package hands out, and may be missing elsewhere', () => {
+    expectTypeOf<Awaited<ReturnType<DatabasePool['getConnection']>>>().toExtend<IConnection>();
+    expectTypeOf<DatabasePool>().toExtend<IDatabasePool>();
+    expectTypeOf<IPooledConnection>().not.toExtend<IConnection>();
+  });
+});
+
+test('SQLite says that it has no types to choose a parser by', async () => {
+  const database = await openSqlite();
+  const types = { getTypeParser: () => String };
+  const pool = database.pool();
+  await expect(executeOn(pool, 'SELECT 1', [], { types })).rejects.toMatchObject({
+    code: 'AMBIT_TX_UNSUPPORTED',
+    message: expect.stringContaining('this database does not number its types'),
+  });
+  await database.drop();
+});
+
+describe.skipIf(!hasPostgres)('execute() on PostgreSQL', () => {
+  let database: PostgresDatabase;
+  let app: Container;
+  beforeEach(async () => {
+    database = await openPostgres();
+    app = new Container();
+    const pool = database.pool({ max: 1 });
+    app.register('IDatabasePool', () => pool);
+  });
+  afterEach(() => database.drop());
+  const inTransaction = <T>(work: (connection: IConnection) => Promise<T>): Promise<T> =>
+    runInTransaction(app, (scope) => work(scope.resolve('IConnection')));
+
+  test('parses values as the caller says, once and again for the same statement, and query() keeps its own way', async () => {
+    const sql = "SELECT DATE '2024-02-29' AS day, 5 AS five";
+    const types = { getTypeParser: (oid: number) => (text: string) => `${oid}:${text}` };
+    await inTransaction(async (connection) => {
+      const parsed = { rows: [{ day: '1082:2024-02-29', five: '23:5' }], rowCount: 1, command: 'SELECT' };
+      expect(await connection.execute(sql, [], { types })).toMatchObject(parsed);
+      expect(await connection.execute(sql, [], { types })).toMatchObject(parsed);
+      const arrays = await connection.execute(sql, [], { types, rowMode: 'array' });
+      expect(arrays.rows).toEqual([['1082:2024-02-29', '23:5']]);
+      expect(arrays.fields).toEqual([
+        { name: 'day', dataTypeID: 1082 },
+        { name: 'five', dataTypeID: 23 },
+      ]);
+      expect(await connection.query(sql)).toEqual([{ day: expect.any(Date), five: 5 }]);
+    });
+  });
+
+  test.each([
+    ['getTypeParser() throws', { getTypeParser: (): never => fail() }],
+    ['the parser throws', { getTypeParser: () => (): never => fail() }],
+  ])('fails the statement where %s, and nothing else', async (_what, types) => {
+    const executed = inTransaction((connection) => connection.execute('SELECT 1 AS one', [], { types }));
+    await expect(executed).rejects.toMatchObject({ cause: { message: 'no parser' } });
+    expect(await inTransaction((connection) => connection.query('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+  });
+
+  test('prepares a statement again whose table was changed', async () => {
+    const pool = database.pool({ max: 1 }) as DatabasePool;
+    await pool.execute('CREATE TABLE notes (id INTEGER)');
+    await pool.execute('INSERT INTO notes VALUES (1)');
+    const all = (): Promise<unknown> => pool.execute('SELECT * FROM notes', [], { rowMode: 'array' });
+    expect(await all()).toMatchObject({ rows: [[1]] });
+    await pool.execute("ALTER TABLE notes ADD COLUMN body TEXT DEFAULT 'a'");
+    expect(await all()).toMatchObject({ rows: [[1, 'a']], fields: [{ name: 'id' }, { name: 'body' }] });
+  });
+});
+
+function fail(): never {
+  throw new Error('no parser');
+}
+
+/** A pool as it was written before there was an execute(). */
+function withoutExecute(pool: FakePool): IDatabasePool {
+  return {
+    query: pool.query.bind(pool),
+    close: pool.close.bind(pool),
+    getConnection: async (options): Promise<IPooledConnection> => {
+      const fake = await pool.getConnection(options);
+      return {
+        beginTransaction: fake.beginTransaction.bind(fake),
+        commit: fake.commit.bind(fake),
+        rollback: fake.rollback.bind(fake),
+        query: fake.query.bind(fake),
+        release: fake.release.bind(fake),
+      };
+    },
+  };
+}
