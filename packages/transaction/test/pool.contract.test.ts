@@ -1,8 +1,29 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { transactionCheck } from '../src/check/index.js';
 import type { DatabasePool, IConnection, IDatabasePool } from '../src/index.js';
 import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 
-describe.each([...databases, ...sandboxes])('a pool over $name', ({ missing, open }) => {
+/** The same pools with the check around them, which changes nothing. */
+const checked: typeof databases = databases
+  .filter(({ name }) => name !== 'SQLite in memory')
+  .map(({ name, missing, open }) => ({
+    name: `${name}, checked`,
+    missing,
+    open: async () => {
+      const database = await open();
+      const check = transactionCheck();
+      return {
+        pool: (options) => check.pool(database.pool(options)),
+        drop: async () => {
+          check.stop();
+          await database.drop();
+          check.assertNone();
+        },
+      };
+    },
+  }));
+
+describe.each([...databases, ...checked, ...sandboxes])('a pool over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
     let database: PoolsToTest;
     let pool: IDatabasePool;

@@ -50,6 +50,7 @@ const ADVICE = {
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
+  AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
@@ -72,6 +73,7 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_POOL_FULL',
   'AMBIT_TX_READ_ONLY',
   'AMBIT_TX_STALE_STATEMENT',
+  'AMBIT_TX_TENANTS_BUSY',
   'AMBIT_TX_TIMEOUT',
 ]);
 

@@ -1,11 +1,13 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Clock, startTimer } from '../core/clock.js';
+import { readKeys } from '../core/database-keys.js';
 import { withCallersStack } from '../core/errors.js';
 import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
+import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { transactionOf } from '../transaction/transaction-of.js';
+import { transactionOnSame } from '../transaction/transaction-of.js';
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
 
@@ -34,9 +36,10 @@ const LONGEST_PAUSE_MS = 1000;
  * and the database says that a retry can help (SQLSTATE 40001, 40P01, a busy file), so the work must have no effect outside
  * of the database. `timeoutMs` limits all attempts together.
  *
- * Inside of a transaction scope it is a savepoint of that transaction instead. Until it has finished, the connection
+ * Inside of a transaction scope of the same database it is a savepoint of that transaction instead. Until it has finished, the connection
  * refuses statements from outside of it, because its failure would undo them too. A nested run may repeat the `isolation`,
- * `readOnly` and `signal` of the outermost run; it refuses any other option.
+ * `readOnly` and `signal` of the outermost run; it refuses any other option. On another database (`pool` and `connection`)
+ * it is a transaction of its own: the two commit one after the other, not together.
  *
  * @example
  * ```ts
@@ -51,8 +54,12 @@ const LONGEST_PAUSE_MS = 1000;
  * }
  * ```
  */
-export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
-  const around = transactionOf(scope);
+export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  return inOwnContext(run<T>, scope, work, options);
+}
+
+async function run<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
+  const around = transactionOnSame(scope, readKeys(options));
   if (around) return around.runNested(() => work(scope, new RunAttempt(1, around)), options);
 
   const { retries = 3, backoffMs = 10 } = options;

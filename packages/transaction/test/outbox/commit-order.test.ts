@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, where transactions commit in anoth
     await connection.commit();
     connection.release();
   };
-  const publish = (connection: IConnection, key: string, payload: unknown): Promise<string> =>
+  const publish = (connection: Pick<IConnection, 'query'>, key: string, payload: unknown): Promise<string> =>
     outbox.publish(connection, { topic: 'noted', key, payload });
 
   test('the second to publish with a key waits until the first has committed', async () => {
