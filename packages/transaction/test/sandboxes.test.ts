@@ -61,6 +61,8 @@ describe.skipIf(POSTGRES.some(({ missing }) => missing))('sandboxes, several on 
 
   test('are refused when the pool has no connection left', async () => {
     pool = database.pool({ max: 1 });
+    // Its connection is open already, however long that takes.
+    await pool.query('SELECT 1');
     const sandboxes = new Sandboxes(app, { acquireTimeoutMs: 10 });
     await sandboxes.create();
     await expect(sandboxes.create()).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', status: 503 });
