@@ -11,6 +11,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pool: ['core'],
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
+
+  check: ['core', 'sql'],
   orm: ['core', 'transaction'],
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
