@@ -20,11 +20,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   outbox: ['core', 'sql'],
-
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
   transactional: ['core', 'run', 'transaction'],
+
+  sandbox: ['core', 'pool', 'sql'],
+  testing: ['core', 'pool', 'sandbox', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),
