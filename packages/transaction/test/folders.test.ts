@@ -15,7 +15,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
   kysely: ['core', 'orm', 'transaction'],
-
   check: ['core', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
@@ -24,9 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
   transactional: ['core', 'run', 'transaction'],
-
   sandbox: ['core', 'pool', 'sql'],
-  testing: ['core', 'pool', 'sandbox', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),
