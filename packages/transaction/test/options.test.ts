@@ -10,6 +10,8 @@ import { requestScope } from './support/requests.js';
 
 // The types see to it that no option is forgotten here.
 const ofTransactions: Record<keyof TransactionOptions, undefined> = {
+  pool: undefined,
+  connection: undefined,
   isolation: undefined,
   readOnly: undefined,
   signal: undefined,
@@ -44,12 +46,14 @@ const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
   statementTimeoutMs: undefined,
   closeTimeoutMs: undefined,
   prepare: undefined,
+  afterBegin: undefined,
   onError: undefined,
   clock: undefined,
 };
 const ofSqlite: Record<keyof Omit<SqlitePoolOptions, 'path'>, undefined> = {
   acquireTimeoutMs: undefined,
   maxReaders: undefined,
+  afterBegin: undefined,
   maxWaiting: undefined,
   closeTimeoutMs: undefined,
   clock: undefined,

@@ -46,10 +46,13 @@ const ADVICE = {
     'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
   AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
+  AMBIT_TX_SANDBOX:
+    'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
   AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
+  AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
@@ -72,6 +75,7 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_POOL_FULL',
   'AMBIT_TX_READ_ONLY',
   'AMBIT_TX_STALE_STATEMENT',
+  'AMBIT_TX_TENANTS_BUSY',
   'AMBIT_TX_TIMEOUT',
 ]);
 
@@ -110,10 +114,13 @@ export class TransactionError extends Error {
   readonly retryable: boolean;
   /** The failure is temporary and not the fault of this request: 503 rather than 500. */
   readonly unavailable: boolean;
-  /** The status of the response when the application has no error handler: 503 when the client may retry, 500 otherwise. */
-  readonly statusCode: 500 | 503;
+  /**
+   * The status of the response when the application has no error handler: 503 when the client may retry, 400 when a test names
+   * a sandbox that is not there, 500 otherwise.
+   */
+  readonly statusCode: 400 | 500 | 503;
   /** The same, under the name that error handlers for Express read first. */
-  readonly status: 500 | 503;
+  readonly status: 400 | 500 | 503;
 
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
     super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
@@ -122,7 +129,8 @@ export class TransactionError extends Error {
     const known = { sqlState: this.sqlState, cause: options.cause };
     this.retryable = !FINAL.has(code) && (RETRYABLE.has(code) || isRetryable(known));
     this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
-    this.status = this.statusCode = this.unavailable || this.retryable ? 503 : 500;
+    const isTemporary = this.unavailable || this.retryable;
+    this.status = this.statusCode = isTemporary ? 503 : code === 'AMBIT_TX_SANDBOX' ? 400 : 500;
   }
 }
 

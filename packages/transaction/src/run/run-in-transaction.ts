@@ -1,11 +1,13 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Clock, startTimer } from '../core/clock.js';
+import { readKeys } from '../core/database-keys.js';
 import { withCallersStack } from '../core/errors.js';
 import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
+import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { requireMember, transactionOf } from '../transaction/transaction-of.js';
+import { requireMember, transactionOnSame } from '../transaction/transaction-of.js';
 import { isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './propagation.js';
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
@@ -37,12 +39,13 @@ const LONGEST_PAUSE_MS = 1000;
  * and the database says that a retry can help (SQLSTATE 40001, 40P01, a busy file), so the work must have no effect outside
  * of the database. `timeoutMs` limits all attempts together.
  *
- * Inside of a transaction scope it is a savepoint of that transaction instead, unless `propagation` says otherwise. Until it
- * has finished, the connection refuses statements from outside of it, because its failure would undo them too. A nested run
- * may repeat the `isolation`, `readOnly` and `signal` of the outermost run; it refuses any other option. A run that joins
- * (`required`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can only roll
- * back, or the savepoint around it. A `requires-new` run opens its scope under the scope that the transaction around it
- * began in: it shares the instances of that, and does not see the connection of the other transaction.
+ * Inside of a transaction scope of the same database it is a savepoint of that transaction instead, unless `propagation` says
+ * otherwise. Until it has finished, the connection refuses statements from outside of it, because its failure would undo them
+ * too. A nested run may repeat the `isolation`, `readOnly` and `signal` of the outermost run; it refuses any other option. A
+ * run that joins (`required`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can
+ * only roll back, or the savepoint around it. A `requires-new` run opens its scope under the scope that the transaction around
+ * it began in: it shares the instances of that, and does not see the connection of the other transaction. On another database
+ * (`pool` and `connection`) a run is a transaction of its own: the two commit one after the other, not together.
  *
  * @param scope the scope to run in
  * @param work receives the scope of the transaction, and the attempt
@@ -64,8 +67,12 @@ const LONGEST_PAUSE_MS = 1000;
  * }
  * ```
  */
-export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
-  const around = transactionOf(scope);
+export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  return inOwnContext(run<T>, scope, work, options);
+}
+
+async function run<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
+  const around = transactionOnSame(scope, readKeys(options));
   const way = wayOf(options.propagation ?? 'nested', around?.state);
   if (way !== 'begin') return runWithin(around, way, { scope, work, options });
 

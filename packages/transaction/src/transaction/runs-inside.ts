@@ -19,8 +19,8 @@ export abstract class RunsInside extends AroundCommit {
   }
 
   /** @internal A nested run in separate calls, for the drivers of ORMs. */
-  createSavepoint(): Savepoint {
-    return new Savepoint(this);
+  createSavepoint(parent?: Savepoint): Savepoint {
+    return new Savepoint(this, parent);
   }
 
   /** @internal A run that cannot fail alone. */

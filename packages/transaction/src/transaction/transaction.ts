@@ -1,11 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
-import type { IConnection, IPooledConnection } from '../core/contract.js';
+import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
+import { thenCall } from './after-begin.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
@@ -40,7 +41,7 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * ```
  */
 export class Transaction extends RunsInside {
-  /** The scope tagged `transaction`, with the open connection as `IConnection`. */
+  /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
@@ -96,7 +97,7 @@ export class Transaction extends RunsInside {
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
-  begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
+  begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
     const completion = this.completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
@@ -112,8 +113,9 @@ export class Transaction extends RunsInside {
     } catch (error) {
       return settle({ error });
     }
-    if (completion.isRequested) settle();
-    else completion.begin(this.settings.terms, settle);
+    if (completion.isRequested) return settle();
+    const prepare = afterBegin && (() => completion.isRequested || afterBegin(this.scoped, this.scope));
+    completion.begin(this.settings.terms, prepare ? thenCall(prepare, this.#completed, settle) : settle);
   }
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
@@ -149,7 +151,7 @@ export class Transaction extends RunsInside {
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
     this.#lifetime.watch();
-    scope.register('IConnection', () => this.scoped);
+    scope.register<string>(settings.database.connection, () => this.scoped);
     this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }
