@@ -11,18 +11,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pool: ['core'],
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
-
-  check: ['core', 'sql'],
   orm: ['core', 'transaction'],
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
   kysely: ['core', 'orm', 'transaction'],
-
+  'mikro-orm': ['core', 'kysely', 'orm', 'transaction'],
+  typeorm: ['core', 'orm', 'sql', 'transaction'],
+  prisma: ['core', 'orm', 'transaction'],
   check: ['core', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   outbox: ['core', 'sql'],
-
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
