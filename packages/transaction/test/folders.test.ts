@@ -25,6 +25,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
+  transactional: ['core', 'run', 'transaction'],
+
+  sandbox: ['core', 'pool', 'sql'],
+  testing: ['core', 'pool', 'sandbox', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),
