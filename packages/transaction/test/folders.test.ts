@@ -15,6 +15,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
   kysely: ['core', 'orm', 'transaction'],
+
+  'mikro-orm': ['core', 'kysely', 'orm', 'transaction'],
+  typeorm: ['core', 'orm', 'sql', 'transaction'],
+  prisma: ['core', 'orm', 'transaction'],
   check: ['core', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
