@@ -23,7 +23,7 @@ export async function createDatabase() {
   url.searchParams.set('application_name', APPLICATION + name);
   return {
     settings: { url: url.href, boss },
-    /** Waits until PostgreSQL has completed, or given up, what a killed server has sent. */
+    /** Waits until PostgreSQL has completed or rolled back what a killed server has sent. */
     async quiet() {
       for (;;) {
         const busy = "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle'";

@@ -110,7 +110,7 @@ function nameOf(sql) {
     .join(' ');
 }
 
-/** Never settles: the process is gone. */
+/** Never settles: the process exits. */
 function killMyself() {
   process.kill(process.pid, 'SIGKILL');
   return new Promise(() => undefined);

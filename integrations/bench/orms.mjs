@@ -12,7 +12,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import knex from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
-import pg from 'pg';
+import { Pool } from 'pg';
 
 const connectionString = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 const ROUNDS = 15;
@@ -32,8 +32,8 @@ app.addRegistration(
     .to('IDatabasePool'),
 );
 const own = {
-  kysely: new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString, max: 1 }) }) }),
-  pool: new pg.Pool({ connectionString, max: 1 }),
+  kysely: new Kysely({ dialect: new PostgresDialect({ pool: new Pool({ connectionString, max: 1 }) }) }),
+  pool: new Pool({ connectionString, max: 1 }),
   knex: knex({ client: 'pg', connection: connectionString, pool: { min: 1, max: 1 } }),
 };
 const ownDrizzle = drizzle(own.pool);

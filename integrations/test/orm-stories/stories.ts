@@ -257,7 +257,7 @@ function storiesOn(orm: Orm, kind: DatabaseKind): void {
     expect(await committedAuthors()).toEqual([]);
   });
 
-  it('rolls back when the transaction ends inside a nested transaction', async () => {
+  it('rolls back when the transaction is rolled back inside a nested transaction', async () => {
     const transaction = await beginTransaction(app.container);
     const session = await opened.session(transaction.scope);
     const part = session.nested(async (inner) => {

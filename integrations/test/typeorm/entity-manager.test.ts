@@ -16,7 +16,7 @@ describe('TypeORM on the connection of a transaction', () => {
   let app: App;
   let heard: string[];
 
-  /** What subscribers are told, and whether others see the author by then. */
+  /** The calls of subscribers, and whether others see the author by then. */
   const note = async (event: string): Promise<void> => {
     const seen = await app.pool.query('SELECT id FROM authors');
     heard.push(`${event}, others see ${seen.length}`);
@@ -49,7 +49,7 @@ describe('TypeORM on the connection of a transaction', () => {
     );
   const authors = (): Promise<object[]> => app.pool.query('SELECT * FROM authors ORDER BY id');
 
-  it('tells subscribers of the commit once, when it is one', async () => {
+  it('notifies subscribers of the commit once, when it is one', async () => {
     await inTransaction(async (manager, scope) => {
       await manager.save(AuthorEntity, ADA);
       await manager.transaction((inner) => inner.save(AuthorEntity, BOB));
@@ -59,7 +59,7 @@ describe('TypeORM on the connection of a transaction', () => {
     await expect.poll(() => heard).toEqual(['before commit, others see 0', 'after commit, others see 3']);
   });
 
-  it('tells subscribers of the rollback once, when all of it is undone', async () => {
+  it('notifies subscribers of the rollback once, when all of it is undone', async () => {
     const work = inTransaction(async (manager) => {
       await manager.save(AuthorEntity, ADA);
       const part = manager.transaction(() => Promise.reject(new Error('a part')));
@@ -70,7 +70,7 @@ describe('TypeORM on the connection of a transaction', () => {
     expect(heard).toEqual(['after rollback, others see 0']);
   });
 
-  it('tells subscribers of the commit also where the manager was made in a nested run that failed', async () => {
+  it('notifies subscribers of the commit also where the manager was made in a nested run that failed', async () => {
     await runInTransaction(app.container, async (scope) => {
       const part = runInTransaction(scope, async () => {
         await typeormOn(scope.resolve<IConnection>('IConnection'), dataSource).save(AuthorEntity, ADA);

@@ -22,6 +22,7 @@ export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
 export { inOwnContext } from './core/own-context.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
+export type { Propagation } from './run/propagation.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';

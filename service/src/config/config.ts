@@ -54,6 +54,8 @@ export interface Config {
   readonly events: EventsConfig | undefined;
   /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;
+  /** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
+  readonly sandbox: boolean;
 }
 
 /** Registered as `IConfigService`: `config.get('port')` is a number. */

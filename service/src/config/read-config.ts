@@ -72,7 +72,10 @@ export function readConfig(env: Environment): Config {
     traces: onOff('TRACES'),
     events: readEvents(env, problems),
     inspector: inspector(),
+    sandbox: onOff('SANDBOX'),
   };
+  if (config.sandbox && env['NODE_ENV'] === 'production')
+    problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

@@ -62,6 +62,9 @@ function dialectClass(client: KnexClientName): ClientClass {
   return (instance.client as object).constructor as ClientClass;
 }
 
+/** Of each transaction of Knex. */
+const connections = new WeakMap<object, KnexConnection>();
+
 /** A client of Knex that has the connection of one transaction in place of a pool. */
 function scopedClient(name: KnexClientName): ClientClass {
   const isPostgres = name === 'pg';
@@ -83,17 +86,15 @@ function scopedClient(name: KnexClientName): ClientClass {
     /** A transaction of Knex has a connection, and so a nested run, of its own. */
     override transaction(
       container: (trx: Knex.Transaction) => unknown,
-      config: TransactionConfig,
-      outer: unknown,
+      { isolationLevel: isolation, readOnly, ...config }: TransactionConfig,
+      outer: object | null,
     ): Knex.Transaction {
-      const { isolationLevel: isolation, readOnly } = config;
-      const connection = new KnexConnection(this.config.transaction, { isolation, readOnly });
-      const options = { ...config, connection, isolationLevel: undefined, readOnly: undefined };
-      return super.transaction(
-        (trx: Knex.Transaction) => connection.savepoint.within(() => container(trx)),
-        options,
-        outer,
-      );
+      const around = outer ? connections.get(outer) : undefined;
+      const connection = new KnexConnection(this.config.transaction, { isolation, readOnly }, around);
+      const work = (trx: Knex.Transaction): unknown => connection.savepoint.within(() => container(trx));
+      const transaction = super.transaction(work, { ...config, connection }, outer);
+      connections.set(transaction, connection);
+      return transaction;
     }
 
     /** Only a transaction of Knex itself passes a string: to begin, commit or roll back. */

@@ -10,9 +10,9 @@ export class KnexConnection {
   readonly terms: object;
   readonly #connection: IConnection;
 
-  constructor(transaction: Transaction, terms: object = {}) {
+  constructor(transaction: Transaction, terms: object = {}, around?: KnexConnection) {
     this.#connection = transaction.connection;
-    this.savepoint = transaction.createSavepoint();
+    this.savepoint = transaction.createSavepoint(around?.savepoint);
     this.terms = terms;
   }
 
@@ -22,7 +22,7 @@ export class KnexConnection {
 
   /**
    * One row after the other, of which so many at a time are in memory. Where the reader stops early, nobody waits for a CLOSE,
-   * which fails after the end of a nested transaction: the database closes the cursor with the transaction.
+   * which fails after a nested transaction was undone: the database closes the cursor with the transaction.
    */
   async *rows(sql: string, values: readonly unknown[], batchSize: number): AsyncGenerator<object, void, undefined> {
     const chunks = rowsInChunks(this.#connection, sql, values, batchSize);

@@ -9,7 +9,7 @@ import { OPTIONS } from './types.js';
 
 /**
  * What MikroORM sends when it connects to SQLite. Our pool has done it, and an ORM that connects in its first transaction
- * would wait here for the end of that transaction.
+ * would wait here until that transaction has completed.
  */
 const FOREIGN_KEYS = 'pragma foreign_keys = on';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Query, type QueryConfig, type QueryResult, types } from 'pg';
+import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
@@ -10,11 +10,6 @@ interface CopyingConnection {
   sync(): void;
 }
 
-interface TypeParsers {
-  getTypeParser(oid: number, format?: string): (text: string) => unknown;
-}
-
-const driverTypes: TypeParsers = types;
 const declaredNowhere = Query.prototype as unknown as { hasBeenParsed(connection: unknown): unknown };
 
 /**
@@ -66,10 +61,13 @@ function configOf(text: string, params: readonly unknown[] | undefined, { rowMod
 }
 
 /** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
-function safely(types: Required<ExecuteOptions>['types']): TypeParsers['getTypeParser'] {
+function safely(types: Required<ExecuteOptions>['types']): (oid: number, format?: string) => (text: string) => unknown {
   return (oid, format) => {
     try {
-      return types.getTypeParser(oid, format) ?? driverTypes.getTypeParser(oid, format);
+      return (
+        types.getTypeParser(oid, format) ??
+        (driverTypes.getTypeParser(oid, format as 'text') as (text: string) => unknown)
+      );
     } catch (error) {
       return () => {
         throw error;

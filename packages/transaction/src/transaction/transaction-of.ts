@@ -1,5 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
+import { TransactionError } from '../core/errors.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 
@@ -61,4 +62,11 @@ function transactionOfConnection(scope: IContainer, key: string): Transaction | 
   } catch {
     return undefined;
   }
+}
+
+/** Another copy of this package may have begun the transaction, and may be older. */
+export function requireMember(transaction: Transaction, name: keyof Transaction): Transaction {
+  if (name in transaction) return transaction;
+  const what = `The transaction was begun by an older copy of @ambit/transaction, which has no ${name}`;
+  throw new TransactionError('AMBIT_TX_VERSION', what);
 }
