@@ -8,7 +8,7 @@ import { examplesIn } from '../../scripts/docs/extract.mjs';
 const integrations = join(import.meta.dirname, '..');
 const guides = join(integrations, '../docs/guides');
 const examples = readdirSync(guides).flatMap((guide) =>
-  examplesIn(readFileSync(join(guides, guide), 'utf8'), { integrations: true }).map((example) => ({
+  examplesIn(readFileSync(join(guides, guide), 'utf8'), { only: 'integrations' }).map((example) => ({
     guide,
     ...example,
   })),

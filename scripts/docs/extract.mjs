@@ -10,21 +10,22 @@
 
 /**
  * Reads the fences of a Markdown page: ```ts compiles, ```ts run also runs, ```ts continued goes on where the block
- * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` needs
- * packages that only integrations/ has: there it is one of those that run.
+ * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` or
+ * `prisma` needs packages that only integrations/ or integrations/prisma/ has: there it is one of those that run.
  * @param {string} markdown
- * @param {{ integrations?: boolean }} [options] whether to give those of integrations/, and no others
+ * @param {{ only?: 'integrations' | 'prisma' }} [options] to give those with this mark, and no others
  * @returns {Example[]}
  */
-export function examplesIn(markdown, { integrations = false } = {}) {
+export function examplesIn(markdown, { only } = {}) {
   /** @type {Example[]} */
   const examples = [];
   let previousRuns = false;
   for (const { line, language, words, body } of fencesIn(markdown)) {
     const last = examples.at(-1);
     if (language === 'text' && previousRuns && last) last.prints = (last.prints ?? '') + body;
-    const isAsked = language === 'ts' && words.includes('integrations') === integrations;
-    const runs = integrations || words.includes('run') || (words.includes('continued') && !!last?.runs);
+    const mark = words.find((word) => word === 'integrations' || word === 'prisma');
+    const isAsked = language === 'ts' && mark === only;
+    const runs = only !== undefined || words.includes('run') || (words.includes('continued') && !!last?.runs);
     previousRuns = isAsked && runs;
     if (!isAsked) continue;
     if (words.includes('continued')) {

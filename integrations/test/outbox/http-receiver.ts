@@ -25,11 +25,11 @@ interface CloudEvent {
   readonly subject?: string;
   readonly data: unknown;
 }
-type Handle = (connection: IConnection, event: CloudEvent) => Promise<void>;
+type Handle = (connection: Pick<IConnection, 'query'>, event: CloudEvent) => Promise<void>;
 
 /** The id is stored in the transaction of the work: a repetition finds it, and does nothing. */
 async function handleOnce(pool: IDatabasePool, event: CloudEvent, handle: Handle): Promise<void> {
-  const connection = (await pool.getConnection()) as Awaited<ReturnType<IDatabasePool['getConnection']>> & IConnection;
+  const connection = await pool.getConnection();
   try {
     await connection.beginTransaction();
     const insert = 'INSERT INTO received_events (id) VALUES ($1) ON CONFLICT (id) DO NOTHING RETURNING id';

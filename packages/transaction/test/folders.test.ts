@@ -15,10 +15,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
   kysely: ['core', 'orm', 'transaction'],
+  check: ['core', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   outbox: ['core', 'sql'],
+  replicas: ['core', 'pool'],
+  tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sql'],
+  transactional: ['core', 'run', 'transaction'],
+  sandbox: ['core', 'pool', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),

@@ -6,12 +6,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
 import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
+import type { DatabasePool } from '../src/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 
 describe('transactions on SQLite', () => {
   let database: Awaited<ReturnType<typeof openSqlite>>;
-  let pool: IDatabasePool;
+  let pool: DatabasePool;
 
   beforeEach(async () => {
     database = await openSqlite();

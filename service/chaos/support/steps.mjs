@@ -7,7 +7,8 @@ import { oneOf } from './random.mjs';
 
 /** @type {readonly [string, ...string[]]} */
 const KEYS = ['cart 1', 'cart 2', 'cart 3', 'cart 4', 'cart 5'];
-const WRITERS = 6;
+/** On SQLite a transaction has the file for itself, and the service needs it, too. */
+const WRITERS = { postgres: 6, sqlite: 1 };
 const ROLLED_BACK = 0.2;
 const BETWEEN_MS = 20;
 
@@ -21,15 +22,17 @@ const BETWEEN_MS = 20;
 export class Steps {
   rolledBack = 0;
   #pool;
+  #writers;
   #outbox;
 
   /** @param {Database} database */
   constructor(database) {
     const { DATABASE_URL: url = '', DATA_DIR: folder = '' } = database.env;
     const dialect = database.kind;
+    this.#writers = WRITERS[dialect];
     this.#pool =
       dialect === 'postgres'
-        ? createPostgresPool({ connectionString: url, max: WRITERS })
+        ? createPostgresPool({ connectionString: url, max: WRITERS.postgres })
         : createSqlitePool({ path: join(folder, 'ambit.db') });
     this.#outbox = createOutbox(this.#pool, { dialect });
   }
@@ -49,7 +52,7 @@ export class Steps {
         await pause(Math.random() * BETWEEN_MS);
       }
     };
-    await Promise.all(Array.from({ length: WRITERS }, writer));
+    await Promise.all(Array.from({ length: this.#writers }, writer));
   }
 
   /**
@@ -62,7 +65,6 @@ export class Steps {
     try {
       await connection.beginTransaction();
       await this.#outbox.publish(connection, { topic: 'step', key, payload: { mark } });
-      // On SQLite the whole file waits for this transaction.
       await pause(Math.random() * 5);
       await connection.query('UPDATE step_counts SET number = number + 1 WHERE key = $1', [key]);
       await connection.query('INSERT INTO steps SELECT key, number, $2 FROM step_counts WHERE key = $1', [key, mark]);

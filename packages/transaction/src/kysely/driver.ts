@@ -10,7 +10,7 @@ import {
   RawNode,
   type TransactionSettings,
 } from 'kysely';
-import type { ExecuteResult, IConnection } from '../core/contract.js';
+import type { ExecuteOptions, ExecuteResult, IConnection } from '../core/contract.js';
 import { rowsInChunks } from '../orm/rows-in-chunks.js';
 import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
@@ -19,32 +19,45 @@ import type { KyselyDialect } from './dialects.js';
 const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 const ROWS_AT_A_TIME = 100;
 
+/** How statements are sent. */
+export interface StatementMeans {
+  readonly dialect: KyselyDialect;
+  /** Passed to `execute()`. */
+  readonly options?: ExecuteOptions;
+  /** What the caller sees of an error. Default: the error itself. */
+  readonly errorOf?: (error: unknown) => unknown;
+}
+
 /** What Kysely takes for a connection of its own: one query, or a nested transaction from its begin to its end. */
 class ConnectionUse implements DatabaseConnection {
   readonly savepoint: Savepoint;
   readonly #connection: IConnection;
-  readonly #dialect: KyselyDialect;
+  readonly #means: StatementMeans;
 
-  constructor({ connection, savepoint }: { connection: IConnection; savepoint: Savepoint }, dialect: KyselyDialect) {
+  constructor({ connection, savepoint }: { connection: IConnection; savepoint: Savepoint }, means: StatementMeans) {
     this.#connection = connection;
     this.savepoint = savepoint;
-    this.#dialect = dialect;
+    this.#means = means;
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const result = await this.savepoint.within(() => this.#connection.execute(sql, parameters));
-    return asKysely<R>(result);
+    const { options, errorOf } = this.#means;
+    try {
+      return asKysely<R>(await this.savepoint.within(() => this.#connection.execute(sql, parameters, options)));
+    } catch (error) {
+      throw errorOf ? errorOf(error) : error;
+    }
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize = ROWS_AT_A_TIME): AsyncIterableIterator<QueryResult<R>> {
     // Only a SELECT can have a cursor, and only PostgreSQL has them.
-    if (this.#dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode') yield this.executeQuery<R>(query);
+    if (this.#means.dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode') yield this.executeQuery<R>(query);
     else yield* this.#chunks<R>(query, chunkSize);
   }
 
   /** Kysely may ask for the next rows from code outside of the nested transaction that the query belongs to. */
   async *#chunks<R>({ sql, parameters }: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
-    const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize);
+    const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize, this.#means.options);
     const next = (): ReturnType<typeof chunks.next> => this.savepoint.within(() => chunks.next());
     try {
       for (let chunk = await next(); !chunk.done; chunk = await next()) yield { rows: chunk.value as R[] };
@@ -54,7 +67,7 @@ class ConnectionUse implements DatabaseConnection {
   }
 }
 
-function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
+export function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
   return {
     rows: rows as R[],
     ...(rowCount !== null && CHANGING.has(command) && { numAffectedRows: BigInt(rowCount) }),
@@ -68,11 +81,11 @@ function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): Quer
  */
 export class ScopedDriver implements Driver, ConnectionProvider {
   readonly #transaction: Transaction;
-  readonly #dialect: KyselyDialect;
+  readonly #means: StatementMeans;
 
-  constructor(transaction: Transaction, dialect: KyselyDialect) {
+  constructor(transaction: Transaction, means: StatementMeans) {
     this.#transaction = transaction;
-    this.#dialect = dialect;
+    this.#means = means;
   }
 
   provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
@@ -121,7 +134,7 @@ export class ScopedDriver implements Driver, ConnectionProvider {
 
   #use(): ConnectionUse {
     const { connection } = this.#transaction;
-    return new ConnectionUse({ connection, savepoint: this.#transaction.createSavepoint() }, this.#dialect);
+    return new ConnectionUse({ connection, savepoint: this.#transaction.createSavepoint() }, this.#means);
   }
 }
 

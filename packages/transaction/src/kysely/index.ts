@@ -1,8 +1,8 @@
-import { DefaultQueryExecutor, Kysely, type KyselyPlugin } from 'kysely';
+import type { Kysely, KyselyPlugin } from 'kysely';
 import type { IConnection } from '../core/contract.js';
 import { transactionOfConnection } from '../orm/transaction-of-connection.js';
-import { type KyselyDialect, partsOf } from './dialects.js';
-import { ScopedDriver } from './driver.js';
+import type { KyselyDialect } from './dialects.js';
+import { kyselyIn } from './kysely-in.js';
 
 export type { KyselyDialect } from './dialects.js';
 
@@ -43,18 +43,5 @@ export interface KyselyOptions {
  */
 export function kyselyOn<DB>(connection: IConnection, options: KyselyOptions = {}): Kysely<DB> {
   const { dialect = 'postgres', plugins = [] } = options;
-  const driver = new ScopedDriver(transactionOfConnection(connection, 'kyselyOn()'), dialect);
-  const { compiler, adapter, createIntrospector } = partsOf(dialect);
-  const kyselyDialect = {
-    createDriver: () => driver,
-    createQueryCompiler: () => compiler,
-    createAdapter: () => adapter,
-    createIntrospector,
-  };
-  return new Kysely<DB>({
-    config: { dialect: kyselyDialect },
-    dialect: kyselyDialect,
-    driver,
-    executor: new DefaultQueryExecutor(compiler, adapter, driver, [...plugins]),
-  });
+  return kyselyIn<DB>(transactionOfConnection(connection, 'kyselyOn()'), { dialect }, plugins);
 }

@@ -66,7 +66,7 @@ export function outboxSchema(options: OutboxTable): string {
   last_error text
 )${storage};
 CREATE INDEX ${name}_fresh ON ${table} (position) WHERE state = 'pending' AND due_at IS NULL;
-CREATE INDEX ${name}_delayed ON ${table} (due_at) WHERE state = 'pending' AND due_at IS NOT NULL;
+CREATE INDEX ${name}_delayed ON ${table} (due_at, position) WHERE state = 'pending' AND due_at IS NOT NULL;
 CREATE INDEX ${name}_by_key ON ${table} (key, position) WHERE state = 'pending' AND key IS NOT NULL;
 CREATE INDEX ${name}_dead ON ${table} (position) WHERE state = 'dead';
 CREATE INDEX ${name}_delivered ON ${table} (settled_at) WHERE state = 'delivered';

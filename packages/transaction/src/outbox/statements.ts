@@ -83,25 +83,34 @@ export function statementsFor({ dialect, table }: Required<OutboxTable>): Statem
            ) ${insert(' FROM turn')}`,
     publishWithoutKey: `INSERT INTO ${table} (id, topic, payload, created_at) VALUES ($1, $2, $3, ${now})`,
     // An event is claimed together with all earlier ones of its key, or postponed until the first of those may be claimed.
-    claim: `WITH due AS (
-        SELECT position FROM (
-          SELECT position FROM ${table} WHERE state = 'pending' AND due_at IS NULL AND ${unclaimed}
+    // The first event of each key is looked at, too: where it is due, and was postponed for longer than those behind it,
+    // those would be found again and again, and never it.
+    claim: `WITH due AS MATERIALIZED (
+        SELECT position, key FROM (
+          SELECT position, key FROM ${table} WHERE state = 'pending' AND due_at IS NULL AND ${unclaimed}
           ORDER BY position LIMIT $3
         ) AS fresh
-        UNION
-        SELECT position FROM (
-          SELECT position FROM ${table} WHERE state = 'pending' AND due_at <= ${now} AND ${unclaimed}
-          ORDER BY due_at LIMIT $3
+        UNION ALL
+        SELECT position, key FROM (
+          SELECT position, key FROM ${table} WHERE state = 'pending' AND due_at <= ${now} AND ${unclaimed}
+          ORDER BY due_at, position LIMIT $3
         ) AS retried
-        UNION
-        SELECT position FROM (
-          SELECT position FROM ${table} WHERE state = 'pending' AND due_at IS NOT NULL AND attempts = 0 AND ${unclaimed}
+        UNION ALL
+        SELECT position, key FROM (
+          SELECT position, key FROM ${table}
+          WHERE state = 'pending' AND due_at IS NOT NULL AND attempts = 0 AND ${unclaimed}
             AND key ${anyOf(`SELECT item.value FROM ${elements('$4')} AS item`)}
           ORDER BY position LIMIT $3
         ) AS postponed
+      ), looked_at AS (
+        SELECT position FROM due
+        UNION
+        SELECT (
+          SELECT position FROM ${table} AS earliest WHERE earliest.key = keys.key AND state = 'pending' ORDER BY position LIMIT 1
+        ) AS position FROM (SELECT DISTINCT key FROM due WHERE key IS NOT NULL) AS keys
       ), locked AS (
         SELECT position, key FROM ${table}
-        WHERE position ${anyOf('SELECT position FROM due')} AND state = 'pending' AND ${unclaimed}
+        WHERE position ${anyOf('SELECT position FROM looked_at')} AND state = 'pending' AND ${unclaimed}
           AND (due_at IS NULL OR due_at <= ${now} OR attempts = 0)
         ORDER BY position LIMIT $3 ${skipLocked}
       ), judged AS MATERIALIZED (

@@ -1,11 +1,10 @@
 import type { IContainer } from '@ambit/container';
 import { systemClock } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
 import { checkFunction } from '../core/options.js';
 import { warn } from '../core/report.js';
 import type { AfterCommitOptions } from './around-commit.js';
 import { callAndReport } from './callback-call.js';
-import { transactionOf } from './transaction-of.js';
+import { requireMember, transactionOf } from './transaction-of.js';
 import { disposeAfter } from './unfinished.js';
 
 const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
@@ -39,13 +38,4 @@ export function afterCommit(scope: IContainer, fn: () => unknown, options?: Afte
   checkFunction('the callback', fn, { required: true });
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);
   if (calling) disposeAfter(calling, scope);
-}
-
-/** Another copy of this package may have begun the transaction, and may be older. */
-export function requireMember<T extends object>(transaction: T, name: keyof T & string): T {
-  if (name in transaction) return transaction;
-  throw new TransactionError(
-    'AMBIT_TX_VERSION',
-    `The transaction was begun by an older copy of @ambit/transaction, without ${name}`,
-  );
 }

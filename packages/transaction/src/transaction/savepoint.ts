@@ -108,9 +108,9 @@ export async function runInSavepoint<T>(
   });
 }
 
-/** A savepoint has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-function refuseOtherOptions({ terms, signal }: Settings, options: object): void {
-  const same: Readonly<Record<string, unknown>> = { ...terms, signal };
+/** What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. */
+export function refuseOtherOptions({ terms, database, signal }: Settings, options: object): void {
+  const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
   const asked: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(asked)) {
     if (value === undefined || value === same[name]) continue;

@@ -121,6 +121,17 @@ describe.each(databases)('an outbox on $name', ({ name, missing, open }) => {
       expect(receiver.arrived.filter(({ key }) => key === 'bad')).toHaveLength(1);
     });
 
+    test('a key whose first event is due later than those that waited for it', async () => {
+      const keys = ['a', 'b', 'c'];
+      for (let n = 0; n < 20; n++) for (const key of keys) await outbox.publish(pool, event(n, key));
+      await pool.query('UPDATE outbox SET due_at = 1000');
+      await pool.query('UPDATE outbox SET due_at = 5000, attempts = 1 WHERE position <= 3');
+      const receiver = new Receiver();
+      startRelay(receiver.deliver, { concurrency: 4 });
+      await receiver.hasTaken(60);
+      for (const key of keys) expect(receiver.payloadsOf(key)).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    });
+
     test('again what took too long, and aborts its signal', async () => {
       let reason: unknown;
       const receiver = new Receiver(async ({ attempt }, signal) => {

@@ -16,7 +16,7 @@ CREATE TABLE outbox (
   last_error text
 );
 CREATE INDEX outbox_fresh ON outbox (position) WHERE state = 'pending' AND due_at IS NULL;
-CREATE INDEX outbox_delayed ON outbox (due_at) WHERE state = 'pending' AND due_at IS NOT NULL;
+CREATE INDEX outbox_delayed ON outbox (due_at, position) WHERE state = 'pending' AND due_at IS NOT NULL;
 CREATE INDEX outbox_by_key ON outbox (key, position) WHERE state = 'pending' AND key IS NOT NULL;
 CREATE INDEX outbox_dead ON outbox (position) WHERE state = 'dead';
 CREATE INDEX outbox_delivered ON outbox (settled_at) WHERE state = 'delivered';
