@@ -111,7 +111,10 @@ process.exit();
 
 /** @param {string[]} names @param {any[]} modules */
 async function report(names, modules) {
-  for (const [what, times] of /** @type {const} */ ([['transaction', TRANSACTIONS], ['order', ORDERS]])) {
+  for (const [what, times] of /** @type {const} */ ([
+    ['transaction', TRANSACTIONS],
+    ['order', ORDERS],
+  ])) {
     /** @type {number[][]} */
     const taken = modules.map(() => []);
     for (let round = -5; round < Number(rounds); round++) {

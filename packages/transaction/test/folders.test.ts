@@ -15,7 +15,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   drizzle: ['core', 'orm', 'transaction'],
   knex: ['core', 'orm', 'transaction'],
   kysely: ['core', 'orm', 'transaction'],
-
   'mikro-orm': ['core', 'kysely', 'orm', 'transaction'],
   typeorm: ['core', 'orm', 'sql', 'transaction'],
   prisma: ['core', 'orm', 'transaction'],
@@ -25,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   outbox: ['core', 'sql'],
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
-  testing: ['core', 'pool', 'sql'],
+  testing: ['core', 'pool', 'sandbox', 'sql'],
   transactional: ['core', 'run', 'transaction'],
   sandbox: ['core', 'pool', 'sql'],
 };
