@@ -164,8 +164,9 @@ function check(sink, stored, committed, findings) {
     const got = sink.events.filter((event) => isStep(event) && event.subject === key).map(({ data }) => data['mark']);
     for (const mark of marks) if (!got.includes(mark)) findings.add('committed and not received', `${key}: ${mark}`);
     for (const mark of got)
-      if (!marks.includes(String(mark))) findings.add('received and not committed', `${key}: ${mark}`);
+      if (!marks.includes(String(mark))) findings.add('received and not committed', `${key}: ${String(mark)}`);
     const wrong = got.findIndex((mark, index) => mark !== marks[index]);
-    if (wrong >= 0) findings.add('out of order', `${key}: ${got[wrong]} arrived where ${marks[wrong]} was committed`);
+    if (wrong >= 0)
+      findings.add('out of order', `${key}: ${String(got[wrong])} arrived where ${String(marks[wrong])} was committed`);
   }
 }

@@ -1,5 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 
@@ -45,15 +51,19 @@ async function handleOnce(pool: IDatabasePool, event: CloudEvent, handle: Handle
 
 /** Responds with 2xx only when the work is committed: anything else brings the event back. */
 export function eventServer(key: Buffer, pool: IDatabasePool, handle: Handle): Server {
-  return createServer(async (req, res) => {
+  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
       const body = await text(req);
-      if (!isGenuine(key, req.headers, body)) return void res.writeHead(401).end();
+      if (!isGenuine(key, req.headers, body)) {
+        res.writeHead(401).end();
+        return;
+      }
       await handleOnce(pool, JSON.parse(body) as CloudEvent, handle);
       res.writeHead(204).end();
     } catch (error) {
       console.error(error);
       res.writeHead(500).end();
     }
-  });
+  };
+  return createServer((req, res) => void respond(req, res));
 }

@@ -50,7 +50,7 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
       return result;
     };
   const close = (): void => {
-    rules.quiet(hold, new CallStack());
+    rules.quiet(hold);
     hold.close();
   };
   return withMethods(connection, {

@@ -74,11 +74,11 @@ export class Rules {
   }
 
   /** Called before the statement, the COMMIT or the ROLLBACK that follows a gap. */
-  quiet(hold: Hold, until: CallStack): void {
+  quiet(hold: Hold, until?: CallStack): void {
     const ms = hold.quietFor(this.#settings.clock.now());
     if (ms <= this.#settings.gapMs) return;
     const what = `A transaction was open for ${Math.round(ms)} ms without a statement`;
-    const refusal = this.#find({ kind: 'gap', what, stack: hold.last, until, hold });
+    const refusal = this.#find({ kind: 'gap', what, stack: hold.last, until: until ?? new CallStack(), hold });
     if (refusal) hold.failures.push(refusal);
   }
 
