@@ -51,11 +51,22 @@ describe('Prisma on the connection of a transaction', () => {
     const found = await inTransaction(async (first) => {
       await first.author.update({ where: { id: 1 }, data: { name: 'Eve' } });
       return inTransaction(async (second) => {
-        await second.author.count();
-        return Promise.all([find(first), find(first), second.$transaction(() => find(second)), find(prisma)]);
+        const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+        const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+        const nested = second.$transaction(async () => {
+          await second.author.count();
+          begin();
+          await gate;
+          return find(second);
+        });
+        await begun;
+        // Prisma sends all of them in the context of the first.
+        const others = Promise.all([find(first), find(first), find(prisma)]);
+        open();
+        return [await nested, ...(await others)];
       });
     });
-    expect(found).toEqual([{ id: 1, name: 'Eve' }, { id: 1, name: 'Eve' }, ADA, ADA]);
+    expect(found).toEqual([ADA, { id: 1, name: 'Eve' }, { id: 1, name: 'Eve' }, ADA]);
   });
 
   it('sends what is asked in one tick of one transaction as one SELECT', async () => {

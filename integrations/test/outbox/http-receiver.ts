@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 
@@ -45,15 +45,19 @@ async function handleOnce(pool: IDatabasePool, event: CloudEvent, handle: Handle
 
 /** Responds with 2xx only when the work is committed: anything else brings the event back. */
 export function eventServer(key: Buffer, pool: IDatabasePool, handle: Handle): Server {
-  return createServer(async (req, res) => {
-    try {
-      const body = await text(req);
-      if (!isGenuine(key, req.headers, body)) return void res.writeHead(401).end();
-      await handleOnce(pool, JSON.parse(body) as CloudEvent, handle);
-      res.writeHead(204).end();
-    } catch (error) {
+  const statusOf = async (req: IncomingMessage): Promise<number> => {
+    const body = await text(req);
+    if (!isGenuine(key, req.headers, body)) return 401;
+    await handleOnce(pool, JSON.parse(body) as CloudEvent, handle);
+    return 204;
+  };
+  return createServer((req, res) => {
+    const failed = (error: unknown): number => {
       console.error(error);
-      res.writeHead(500).end();
-    }
+      return 500;
+    };
+    void statusOf(req)
+      .catch(failed)
+      .then((status) => res.writeHead(status).end());
   });
 }

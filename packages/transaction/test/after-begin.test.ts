@@ -8,7 +8,7 @@ import {
   TransactionStart,
 } from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
-import { FakePool } from '../src/testing/index.js';
+import { FakePool, sandbox } from '../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
@@ -127,6 +127,17 @@ test('on SQLite, afterBegin can defer the foreign keys', async () => {
     await connection.query('INSERT INTO users VALUES (1)');
   });
   await expect(pool.query('SELECT * FROM orders')).resolves.toHaveLength(1);
+});
+
+test('in a sandbox, the afterBegin of its pool is part of every BEGIN', async () => {
+  const tenants: unknown[] = [];
+  const afterBegin: AfterBegin = (_connection, scope) => tenants.push(scope.resolve('ITenant'));
+  await using pool = createSqlitePool({ path: ':memory:', afterBegin });
+  await using box = await sandbox(pool);
+  const request = requestScope(box);
+  request.register('ITenant', () => 'acme');
+  await runInTransaction(request, async () => undefined);
+  expect(tenants).toEqual(['acme']);
 });
 
 describe.skipIf(!hasPostgres)('row-level security on PostgreSQL', () => {

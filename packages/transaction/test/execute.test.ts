@@ -18,7 +18,7 @@ describe('execute() on SQLite', () => {
   test('gives the id of the row that an INSERT stored last, and of no other statement', async () => {
     const database = await openSqlite();
     try {
-      const pool = database.pool() as DatabasePool;
+      const pool = database.pool();
       await pool.execute('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)');
       const insert = 'INSERT INTO notes (body) VALUES ($1), ($2)';
       expect(await pool.execute(insert, ['a', 'b'])).toMatchObject({ rowCount: 2, insertId: 2 });
@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgres)('execute() on PostgreSQL', () => {
   });
 
   test('prepares a statement again whose table was changed', async () => {
-    const pool = database.pool({ max: 1 }) as DatabasePool;
+    const pool = database.pool({ max: 1 });
     await pool.execute('CREATE TABLE notes (id INTEGER)');
     await pool.execute('INSERT INTO notes VALUES (1)');
     const all = (): Promise<unknown> => pool.execute('SELECT * FROM notes', [], { rowMode: 'array' });

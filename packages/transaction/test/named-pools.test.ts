@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
+  afterCommit,
   beginTransaction,
   type IConnection,
   type IDatabasePool,
@@ -51,6 +52,22 @@ describe.each(databases.filter(({ missing }) => !missing))('a second database on
       analytics,
     );
     await expect(stored()).resolves.toEqual({ orders: 0, events: 1 });
+  });
+
+  test('has callbacks of its own: afterCommit() is about the database whose connection is named', async () => {
+    const called: string[] = [];
+    await runInTransaction(request, async (scope) => {
+      await runInTransaction(
+        scope,
+        async (inner) => {
+          afterCommit(inner, () => called.push('events'), { connection: analytics.connection });
+          afterCommit(inner, () => called.push('orders'));
+        },
+        analytics,
+      );
+      expect(called).toEqual(['events']);
+    });
+    expect(called).toEqual(['events', 'orders']);
   });
 
   test('has a transaction of its own inside that of the main one: it commits although that rolls back', async () => {

@@ -22,7 +22,12 @@ const ofTransactions: Record<keyof TransactionOptions, undefined> = {
   onError: undefined,
   clock: undefined,
 };
-const ofRuns: Record<keyof RunOptions, undefined> = { ...ofTransactions, retries: undefined, backoffMs: undefined };
+const ofRuns: Record<keyof RunOptions, undefined> = {
+  ...ofTransactions,
+  retries: undefined,
+  backoffMs: undefined,
+  propagation: undefined,
+};
 const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
   connectionString: undefined,
   host: undefined,

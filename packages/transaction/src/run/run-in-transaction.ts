@@ -68,10 +68,10 @@ const LONGEST_PAUSE_MS = 1000;
  * ```
  */
 export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
-  return inOwnContext(run<T>, scope, work, options);
+  return inOwnContext(runAttempts<T>, scope, work, options);
 }
 
-async function run<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
+async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
   const around = transactionOnSame(scope, readKeys(options));
   const way = wayOf(options.propagation ?? 'nested', around?.state);
   if (way !== 'begin') return runWithin(around, way, { scope, work, options });

@@ -1,6 +1,7 @@
 import { within } from '../core/clock.js';
 import type {
   AcquireOptions,
+  AfterBegin,
   DatabasePool,
   ExecuteOptions,
   ExecuteResult,
@@ -18,6 +19,8 @@ const PLACE =
 
 /** A pool whose transactions can all be undone. */
 export class Sandbox implements DatabasePool {
+  /** That of the pool: it is part of the BEGIN of every transaction in the sandbox. */
+  readonly afterBegin: AfterBegin | undefined;
   readonly #outer: OuterTransaction;
   readonly #settings: SandboxSettings;
   readonly #queue: WaitQueue;
@@ -25,7 +28,8 @@ export class Sandbox implements DatabasePool {
   #ending: Promise<void> | undefined = undefined;
 
   /** @internal Call `sandbox()` instead. */
-  constructor(outer: OuterTransaction, settings: SandboxSettings) {
+  constructor(outer: OuterTransaction, settings: SandboxSettings, afterBegin: AfterBegin | undefined) {
+    this.afterBegin = afterBegin;
     this.#outer = outer;
     this.#settings = settings;
     this.#queue = new WaitQueue(1, { ...settings, name: PLACE });
@@ -120,5 +124,5 @@ export class Sandbox implements DatabasePool {
  */
 export async function sandbox(pool: IDatabasePool, options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = readSandboxOptions(options);
-  return new Sandbox(await OuterTransaction.begin(pool, settings), settings);
+  return new Sandbox(await OuterTransaction.begin(pool, settings), settings, pool.afterBegin);
 }

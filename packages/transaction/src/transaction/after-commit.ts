@@ -1,5 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { systemClock } from '../core/clock.js';
+import type { DatabaseKeys } from '../core/database-keys.js';
 import { checkFunction } from '../core/options.js';
 import { warn } from '../core/report.js';
 import type { AfterCommitOptions } from './around-commit.js';
@@ -15,7 +16,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  *
  * @param scope the scope that the work is done in
  * @param fn its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
- * @param options whether the commit waits for it
+ * @param options whether the commit waits for it, and which of several databases it is about, by the key of its connection
  * @throws TransactionError `AMBIT_TX_ENDED` where the transaction has been rolled back, or its outcome is unknown;
  *   `AMBIT_TX_VERSION` where an older copy of this package has begun it
  *
@@ -32,8 +33,12 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * }
  * ```
  */
-export function afterCommit(scope: IContainer, fn: () => unknown, options?: AfterCommitOptions): void {
-  const transaction = transactionOf(scope);
+export function afterCommit(
+  scope: IContainer,
+  fn: () => unknown,
+  options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
+): void {
+  const transaction = transactionOf(scope, options);
   if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
   checkFunction('the callback', fn, { required: true });
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);

@@ -31,13 +31,13 @@ export function transactional<This, A extends unknown[], R>(
 ): (this: This, ...args: A) => Promise<R> {
   return async function inTransaction(this: This, ...args: A): Promise<R> {
     const work = (scope: IContainer): Promise<R> => runInScope(scope, async () => fn.apply(this, args));
-    return runInTransaction(scopeToRunIn(currentScope()), work, options);
+    return runInTransaction(scopeToRunIn(currentScope(), options), work, options);
   };
 }
 
 /** A callback runs in the async context of the work that registered it, whose scope is disposed. */
-function scopeToRunIn(scope: IContainer): IContainer {
-  const around = transactionOf(scope);
+function scopeToRunIn(scope: IContainer, options: RunOptions): IContainer {
+  const around = transactionOf(scope, options);
   const isOver = around !== undefined && around.state !== 'acquired' && around.state !== 'open';
   return isOver ? around.parent : scope;
 }

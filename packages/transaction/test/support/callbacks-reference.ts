@@ -2,9 +2,9 @@
  * Which callbacks run, and in which order, for a tree of runs. Written from the documentation alone: it imports nothing of the
  * implementation, and knows no promise, no scope and no connection.
  */
-export type Fault = 'plain' | 'conflict';
+type Fault = 'plain' | 'conflict';
 export type Kind = 'beforeCommit' | 'before the response' | 'afterCommit' | 'afterRollback' | 'afterEnd';
-export type How = 'nested' | 'required' | 'requires-new' | 'mandatory' | 'never';
+type How = 'nested' | 'required' | 'requires-new' | 'mandatory' | 'never';
 
 /** Each list of faults is for the first time, the second time and so on; after that all goes well. */
 export type Step =
