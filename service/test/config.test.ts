@@ -52,17 +52,23 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
     { EVENTS_URL: ' https://example.org/hook ', EVENTS_SECRET },
     { events: { url: new URL('https://example.org/hook'), key: Buffer.from('a key of 32 bytes, for the tests') } },
   ],
+  [{ SANDBOX: '1', NODE_ENV: 'test' }, { sandbox: true }],
+  [{ NODE_ENV: 'production' }, { sandbox: false }],
   [{ ACQUIRE_TIMEOUT_MS: '1' }, { database: { kind: 'sqlite', acquireTimeoutMs: 1 } }],
   [
     { DATABASE_URL: POSTGRES_URL, ACQUIRE_TIMEOUT_MS: '1', QUERY_TIMEOUT_MS: '2' },
     { database: { kind: 'postgres', acquireTimeoutMs: 1, queryTimeoutMs: 2 } },
   ],
+  [{}, { transactionCheck: 'off' }],
+  [{ TRANSACTION_CHECK: '1' }, { transactionCheck: 'report' }],
+  [{ TRANSACTION_CHECK: 'throw' }, { transactionCheck: 'throw' }],
   [{ TRANSACTION_TIMEOUT_MS: '3' }, { transactionTimeoutMs: 3 }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
+  ['TRANSACTION_CHECK', '2', 'TRANSACTION_CHECK must be one of 0, 1, throw, not "2"'],
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
   ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
   ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],
@@ -78,6 +84,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
   ['TRACES', 'on', 'TRACES must be one of 0, 1, not "on"'],
   ['INSPECTOR', '2', 'INSPECTOR must be one of 0, 1, not "2"'],
+  ['SANDBOX', 'yes', 'SANDBOX must be one of 0, 1, not "yes"'],
   ['ACQUIRE_TIMEOUT_MS', '0', 'ACQUIRE_TIMEOUT_MS must be a whole number from 1 to 600000, not "0"'],
   ['QUERY_TIMEOUT_MS', '600001', 'QUERY_TIMEOUT_MS must be a whole number from 1 to 600000, not "600001"'],
   ['TRANSACTION_TIMEOUT_MS', 'none', 'TRANSACTION_TIMEOUT_MS must be a whole number from 1 to 600000, not "none"'],
@@ -112,6 +119,12 @@ describe('the configuration', () => {
 
   test.each(REFUSED)('refuses %s=%s', (name, value, problem) => {
     expect(messageOf({ [name]: value })).toBe(`The configuration is wrong:\n  - ${problem}`);
+  });
+
+  test('refuses sandboxes in production', () => {
+    expect(messageOf({ SANDBOX: '1', NODE_ENV: 'production' })).toBe(
+      'The configuration is wrong:\n  - SANDBOX is for tests and must not be 1 where NODE_ENV is production',
+    );
   });
 
   test.each([

@@ -14,7 +14,7 @@ export function toRabbitMq(channel: ConfirmChannel, exchange: string): Deliver {
         persistent: true,
         mandatory: true,
       };
-      channel.publish(exchange, topic, Buffer.from(JSON.stringify(payload)), options, (error: unknown) => {
+      channel.publish(exchange, topic, Buffer.from(JSON.stringify(payload)), options, (error: Error | null) => {
         // RabbitMQ returns a message before it confirms it.
         if (returned.delete(id)) reject(new Error(`No queue is bound for ${topic}`));
         else if (error) reject(error);

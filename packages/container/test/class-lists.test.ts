@@ -7,9 +7,11 @@ import { openApplication } from './support/scopes.js';
 
 const letters = ['a', 'b', 'c'].map((letter) => Registration.fromValue(letter).to(letter));
 
+type PairClass = new (one: unknown, two?: unknown) => { readonly pair: unknown[] };
+
 /** The same class, with its keys listed in each of the ways in which a class can list them. */
-function classesThatNeed(...keys: Dependency[]) {
-  const fresh = () =>
+function classesThatNeed(...keys: Dependency[]): Record<'`static inject`' | '@injectable', PairClass> {
+  const fresh = (): PairClass =>
     class Pair {
       readonly pair: unknown[];
       constructor(one: unknown, two?: unknown) {

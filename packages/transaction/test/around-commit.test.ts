@@ -212,6 +212,16 @@ describe.each([
       expectNothingLeft();
     });
 
+    test('is not followed by the next one when the transaction is rolled back meanwhile', async () => {
+      const transaction = await begin();
+      transaction.beforeCommit(slowly('first', 50));
+      transaction.beforeCommit(note('second'));
+      const committing = transaction.commit();
+      clock.setTimer(() => void transaction.rollback(), 10);
+      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(log).toEqual(['first']);
+    });
+
     test('that never settles is not waited for beyond the time limit', async () => {
       const run = runInTransaction(
         request,

@@ -1,15 +1,36 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { transactionCheck } from '../src/check/index.js';
 import type { DatabasePool, IConnection, IDatabasePool } from '../src/index.js';
-import { databases, type TestDatabase } from './support/databases.js';
+import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 
-describe.each(databases)('a pool over $name', ({ missing, open }) => {
+/** The same pools with the check around them, which changes nothing. */
+const checked: typeof databases = databases
+  .filter(({ name }) => name !== 'SQLite in memory')
+  .map(({ name, missing, open }) => ({
+    name: `${name}, checked`,
+    missing,
+    open: async () => {
+      const database = await open();
+      const check = transactionCheck();
+      return {
+        pool: (options) => check.pool(database.pool(options)),
+        drop: async () => {
+          check.stop();
+          await database.drop();
+          check.assertNone();
+        },
+      };
+    },
+  }));
+
+describe.each([...databases, ...checked, ...sandboxes])('a pool over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: IDatabasePool;
 
     beforeEach(async () => {
       database = await open();
-      pool = database.pool({ max: 1 });
+      pool = await database.pool({ max: 1 });
       await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE, weight DOUBLE PRECISION)');
     });
     afterEach(() => database.drop());
@@ -317,7 +338,7 @@ describe.each(databases)('a pool over $name', ({ missing, open }) => {
     });
 
     test('refuses at once when too many wait already, and serves those who do', async () => {
-      const small = database.pool({ max: 1, maxWaiting: 2 });
+      const small = await database.pool({ max: 1, maxWaiting: 2 });
       const first = await small.getConnection();
       const waiting = [small.getConnection(), small.getConnection()];
       const full = { code: 'AMBIT_TX_POOL_FULL', unavailable: true, retryable: false, status: 503 };

@@ -8,22 +8,22 @@ import {
   transactionOf,
 } from '../src/index.js';
 import type { TinyContainer } from './support/container.js';
-import { databases, type TestDatabase } from './support/databases.js';
+import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const refuse = (): never => {
   throw new TypeError('cannot be read');
 };
 
-describe.each(databases)('a transaction scope over $name', ({ missing, open }) => {
+describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: IDatabasePool;
     let request: TinyContainer;
 
     beforeEach(async () => {
       database = await open();
-      pool = database.pool({ max: 1, acquireTimeoutMs: 1000 });
+      pool = await database.pool({ max: 1, acquireTimeoutMs: 1000 });
       request = requestScope(pool);
       await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
     });

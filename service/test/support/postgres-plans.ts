@@ -1,4 +1,4 @@
-import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { IDatabasePool, IPooledConnection } from '@ambit/transaction';
 import type { Executed } from './executed-statements.js';
 
 /** One row of each table, for a number `i`. */
@@ -105,7 +105,10 @@ function literal(value: unknown): string {
   return `'${String(value).replaceAll(`'`, `''`)}'`;
 }
 
-async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
+async function inTransaction(
+  pool: IDatabasePool,
+  work: (connection: IPooledConnection) => Promise<void>,
+): Promise<void> {
   const connection = await pool.getConnection();
   try {
     await connection.beginTransaction();

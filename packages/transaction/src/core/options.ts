@@ -1,10 +1,11 @@
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
+import { type DatabaseKeys, readKeys } from './database-keys.js';
 import type { BeginOptions, ExecuteOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { warn } from './report.js';
 
-export interface TransactionOptions extends BeginOptions {
+export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
   /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
@@ -34,6 +35,7 @@ const DEFAULT_TERMS: BeginOptions = {};
 export class Settings {
   /** What BEGIN is called with. */
   readonly terms: BeginOptions;
+  readonly database: Required<DatabaseKeys>;
   readonly signal: AbortSignal | undefined;
   readonly acquireTimeoutMs: number | undefined;
   readonly timeoutMs: number;
@@ -52,6 +54,7 @@ export class Settings {
     checkFunction('onError', options.onError);
     checkClock(options.clock);
     this.terms = termsOf(options);
+    this.database = readKeys(options);
     this.signal = signal;
     this.acquireTimeoutMs = acquireTimeoutMs;
     this.timeoutMs = timeoutMs;

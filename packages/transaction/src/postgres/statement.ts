@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Query, type QueryConfig, type QueryResult } from 'pg';
+import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
@@ -25,9 +25,10 @@ export class Statement extends Query {
   reused = false;
 
   constructor(text: string, params: readonly unknown[] | undefined, options?: ExecuteOptions) {
+    const hasOptions = options?.types !== undefined || options?.rowMode === 'array';
     super(
-      options ? (configOf(text, params, options) as QueryConfig) : text,
-      options ? undefined : (params as unknown[]),
+      hasOptions ? (configOf(text, params, options) as QueryConfig) : text,
+      hasOptions ? undefined : (params as unknown[]),
     );
     if (params) this.queryMode = 'extended';
   }
@@ -60,10 +61,13 @@ function configOf(text: string, params: readonly unknown[] | undefined, { rowMod
 }
 
 /** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
-function safely(types: Required<ExecuteOptions>['types']): typeof types.getTypeParser {
+function safely(types: Required<ExecuteOptions>['types']): (oid: number, format?: string) => (text: string) => unknown {
   return (oid, format) => {
     try {
-      return types.getTypeParser(oid, format);
+      return (
+        types.getTypeParser(oid, format) ??
+        (driverTypes.getTypeParser(oid, format as 'text') as (text: string) => unknown)
+      );
     } catch (error) {
       return () => {
         throw error;

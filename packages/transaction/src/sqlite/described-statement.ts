@@ -24,8 +24,11 @@ export class DescribedStatement {
     const statement = this.#statement;
     const command = this.#command;
     if (!statement.reader) {
-      const { changes } = statement.run(values);
-      return { rows: [], rowCount: countsRows(command) ? changes : null, command, fields: [] };
+      const { changes, lastInsertRowid } = statement.run(values);
+      const result = { rows: [], rowCount: countsRows(command) ? changes : null, command, fields: [] };
+      // Without an INSERT it is that of an earlier one.
+      if (command !== 'INSERT' || changes === 0) return result;
+      return { ...result, insertId: Number(lastInsertRowid) };
     }
     const rows = (statement.all(values) as unknown[][]).map((row) => row.map(ourValue));
     // Until it is reset it is in progress for SQLite, and no COMMIT succeeds; only get() resets it.

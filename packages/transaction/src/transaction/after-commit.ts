@@ -1,11 +1,11 @@
 import type { IContainer } from '@ambit/container';
 import { systemClock } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
+import type { DatabaseKeys } from '../core/database-keys.js';
 import { checkFunction } from '../core/options.js';
 import { warn } from '../core/report.js';
 import type { AfterCommitOptions } from './around-commit.js';
 import { callAndReport } from './callback-call.js';
-import { transactionOf } from './transaction-of.js';
+import { requireMember, transactionOf } from './transaction-of.js';
 import { disposeAfter } from './unfinished.js';
 
 const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
@@ -16,7 +16,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  *
  * @param scope the scope that the work is done in
  * @param fn its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
- * @param options whether the commit waits for it
+ * @param options whether the commit waits for it, and which of several databases it is about, by the key of its connection
  * @throws TransactionError `AMBIT_TX_ENDED` where the transaction has been rolled back, or its outcome is unknown;
  *   `AMBIT_TX_VERSION` where an older copy of this package has begun it
  *
@@ -33,19 +33,14 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * }
  * ```
  */
-export function afterCommit(scope: IContainer, fn: () => unknown, options?: AfterCommitOptions): void {
-  const transaction = transactionOf(scope);
+export function afterCommit(
+  scope: IContainer,
+  fn: () => unknown,
+  options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
+): void {
+  const transaction = transactionOf(scope, options);
   if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
   checkFunction('the callback', fn, { required: true });
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);
   if (calling) disposeAfter(calling, scope);
-}
-
-/** Another copy of this package may have begun the transaction, and may be older. */
-export function requireMember<T extends object>(transaction: T, name: keyof T & string): T {
-  if (name in transaction) return transaction;
-  throw new TransactionError(
-    'AMBIT_TX_VERSION',
-    `The transaction was begun by an older copy of @ambit/transaction, without ${name}`,
-  );
 }

@@ -132,6 +132,11 @@ export abstract class AroundCommit {
     this.#register('afterEnd', fn);
   }
 
+  /** @internal For an ORM, which one nested run may open and all others use: no nested run undoes the callback, or refuses it. */
+  onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
+    this.#register(kind, fn, true);
+  }
+
   /** @internal */
   get callbacks(): Callbacks | undefined {
     return this.completion.callbacks;
@@ -148,14 +153,14 @@ export abstract class AroundCommit {
     return this.#running;
   }
 
-  #register(kind: CallbackKind, fn: (argument: never) => unknown): void {
+  #register(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
     const { completion, nestedRuns } = this;
     checkFunction('The callback', fn, { required: true });
-    if (nestedRuns.length > 0) refuseOutsider(nestedRuns, 'A callback was registered');
+    if (nestedRuns.length > 0 && !ofWhole) refuseOutsider(nestedRuns, 'A callback was registered');
     if (!completion.accepts(kind)) throw completion.refusal();
     const isLate = completion.state === 'committed';
     const callbacks = isLate ? new Callbacks() : (completion.callbacks ??= new Callbacks());
-    callbacks.add(kind, fn);
+    callbacks.add(kind, fn, ofWhole);
     if (isLate) this.runCallbacks(callbacks, () => undefined);
   }
 }

@@ -9,6 +9,8 @@ export type CallbackKind = 'beforeCommit' | 'beforeResponse' | 'afterCommit' | '
 interface Callback {
   readonly kind: CallbackKind;
   readonly fn: (argument?: unknown) => unknown;
+  /** It belongs to the whole transaction, wherever it was registered. */
+  readonly ofWhole: boolean;
   /** A savepoint around it was undone. */
   isUndone: boolean;
   /** Why. */
@@ -41,9 +43,15 @@ export class Callbacks {
     return this.#callbacks.some(({ kind, isUndone }) => kind === 'beforeCommit' && !isUndone);
   }
 
-  add(kind: CallbackKind, fn: (argument: never) => unknown): void {
+  add(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
     // In the async context of the code that registered it, so that its log lines name the request.
-    this.#callbacks.push({ kind, fn: AsyncResource.bind(fn as Callback['fn']), isUndone: false, error: undefined });
+    this.#callbacks.push({
+      kind,
+      fn: AsyncResource.bind(fn as Callback['fn']),
+      ofWhole,
+      isUndone: false,
+      error: undefined,
+    });
   }
 
   /** Calls the `beforeCommit` callbacks, also those that they register, until one fails or `isCancelled()`. */
@@ -92,7 +100,7 @@ export class Callbacks {
   }
 
   #undoSince(first: number): void {
-    for (const callback of this.#callbacks.slice(first)) callback.isUndone = true;
+    for (const callback of this.#callbacks.slice(first)) callback.isUndone = !callback.ofWhole;
   }
 }
 

@@ -8,6 +8,7 @@ import type { StatementQueue } from '../core/statement-queue.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
 import { cancelSoon } from './cancellation.js';
 import { failedBefore, failedCommit, isConnectionLost, refusalAfter, type TransactionState } from './outcome.js';
+import type { ScopedConnection } from './scoped-connection.js';
 import { sendBegin, sendEnd } from './send.js';
 
 const oneTurn = Promise.resolve();
@@ -28,7 +29,7 @@ export class Completion {
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
   readonly #settings: Settings;
-  readonly #statements: { readonly failure: Failure | undefined };
+  readonly #statements: Pick<ScopedConnection, 'failure'>;
   readonly #onDecided: () => void;
   #state: TransactionState = 'acquired';
   #isBeginSent = false;
@@ -47,7 +48,7 @@ export class Completion {
     connection: IPooledConnection,
     queue: StatementQueue,
     settings: Settings,
-    statements: { readonly failure: Failure | undefined },
+    statements: Pick<ScopedConnection, 'failure'>,
     onDecided: () => void,
   ) {
     this.#connection = connection;
@@ -150,7 +151,7 @@ export class Completion {
 
   #decide(): void {
     const { failure } = this.#statements;
-    if (failure && !this.#rollback) this.#error = failedBefore(failure.error, 'The transaction was rolled back');
+    if (failure && !this.#rollback) this.#error = failedBefore(failure, 'The transaction was rolled back');
     if (failure || this.#rollback) return this.#sendRollback();
     this.#isCommitSent = true;
     this.#send('COMMIT', (failed) => {

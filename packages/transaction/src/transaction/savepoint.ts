@@ -19,20 +19,25 @@ interface OuterTransaction {
  */
 export class Savepoint {
   readonly #outer: OuterTransaction;
+  readonly #parent: Savepoint | undefined;
   readonly #run: NestedRun = { isOver: false };
   #name = '';
 
-  constructor(outer: OuterTransaction) {
+  /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
+  constructor(outer: OuterTransaction, parent?: Savepoint) {
     this.#outer = outer;
+    this.#parent = parent;
   }
 
   /** Makes `work` part of the run. Before `begin()` and after the run this changes nothing. */
   within<T>(work: () => T): T {
-    return withinRun(this.#run, work);
+    const enter = (): T => withinRun(this.#run, work);
+    return this.#parent ? this.#parent.within(enter) : enter();
   }
 
-  begin(): Promise<void> {
+  begin(options: object = {}): Promise<void> {
     return this.within(async () => {
+      refuseOtherOptions(this.#outer.settings, options);
       const { nestedRuns } = this.#outer;
       refuseOutsider(nestedRuns);
       nestedRuns.push(this.#run);
@@ -89,10 +94,9 @@ export async function runInSavepoint<T>(
   work: () => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  refuseOtherOptions(outer.settings, options);
   const savepoint = new Savepoint(outer);
   return savepoint.within(async () => {
-    await savepoint.begin();
+    await savepoint.begin(options);
     try {
       const result = await work();
       await savepoint.release();
@@ -104,9 +108,9 @@ export async function runInSavepoint<T>(
   });
 }
 
-/** A savepoint has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-function refuseOtherOptions({ terms, signal }: Settings, options: TransactionOptions): void {
-  const same: Readonly<Record<string, unknown>> = { ...terms, signal };
+/** What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. */
+export function refuseOtherOptions({ terms, database, signal }: Settings, options: object): void {
+  const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
   const asked: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(asked)) {
     if (value === undefined || value === same[name]) continue;

@@ -1,17 +1,17 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
-import type { IConnection, IPooledConnection } from '../core/contract.js';
+import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
-import type { Settings, TransactionOptions } from '../core/options.js';
+import type { Settings } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
-import { AroundCommit } from './around-commit.js';
+import { thenCall } from './after-begin.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from '../pool/checkout.js';
-import { runInSavepoint, Savepoint } from './savepoint.js';
+import { RunsInside } from './runs-inside.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
@@ -40,12 +40,13 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * }
  * ```
  */
-export class Transaction extends AroundCommit {
-  /** The scope tagged `transaction`, with the open connection as `IConnection`. */
+export class Transaction extends RunsInside {
+  /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
-  readonly #connection: ScopedConnection;
+  /** @internal */
+  protected readonly scoped: ScopedConnection;
   /** @internal */
   protected readonly completion: Completion;
   #stopTimer: (() => void) | undefined = undefined;
@@ -61,8 +62,8 @@ export class Transaction extends AroundCommit {
     this.scope = scope;
     this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.#rollBackWithScope(reason));
     this.#pooled = connection;
-    this.#connection = new ScopedConnection(this, connection, queue);
-    this.completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
+    this.scoped = new ScopedConnection(this, connection, queue);
+    this.completion = new Completion(connection, queue, settings, this.scoped, () => this.#complete());
   }
 
   get state(): TransactionState {
@@ -71,7 +72,7 @@ export class Transaction extends AroundCommit {
 
   /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
   get connection(): IConnection {
-    return this.#connection;
+    return this.scoped;
   }
 
   /** Why it did not commit, once that is certain. */
@@ -96,7 +97,7 @@ export class Transaction extends AroundCommit {
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
-  begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
+  begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
     const completion = this.completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
@@ -112,8 +113,9 @@ export class Transaction extends AroundCommit {
     } catch (error) {
       return settle({ error });
     }
-    if (completion.isRequested) settle();
-    else completion.begin(this.settings.terms, settle);
+    if (completion.isRequested) return settle();
+    const prepare = afterBegin && (() => completion.isRequested || afterBegin(this.scoped, this.scope));
+    completion.begin(this.settings.terms, prepare ? thenCall(prepare, this.#completed, settle) : settle);
   }
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
@@ -130,16 +132,6 @@ export class Transaction extends AroundCommit {
     await this.#completed.reached();
   }
 
-  /** @internal A nested run in a savepoint. Other copies of this package call it, so that one copy knows all nested runs. */
-  runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
-    return runInSavepoint(this, work, options);
-  }
-
-  /** @internal A nested run in separate calls, for the drivers of ORMs. */
-  createSavepoint(): Savepoint {
-    return new Savepoint(this);
-  }
-
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
     this.completion.commit();
@@ -153,18 +145,13 @@ export class Transaction extends AroundCommit {
     await this.#decided.reached();
   }
 
-  /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
-  markRollbackOnly(error: unknown): void {
-    this.#connection.markRollbackOnly(error);
-  }
-
   /** Everything that may roll it back is connected before BEGIN is sent. */
   #open(): void {
     const { scope, settings } = this;
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
     this.#lifetime.watch();
-    scope.register('IConnection', () => this.#connection);
+    scope.register<string>(settings.database.connection, () => this.scoped);
     this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }

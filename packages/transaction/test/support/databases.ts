@@ -2,14 +2,27 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
-import type { IDatabasePool } from '../../src/index.js';
+import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
+import { type Sandbox, sandbox } from '../../src/testing/index.js';
+
+interface PoolOptions {
+  readonly max?: number;
+  readonly acquireTimeoutMs?: number;
+  readonly maxWaiting?: number;
+}
 
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase {
   /** A pool of at most `max` writers. */
-  pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): IDatabasePool;
+  pool(options?: PoolOptions): DatabasePool;
+  drop(): Promise<void>;
+}
+
+/** The same, where the pool is a sandbox, which has to begin first. */
+export interface PoolsToTest {
+  pool(options?: PoolOptions): DatabasePool | Promise<DatabasePool>;
   drop(): Promise<void>;
 }
 
@@ -19,10 +32,34 @@ export const databases: readonly { name: string; missing: boolean; open: () => P
   { name: 'PostgreSQL', missing: !hasPostgres, open: openPostgres },
 ];
 
+/** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
+export const sandboxes: readonly { name: string; missing: boolean; open: () => Promise<PoolsToTest> }[] = databases.map(
+  ({ name, missing, open }) => ({
+    name: `a sandbox on ${name}`,
+    missing,
+    open: async () => {
+      const database = await open();
+      let last: Sandbox | undefined;
+      return {
+        pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
+          await last?.rollback();
+          const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
+          last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
+          return last;
+        },
+        drop: async () => {
+          await last?.rollback();
+          await database.drop();
+        },
+      };
+    },
+  }),
+);
+
 export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const path = join(folder, 'test.db');
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     path,
     pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
@@ -35,7 +72,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 }
 
 async function openMemory(): Promise<TestDatabase> {
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
       keep(
@@ -47,12 +84,12 @@ async function openMemory(): Promise<TestDatabase> {
 }
 
 export interface PostgresDatabase extends TestDatabase, Omit<PostgresSchema, 'drop'> {
-  pool(options?: PostgresPoolOptions): IDatabasePool;
+  pool(options?: PostgresPoolOptions): DatabasePool;
 }
 
 export async function openPostgres(): Promise<PostgresDatabase> {
   const schema = await openSchema();
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     ...schema,
     pool: (options = {}) =>
@@ -65,15 +102,15 @@ export async function openPostgres(): Promise<PostgresDatabase> {
 }
 
 /** There is one writer only, whatever `max` says. */
-function maxWaitingOf({ maxWaiting }: { maxWaiting?: number }): { maxWaiting?: number } {
+function maxWaitingOf({ maxWaiting }: { maxWaiting?: number | undefined }): { maxWaiting?: number } {
   return maxWaiting === undefined ? {} : { maxWaiting };
 }
 
-function keep(pools: IDatabasePool[], pool: IDatabasePool): IDatabasePool {
+function keep(pools: DatabasePool[], pool: DatabasePool): DatabasePool {
   pools.push(pool);
   return pool;
 }
 
-async function closeAll(pools: readonly IDatabasePool[]): Promise<void> {
+async function closeAll(pools: readonly DatabasePool[]): Promise<void> {
   await Promise.all(pools.map((pool) => pool.close()));
 }
