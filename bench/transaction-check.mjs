@@ -21,8 +21,8 @@ execFileSync('sh', ['-c', `git archive ${commit} packages service | tar -x -C ${
 /** @param {string} root @returns {import('esbuild').Plugin} */
 const sourcesOf = (root) => ({
   name: 'sources',
-  setup: ({ onResolve }) => {
-    onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
+  setup: (bundle) => {
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
       if (kind === 'entry-point') return undefined;
       const [, name, sub] = /^@ambit\/([\w-]+)(\/.+)?$/.exec(path) ?? [];
       if (name === undefined) return { path, external: true };

@@ -1,4 +1,3 @@
-/* oxlint-disable no-console -- a program that prints its figures */
 // What the query builders cost on a transaction's connection, in CPU time of this process, so that other work on the machine
 // hardly matters: node scripts/on-node.mjs 24 integrations/bench/orms.mjs
 // Needs `node integrations/prepare.mjs` before, and PostgreSQL at DATABASE_URL.

@@ -1,11 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 
@@ -51,19 +45,19 @@ async function handleOnce(pool: IDatabasePool, event: CloudEvent, handle: Handle
 
 /** Responds with 2xx only when the work is committed: anything else brings the event back. */
 export function eventServer(key: Buffer, pool: IDatabasePool, handle: Handle): Server {
-  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    try {
-      const body = await text(req);
-      if (!isGenuine(key, req.headers, body)) {
-        res.writeHead(401).end();
-        return;
-      }
-      await handleOnce(pool, JSON.parse(body) as CloudEvent, handle);
-      res.writeHead(204).end();
-    } catch (error) {
-      console.error(error);
-      res.writeHead(500).end();
-    }
+  const statusOf = async (req: IncomingMessage): Promise<number> => {
+    const body = await text(req);
+    if (!isGenuine(key, req.headers, body)) return 401;
+    await handleOnce(pool, JSON.parse(body) as CloudEvent, handle);
+    return 204;
   };
-  return createServer((req, res) => void respond(req, res));
+  return createServer((req, res) => {
+    const failed = (error: unknown): number => {
+      console.error(error);
+      return 500;
+    };
+    void statusOf(req)
+      .catch(failed)
+      .then((status) => res.writeHead(status).end());
+  });
 }

@@ -68,7 +68,9 @@ export class EventSink {
    * @param {string} body
    */
   #take({ 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature }, body) {
-    const wanted = createHmac('sha256', KEY).update([id, at, body].join('.')).digest('base64');
+    const wanted = createHmac('sha256', KEY)
+      .update(`${String(id)}.${String(at)}.${body}`)
+      .digest('base64');
     const event = JSON.parse(body);
     if (signature !== `v1,${wanted}` || id !== event.id) this.forged.push(body);
     if (this.#ids.has(event.id)) {

@@ -10,7 +10,7 @@ const KEYS = ['cart 1', 'cart 2', 'cart 3', 'cart 4', 'cart 5'];
 /** On SQLite a transaction has the file for itself, and the service needs it, too. */
 const WRITERS = { postgres: 6, sqlite: 1 };
 const ROLLED_BACK = 0.2;
-const BETWEEN_MS = 20;
+const BETWEEN_MS = 100;
 
 /** @typedef {import('./database.mjs').Database} Database */
 

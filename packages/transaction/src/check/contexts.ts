@@ -62,7 +62,7 @@ export class Contexts {
     this.#storage.enterWith({ request });
   }
 
-  /** Whoever runs the stores of the channel runs its function in this frame. */
+  /** Code that runs the stores of the channel runs its function in this frame. */
   bind<T>(to: Channel, frame: (message: T) => Frame): void {
     to.bindStore(this.#storage, frame as (message: unknown) => Frame);
     this.#bound.push(to);

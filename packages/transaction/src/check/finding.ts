@@ -16,7 +16,7 @@ export interface Finding {
   readonly begun: Place | undefined;
   /** `POST /api/orders/:id`, or the requested path where the framework does not say the declared one. */
   readonly route: string | undefined;
-  /** The key of the service that ran the code, where the container has told which class it is. */
+  /** The key of the service that ran the code, where the container has published which class it is. */
   readonly key: string | undefined;
   /** The statement, without the values that are written into it. */
   readonly sql: string | undefined;

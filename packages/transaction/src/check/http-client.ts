@@ -19,7 +19,7 @@ export interface UndiciRequest {
   readonly path: string;
 }
 
-/** Checks the requests that this process sends, as Node and undici tell of them. */
+/** Checks the requests that this process sends, as Node and undici publish them. */
 export class HttpClientCheck {
   readonly #rules: Rules;
   readonly #known = new WeakSet<ClientRequest>();
@@ -37,7 +37,7 @@ export class HttpClientCheck {
     if (found) request.destroy(found.refusal);
   }
 
-  /** Node 20 tells of a request when it is written, and by then only the connection that was opened for it knows the call. */
+  /** Node 20 publishes a request when it is written, and by then only the connection that was opened for it knows the call. */
   connected(socket: object): void {
     if (this.#rules.isInTransaction) this.#sockets.set(socket, new CallStack());
   }

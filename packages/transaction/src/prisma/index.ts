@@ -42,14 +42,14 @@ export function prismaAdapter<A extends AdapterFactory>(adapter: A, pool: IDatab
  * ```ts
  * import type { IContainer } from '@ambit/container';
  * import { type IConnection, runInTransaction } from '@ambit/transaction';
- * import { type PrismaClientLike, prismaOn } from '@ambit/transaction/prisma';
+ * import { type PrismaClientLike, prismaOn, type TransactionClient } from '@ambit/transaction/prisma';
  *
- * async function take<Client extends PrismaClientLike>(requestScope: IContainer, prisma: Client): Promise<void> {
- *   await runInTransaction(requestScope, async (scope) => {
- *     const client = prismaOn(scope.resolve<IConnection>('IConnection'), prisma);
- *     // await client.stock.update({ where: { product: 'apple' }, data: { level: { decrement: 1 } } });
- *     await client.$transaction(async () => undefined);
- *   });
+ * async function inOneTransaction<Client extends PrismaClientLike>(
+ *   requestScope: IContainer,
+ *   prisma: Client,
+ *   work: (client: TransactionClient<Client>) => Promise<void>, // client.stock.update({ ... })
+ * ): Promise<void> {
+ *   await runInTransaction(requestScope, (scope) => work(prismaOn(scope.resolve<IConnection>('IConnection'), prisma)));
  * }
  * ```
  */

@@ -61,7 +61,7 @@ describe("in the mode 'throw'", () => {
         const [error] = (await once(refused, 'error').catch((reason: unknown) => [reason])) as [unknown];
         expect(error).toMatchObject({ code: 'AMBIT_TX_CHECK', findings: [{ kind: 'http-request' }] });
       });
-      // Node 20 tells of it too late to be sure, so the COMMIT is refused as well.
+      // Node 20 publishes it too late to be sure, so the COMMIT is refused as well.
       await work.catch((error: unknown) => expect(error).toMatchObject({ cause: { code: 'AMBIT_TX_CHECK' } }));
       await fetch(url, { method: 'POST' });
       expect(requests).toEqual(['POST']);
