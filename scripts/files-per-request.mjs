@@ -30,7 +30,7 @@ const LIMITS = [
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 14,
-    most: { 'fastify, SQLite': 47, 'express, SQLite': 53, 'fastify, PostgreSQL': 48, 'express, PostgreSQL': 54 },
+    most: { 'fastify, SQLite': 50, 'express, SQLite': 57, 'fastify, PostgreSQL': 51, 'express, PostgreSQL': 58 },
   },
 ];
 

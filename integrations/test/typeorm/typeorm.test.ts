@@ -22,7 +22,10 @@ function sessionOf(manager: EntityManager): OrmSession {
     },
     renameAuthors: async (ids, name) => (await authors.update({ id: In(ids) }, { name })).affected ?? -1,
     renameBook: async (id, version, name) => (await books.update({ id, version }, { name })).affected === 1,
-    insertSample: ({ big, ...sample }) => samples.insert({ id: 1, ...sample, big: String(big) } as never),
+    insertSample: ({ big, ...sample }) => {
+      const values: object = { id: 1, ...sample, big: String(big) };
+      return samples.insert(values);
+    },
     sample: () => samples.findOneByOrFail({ id: 1 }),
     authorNamed: (name) => manager.query('SELECT id, name FROM authors WHERE name = $1', [name]),
     nested: (work) => manager.transaction((inner) => work(sessionOf(inner))),
