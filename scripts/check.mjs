@@ -10,6 +10,9 @@ import { parseArgs } from 'node:util';
 /** What runs on Bun and Deno as well: their tests use the container, transactions and both databases. */
 const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages/host-contract/test/crowd';
 
+const TESTS = 'node_modules/vitest/vitest.mjs run --project shared --project isolated';
+const FEWER_RUNS = 'SEEDS=2000 FC_RUNS=1000';
+
 /** @type {Record<string, string>} */
 const STEPS = {
   build: 'tsc -b',
@@ -26,7 +29,7 @@ const STEPS = {
   deploy: 'node scripts/lint-deploy.mjs',
   'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
-  simulation: 'SEEDS=100000 vitest run test/simulation',
+  simulation: 'SEEDS=20000 vitest run test/simulation',
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   events: 'node service/chaos/events.mjs --seconds 16 --host fastify',
   concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
@@ -46,9 +49,9 @@ const STEPS = {
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run packages',
-  'node-24': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run',
-  'node-26': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 26 node_modules/vitest/vitest.mjs run packages',
+  'node-22': `${FEWER_RUNS} node scripts/on-node.mjs 22 ${TESTS} packages`,
+  'node-24': `${FEWER_RUNS} node scripts/on-node.mjs 24 ${TESTS}`,
+  'node-26': `${FEWER_RUNS} node scripts/on-node.mjs 26 ${TESTS} packages`,
 };
 
 const { values: flags, positionals } = parseArgs({
