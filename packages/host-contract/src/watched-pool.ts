@@ -4,7 +4,6 @@ import {
   type ExecuteResult,
   executeOn,
   type IDatabasePool,
-  type IPooledConnection,
   type PoolSize,
   type Row,
 } from '@ambit/transaction';
@@ -50,7 +49,7 @@ export class WatchedPool implements IDatabasePool {
     this.#beforeAcquire = interfere;
   }
 
-  async getConnection(options?: AcquireOptions): Promise<IPooledConnection> {
+  async getConnection(options?: AcquireOptions): Promise<WatchedConnection> {
     this.#note('acquire');
     await this.#beforeAcquire?.();
     const inner = await this.#inner.getConnection(options);

@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgres)('execute() on PostgreSQL', () => {
   });
 
   test('prepares a statement again whose table was changed', async () => {
-    const pool = database.pool({ max: 1 }) as DatabasePool;
+    const pool = database.pool({ max: 1 });
     await pool.execute('CREATE TABLE notes (id INTEGER)');
     await pool.execute('INSERT INTO notes VALUES (1)');
     const all = (): Promise<unknown> => pool.execute('SELECT * FROM notes', [], { rowMode: 'array' });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   beginTransaction,
   type IConnection,
+  type DatabasePool,
   type IDatabasePool,
   runInTransaction,
   type TransactionError,
@@ -18,7 +19,7 @@ import { openTransactionScopes, requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   let database: PostgresDatabase;
-  let pool: IDatabasePool;
+  let pool: DatabasePool;
   let request: TinyContainer;
   let reported: TransactionError[];
   const onError = (error: TransactionError): void => void reported.push(error);

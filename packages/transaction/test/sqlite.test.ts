@@ -4,14 +4,20 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
-import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import {
+  beginTransaction,
+  type IConnection,
+  type DatabasePool,
+  type IDatabasePool,
+  runInTransaction,
+} from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 
 describe('transactions on SQLite', () => {
   let database: Awaited<ReturnType<typeof openSqlite>>;
-  let pool: IDatabasePool;
+  let pool: DatabasePool;
 
   beforeEach(async () => {
     database = await openSqlite();

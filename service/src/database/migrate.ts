@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type IConnection, type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
+import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
 import type { ISqlDialect } from './dialect.js';
+import type { Queryable } from './pool.js';
 import { type OnRetry, whenAvailable } from './when-available.js';
 
 /** The path is the same from `dist/database` and from `src/database`. */
@@ -45,13 +46,13 @@ export async function migrate(
   );
 
   /** One transaction, so that nothing is left in the database of another program, where a table of the same name exists. */
-  async function run(connection: IConnection): Promise<void> {
+  async function run(connection: Queryable): Promise<void> {
     for (const statement of FIRST_STATEMENTS) await connection.query(statement);
     await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
     for (const migration of readMigrations()) await apply(connection, migration);
   }
 
-  async function apply(connection: IConnection, { name, script, checksum }: Migration): Promise<void> {
+  async function apply(connection: Queryable, { name, script, checksum }: Migration): Promise<void> {
     const [applied] = await connection.query<{ checksum: string }>('SELECT checksum FROM migrations WHERE name = $1', [
       name,
     ]);
@@ -66,7 +67,7 @@ export async function migrate(
   }
 }
 
-async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
+async function inTransaction(pool: IDatabasePool, work: (connection: Queryable) => Promise<void>): Promise<void> {
   const connection = await pool.getConnection();
   try {
     // A process that waited for the lock must see what was committed meanwhile, whatever the role's default is.

@@ -105,7 +105,10 @@ function literal(value: unknown): string {
   return `'${String(value).replaceAll(`'`, `''`)}'`;
 }
 
-async function inTransaction(pool: IDatabasePool, work: (connection: IConnection) => Promise<void>): Promise<void> {
+async function inTransaction(
+  pool: IDatabasePool,
+  work: (connection: Pick<IConnection, 'query'>) => Promise<void>,
+): Promise<void> {
   const connection = await pool.getConnection();
   try {
     await connection.beginTransaction();

@@ -2,16 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
-import type { IDatabasePool } from '../../src/index.js';
+import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
+import type { TestDatabase } from './pool-contract.js';
 
-/** A database of a test's own: empty, and removed by `drop()`. */
-export interface TestDatabase {
-  /** A pool of at most `max` writers. */
-  pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): IDatabasePool;
-  drop(): Promise<void>;
-}
+export type { TestDatabase } from './pool-contract.js';
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
   { name: 'SQLite', missing: false, open: openSqlite },
@@ -22,7 +18,7 @@ export const databases: readonly { name: string; missing: boolean; open: () => P
 export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const path = join(folder, 'test.db');
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     path,
     pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
@@ -35,7 +31,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 }
 
 async function openMemory(): Promise<TestDatabase> {
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
       keep(
@@ -47,12 +43,12 @@ async function openMemory(): Promise<TestDatabase> {
 }
 
 export interface PostgresDatabase extends TestDatabase, Omit<PostgresSchema, 'drop'> {
-  pool(options?: PostgresPoolOptions): IDatabasePool;
+  pool(options?: PostgresPoolOptions): DatabasePool;
 }
 
 export async function openPostgres(): Promise<PostgresDatabase> {
   const schema = await openSchema();
-  const pools: IDatabasePool[] = [];
+  const pools: DatabasePool[] = [];
   return {
     ...schema,
     pool: (options = {}) =>
@@ -69,11 +65,11 @@ function maxWaitingOf({ maxWaiting }: { maxWaiting?: number }): { maxWaiting?: n
   return maxWaiting === undefined ? {} : { maxWaiting };
 }
 
-function keep(pools: IDatabasePool[], pool: IDatabasePool): IDatabasePool {
+function keep(pools: DatabasePool[], pool: DatabasePool): DatabasePool {
   pools.push(pool);
   return pool;
 }
 
-async function closeAll(pools: readonly IDatabasePool[]): Promise<void> {
+async function closeAll(pools: readonly DatabasePool[]): Promise<void> {
   await Promise.all(pools.map((pool) => pool.close()));
 }
