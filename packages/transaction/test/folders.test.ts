@@ -11,8 +11,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pool: ['core'],
   transaction: ['core', 'pool', 'sql'],
   run: ['core', 'pool', 'transaction'],
-  postgres: ['core', 'pool', 'sql'],
-  sqlite: ['core', 'pool', 'sql'],
+  driver: ['core', 'pool', 'sql'],
+  postgres: ['core', 'driver', 'pool', 'sql'],
+  sqlite: ['core', 'driver', 'pool', 'sql'],
+  pg: ['core', 'driver', 'postgres'],
+  'postgres-js': ['core', 'driver', 'postgres'],
+  pglite: ['core', 'driver', 'postgres'],
+  mysql2: ['core', 'driver', 'sql'],
+  'better-sqlite3': ['core', 'driver', 'sqlite'],
+  'node-sqlite': ['core', 'driver', 'sqlite'],
   testing: ['core', 'pool', 'sql'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
