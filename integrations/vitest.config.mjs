@@ -4,8 +4,20 @@ export default defineConfig({
   test: {
     silent: 'passed-only',
     maxWorkers: '100%',
-    include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: 'newest', include: ['test/**/*.test.ts'] } },
+      {
+        // The oldest Kysely of the peer range, under the name of the newest also for our package.
+        extends: true,
+        resolve: { alias: { kysely: 'kysely-0-28' } },
+        test: {
+          name: 'Kysely 0.28',
+          include: ['test/kysely/*.test.ts'],
+          server: { deps: { inline: [/@ambit\/transaction/] } },
+        },
+      },
+    ],
   },
 });

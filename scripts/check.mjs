@@ -28,6 +28,7 @@ const STEPS = {
   instances: 'node scripts/several-instances.mjs',
   simulation: 'SEEDS=100000 vitest run test/simulation',
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
+  events: 'node service/chaos/events.mjs --seconds 16 --host fastify',
   concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
@@ -37,6 +38,12 @@ const STEPS = {
   hosts: 'vitest run --project more-hosts',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
+  // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
+  sandboxes:
+    'scripts/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 24 --only sandbox',
+  // Apart from the others, because its packages are 350 MB.
+  prisma:
+    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
   'node-22': 'SEEDS=2000 FC_RUNS=1000 node scripts/on-node.mjs 22 node_modules/vitest/vitest.mjs run packages',

@@ -10,19 +10,24 @@
 
 /**
  * Reads the fences of a Markdown page: ```ts compiles, ```ts run also runs, ```ts continued goes on where the block
- * before it ended, and a ```text right behind a block that runs is what it prints.
+ * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` or
+ * `prisma` needs packages that only integrations/ or integrations/prisma/ has: there it is one of those that run.
  * @param {string} markdown
+ * @param {{ only?: 'integrations' | 'prisma' }} [options] to give those with this mark, and no others
  * @returns {Example[]}
  */
-export function examplesIn(markdown) {
+export function examplesIn(markdown, { only } = {}) {
   /** @type {Example[]} */
   const examples = [];
   let previousRuns = false;
   for (const { line, language, words, body } of fencesIn(markdown)) {
     const last = examples.at(-1);
     if (language === 'text' && previousRuns && last) last.prints = (last.prints ?? '') + body;
-    previousRuns = language === 'ts' && (words.includes('run') || (words.includes('continued') && !!last?.runs));
-    if (language !== 'ts') continue;
+    const mark = words.find((word) => word === 'integrations' || word === 'prisma');
+    const isAsked = language === 'ts' && mark === only;
+    const runs = only !== undefined || words.includes('run') || (words.includes('continued') && !!last?.runs);
+    previousRuns = isAsked && runs;
+    if (!isAsked) continue;
     if (words.includes('continued')) {
       if (!last) throw new Error(`line ${line}: nothing to continue`);
       last.code = padTo(line, last.code) + body;

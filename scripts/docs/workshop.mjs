@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { diagnose } from '../diagnostics.mjs';
 
@@ -23,9 +23,11 @@ export class Workshop {
   /** @type {import('../diagnostics.mjs').Diagnostic[]} */
   #diagnostics = [];
   #folder;
+  #root;
 
   /** @param {string} root */
   constructor(root) {
+    this.#root = root;
     mkdirSync(join(root, '.cache'), { recursive: true });
     this.#folder = mkdtempSync(join(root, '.cache/docs-'));
   }
@@ -34,6 +36,7 @@ export class Workshop {
   compile(pages) {
     for (const page of pages) {
       mkdirSync(this.#folderOf(page));
+      this.#linkDependencies(page);
       for (const example of page.examples) writeFileSync(`${this.#pathOf(page, example)}.ts`, example.code);
       this.#writeConfig(this.#folderOf(page), {
         extends: '../../../tsconfig.base.json',
@@ -72,6 +75,16 @@ export class Workshop {
 
   close() {
     rmSync(this.#folder, { recursive: true });
+  }
+
+  /**
+   * What npm has not hoisted, an example finds as the package does.
+   * @param {import('./pages.mjs').Page} page
+   */
+  #linkDependencies(page) {
+    const [dependencies] = /^packages\/[^/]+\//.exec(page.path) ?? [];
+    if (dependencies)
+      symlinkSync(join(this.#root, dependencies, 'node_modules'), join(this.#folderOf(page), 'node_modules'));
   }
 
   /** @param {import('./pages.mjs').Page} page */

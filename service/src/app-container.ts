@@ -10,11 +10,14 @@ import {
 } from '@ambit/container';
 import { type ScopeDeclaration, verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { TransactionCheck } from '@ambit/transaction/check';
 import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import type { ISqlDialect } from './database/dialect.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
+import { createTransactionCheck } from './database/transaction-check.js';
+import { eventBindings } from './events/bindings.js';
 import { Health } from './health.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
@@ -29,6 +32,7 @@ declare module '@ambit/container' {
   interface ServiceMap {
     IConfigService: IConfigService;
     IDatabasePool: IDatabasePool;
+    ITransactionCheck: TransactionCheck;
     ISqlDialect: ISqlDialect;
     ILogger: ILogger;
     IHealth: Health;
@@ -54,7 +58,10 @@ const application = (config: Config, log: ILogger): Binding[] => [
   Registration.fromFactory(() => dialectOf(config.database))
     .pipe(singleton())
     .to('ISqlDialect'),
-  Registration.fromFactory(() => createPool(config.database))
+  Registration.fromFactory((logger) => createTransactionCheck(config, logger), ['ILogger'])
+    .pipe(singleton())
+    .to('ITransactionCheck'),
+  Registration.fromFactory((check) => check.pool(createPool(config.database)), ['ITransactionCheck'])
     .pipe(
       singleton(),
       onStart((pool) => prepareDatabase(pool, config, log)),
@@ -116,6 +123,7 @@ export function createAppContainer(config: Config, output = new LogOutput()): Co
     ...application(config, createLogger(config.logLevel, output)),
     ...request,
     ...transaction,
+    ...(config.events ? eventBindings(config, config.events) : []),
   );
   verify(container, SCOPES);
   return container;

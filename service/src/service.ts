@@ -6,6 +6,7 @@ import type { Config } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/log-output.js';
 import { listenError } from './http/listen-error.js';
+import { sandboxesOf } from './sandboxes.js';
 import type { Telemetry } from './telemetry/telemetry.js';
 import { acceptWaitingClients } from './http/accept-waiting-clients.js';
 
@@ -66,6 +67,7 @@ export async function startService(
     const pool = container.resolve('IDatabasePool');
     const telemetry = await telemetryOf(config, container, output);
     const inspect = inspectorOf(config, container);
+    const sandboxes = await sandboxesOf(config, container);
     const host = await createHost(config.hostVariant, container, {
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },
@@ -73,6 +75,7 @@ export async function startService(
       logger,
       telemetry,
       inspect,
+      sandboxes,
     });
     cleanUp = () => host.close(0);
     await container.start();
@@ -82,6 +85,7 @@ export async function startService(
     });
     health.started();
     const page = inspect ? { inspector: `${url}/inspector` } : {};
+    if (sandboxes) logger.warn({ msg: 'SANDBOX=1: this service is for tests, and clients may open sandboxes' });
     logger.info({ msg: 'listening', url, host: config.hostVariant, database: config.database.kind, ...page });
     return {
       url,

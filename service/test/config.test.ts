@@ -15,6 +15,8 @@ const messageOf = (env: Record<string, string>): string => {
   }
 };
 
+const EVENTS_SECRET = `whsec_${Buffer.from('a key of 32 bytes, for the tests').toString('base64')}`;
+
 const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object])[] = [
   [{ HOST_VARIANT: 'express' }, { hostVariant: 'express' }],
   [{ HOST_VARIANT: 'fastify' }, { hostVariant: 'fastify' }],
@@ -45,17 +47,28 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ INSPECTOR: '1' }, { inspector: { token: undefined } }],
   [{ INSPECTOR: '1', INSPECTOR_TOKEN: ' 16 characters in ' }, { inspector: { token: '16 characters in' } }],
   [{ INSPECTOR_TOKEN: '16 characters in' }, { inspector: undefined }],
+  [{ EVENTS_SECRET }, { events: undefined }],
+  [
+    { EVENTS_URL: ' https://example.org/hook ', EVENTS_SECRET },
+    { events: { url: new URL('https://example.org/hook'), key: Buffer.from('a key of 32 bytes, for the tests') } },
+  ],
+  [{ SANDBOX: '1', NODE_ENV: 'test' }, { sandbox: true }],
+  [{ NODE_ENV: 'production' }, { sandbox: false }],
   [{ ACQUIRE_TIMEOUT_MS: '1' }, { database: { kind: 'sqlite', acquireTimeoutMs: 1 } }],
   [
     { DATABASE_URL: POSTGRES_URL, ACQUIRE_TIMEOUT_MS: '1', QUERY_TIMEOUT_MS: '2' },
     { database: { kind: 'postgres', acquireTimeoutMs: 1, queryTimeoutMs: 2 } },
   ],
+  [{}, { transactionCheck: 'off' }],
+  [{ TRANSACTION_CHECK: '1' }, { transactionCheck: 'report' }],
+  [{ TRANSACTION_CHECK: 'throw' }, { transactionCheck: 'throw' }],
   [{ TRANSACTION_TIMEOUT_MS: '3' }, { transactionTimeoutMs: 3 }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
+  ['TRANSACTION_CHECK', '2', 'TRANSACTION_CHECK must be one of 0, 1, throw, not "2"'],
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
   ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
   ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],
@@ -71,6 +84,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
   ['TRACES', 'on', 'TRACES must be one of 0, 1, not "on"'],
   ['INSPECTOR', '2', 'INSPECTOR must be one of 0, 1, not "2"'],
+  ['SANDBOX', 'yes', 'SANDBOX must be one of 0, 1, not "yes"'],
   ['ACQUIRE_TIMEOUT_MS', '0', 'ACQUIRE_TIMEOUT_MS must be a whole number from 1 to 600000, not "0"'],
   ['QUERY_TIMEOUT_MS', '600001', 'QUERY_TIMEOUT_MS must be a whole number from 1 to 600000, not "600001"'],
   ['TRANSACTION_TIMEOUT_MS', 'none', 'TRANSACTION_TIMEOUT_MS must be a whole number from 1 to 600000, not "none"'],
@@ -107,6 +121,12 @@ describe('the configuration', () => {
     expect(messageOf({ [name]: value })).toBe(`The configuration is wrong:\n  - ${problem}`);
   });
 
+  test('refuses sandboxes in production', () => {
+    expect(messageOf({ SANDBOX: '1', NODE_ENV: 'production' })).toBe(
+      'The configuration is wrong:\n  - SANDBOX is for tests and must not be 1 where NODE_ENV is production',
+    );
+  });
+
   test.each([
     'mysql://ada:s3cret@db/shop',
     's3cret',
@@ -141,6 +161,32 @@ describe('the configuration', () => {
       'The configuration is wrong:\n  - INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end',
     );
   });
+
+  test.each([
+    'ftp://s3cret.example.org',
+    's3cret.example.org/hook',
+    'https://ada:s3cret@example.org',
+    'https://s3cret@example.org',
+  ])('refuses the EVENTS_URL %s without repeating it', (url) => {
+    expect(messageOf({ EVENTS_URL: url, EVENTS_SECRET })).toBe(
+      'The configuration is wrong:\n  - EVENTS_URL must be an http or https URL without a user and a password',
+    );
+  });
+
+  test('refuses an EVENTS_URL without a secret', () => {
+    expect(messageOf({ EVENTS_URL: 'https://example.org' })).toBe(
+      'The configuration is wrong:\n  - EVENTS_SECRET must be set with EVENTS_URL: a receiver cannot know otherwise who sends an event',
+    );
+  });
+
+  test.each(['s3cret', 'whsec_s3cret', `whsec_${'s3cret'.repeat(20)}`, EVENTS_SECRET.slice(6), `${EVENTS_SECRET}!`])(
+    'refuses the EVENTS_SECRET %s without repeating it',
+    (secret) => {
+      expect(messageOf({ EVENTS_URL: 'https://example.org', EVENTS_SECRET: secret })).toBe(
+        'The configuration is wrong:\n  - EVENTS_SECRET must be whsec_ and 24 to 64 random bytes in base64: echo "whsec_$(openssl rand -base64 32)"',
+      );
+    },
+  );
 
   test.each(['0', '1'])('refuses an INSPECTOR_TOKEN of 15 characters without repeating it, with INSPECTOR=%s', (on) => {
     const token = 's3cret s3cret s';

@@ -16,15 +16,21 @@ function inTransaction<T>(pool: DatabasePool, work: (connection: IConnection) =>
   return runInTransaction(app, (scope) => work(scope.resolve<IConnection>('IConnection')), { onError: () => {} });
 }
 
+/** As `set_config()` for row-level security would do it. */
+const afterBegin = (connection: IConnection): Promise<unknown> =>
+  connection.query("SET LOCAL application_name = 'begun'");
+
 describe.each([
-  ['pg', (url: string, max: number) => fromPgPool(new Pool({ connectionString: url, max }))],
+  ['pg', (url: string, max: number) => fromPgPool(new Pool({ connectionString: url, max }), { afterBegin })],
   [
     'postgres.js',
     (url: string, max: number) => {
       const address = new URL(url);
       const search_path = address.searchParams.get('options')?.replace('-c search_path=', '') ?? '';
       address.search = '';
-      return fromPostgresJs(postgres(address.href, { max, connection: { search_path }, onnotice: () => {} }));
+      return fromPostgresJs(postgres(address.href, { max, connection: { search_path }, onnotice: () => {} }), {
+        afterBegin,
+      });
     },
   ],
 ])('a pool over %s', (_name, open) => {
@@ -96,11 +102,18 @@ describe.each([
     expect(row).not.toEqual({ name: 'mine' });
   });
 
+  it('prepares every transaction as afterBegin says', async () => {
+    const sql = "SELECT current_setting('application_name') AS name";
+    expect(await inTransaction(pool, (connection) => connection.query(sql))).toEqual([{ name: 'begun' }]);
+    expect(await pool.query(sql)).not.toEqual([{ name: 'begun' }]);
+  });
+
   it('parses values as the caller says', async () => {
-    const types = { getTypeParser: (oid: number) => (text: string) => `${oid}:${text}` };
-    const sql = "SELECT DATE '2024-02-29' AS day, NULL::int AS missing";
-    expect((await pool.execute(sql, [], { types })).rows).toEqual([{ day: '1082:2024-02-29', missing: null }]);
-    expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([['1082:2024-02-29', null]]);
+    // For every other type the parser of the driver is used.
+    const types = { getTypeParser: (oid: number) => (oid === 1082 ? (text: string) => `${oid}:${text}` : undefined) };
+    const sql = "SELECT DATE '2024-02-29' AS day, NULL::int AS missing, 5 AS five";
+    expect((await pool.execute(sql, [], { types })).rows).toEqual([{ day: '1082:2024-02-29', missing: null, five: 5 }]);
+    expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([['1082:2024-02-29', null, 5]]);
   });
 });
 
@@ -162,6 +175,13 @@ describe('a pool over mysql2', () => {
       await other.end();
     }
     connection.release();
+  });
+
+  it('gives the id of a row that AUTO_INCREMENT numbered', async () => {
+    await pool.query('CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTO_INCREMENT, body TEXT)');
+    const sql = 'INSERT INTO numbered (body) VALUES ($1)';
+    for (const insertId of [1, 2]) expect(await pool.execute(sql, ['a'])).toMatchObject({ insertId, rowCount: 1 });
+    expect(await pool.execute("UPDATE numbered SET body = 'b'")).not.toHaveProperty('insertId');
   });
 
   it('does not pass on a setting of the session', async () => {

@@ -1,4 +1,14 @@
-import type { AbstractClass, Delivered, Dependency, Fitting, KnownKey, Listed, Mismatch, Shown } from './keys.js';
+import type {
+  AbstractClass,
+  Class,
+  Delivered,
+  Dependency,
+  Fitting,
+  KnownKey,
+  Listed,
+  Mismatch,
+  Shown,
+} from './keys.js';
 
 type At<P extends readonly unknown[], I> = I extends `${infer N extends number}` ? P[N] : P[number];
 
@@ -24,6 +34,18 @@ export type CheckedList<D extends readonly Dependency[], P extends readonly unkn
     ? Checked<D, P>
     : Mismatch<`there is no parameter ${Required<P>['length']}`, D, P>
   : Mismatch<`parameter ${D['length']} has no key`, D, P>;
+
+/** The class itself, or what is wrong with its `static inject`. */
+export type CheckedStatic<C extends Class> = C extends { readonly inject: infer D extends readonly Dependency[] }
+  ? number extends D['length']
+    ? C
+    : [D] extends [CheckedList<D, ConstructorParameters<C>>]
+      ? C
+      : { readonly inject: CheckedList<D, ConstructorParameters<C>> }
+  : C;
+
+/** Whatever `inject` may be on a class that does not list its keys with it. */
+export type NotAList = string | number | boolean | ((...args: never[]) => unknown) | undefined;
 
 /** The key, if what a registration makes fits it. */
 export type KeyFor<K, T> = K extends KnownKey | AbstractClass

@@ -2,7 +2,7 @@ export { Container } from './container.js';
 export type { ScopeOptions } from './scope.js';
 export type { Factory, IContainer } from './contract.js';
 export { ContainerError, DisposeError, type ErrorCode, type Failure } from './errors.js';
-export { inject, MetadataInjector, type Injector } from './inject.js';
+export { inject, injectable, MetadataInjector, type Injector } from './inject.js';
 export {
   all,
   lazy,

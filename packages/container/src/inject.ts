@@ -1,4 +1,4 @@
-import 'reflect-metadata';
+import type { CheckedList, ListedKeys } from './fitting.js';
 import { lazy, type AbstractClass, type Dependency, type Fitting, type Key, type Listed } from './keys.js';
 import { passesOnArguments } from './own-constructor.js';
 
@@ -7,14 +7,22 @@ export interface Injector {
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[];
 }
 
-const NAMES = Symbol.for('ambit:inject');
+/** The same symbol in every copy of this package, so that copies in one tree read each other's keys. */
+const NEEDS: unique symbol = Symbol.for('ambit:inject') as never;
+
+/** Where a class says what it needs: the decorators of this file, or the class itself with `static inject`. */
+interface Declaring {
+  readonly [NEEDS]?: Dependency[];
+  readonly inject?: unknown;
+}
 
 // The only way to say "any constructor": its parameters are read from it, so they must not be `never`.
 // oxlint-disable-next-line no-explicit-any
 type AnyConstructor = abstract new (...args: any) => any;
 
 /**
- * Injects the service with this key into the constructor parameter it decorates, checked against its type at compile time.
+ * Injects the service with this key into the constructor parameter it decorates, checked against its type at compile time. It is a
+ * decorator of the older kind, for `"experimentalDecorators": true`; {@link injectable} works without.
  *
  * @example
  * ```ts
@@ -30,22 +38,50 @@ export function inject<const D extends Dependency>(key: Listed<D>) {
     _name: undefined,
     index: I,
   ): void => {
-    const own = (Reflect.getOwnMetadata(NAMES, target) as Dependency[] | undefined) ?? [];
+    const own = ownOf(target, NEEDS) ?? [];
     own[index] = key;
-    Reflect.defineMetadata(NAMES, own, target);
+    declare(target, own);
   };
 }
+
+/**
+ * Lists the keys of all constructor parameters of the class it decorates, checked against them at compile time. It works as a decorator
+ * of ECMAScript and, with `"experimentalDecorators": true`, as one of the older kind.
+ * @param needs the keys of the constructor parameters, in their order
+ * @returns the class decorator
+ *
+ * @example
+ * ```ts
+ * @injectable('IName')
+ * class Greeter {
+ *   readonly name: unknown;
+ *   constructor(name: unknown) { this.name = name; }
+ * }
+ * ```
+ */
+export function injectable<const D extends readonly Dependency[]>(...needs: D & ListedKeys<D>) {
+  return <C extends AnyConstructor>(
+    target: [D] extends [CheckedList<D, ConstructorParameters<C>>] ? C : CheckedList<D, ConstructorParameters<C>>,
+    _context?: ClassDecoratorContext,
+  ): void => declare(target, [...needs]);
+}
+
+const declare = (target: object, needs: Dependency[]): void =>
+  void Object.defineProperty(target, NEEDS, { value: needs, configurable: true });
 
 // A parameter that needs a key and has none is reported like one whose key is undefined.
 const NO_KEY = lazy(undefined as unknown as Key);
 
-/** Reads the keys that `@inject` left on the class. A class without a constructor of its own needs what its parent needs. */
+/**
+ * Reads the keys that `@inject`, `@injectable` or `static inject` left on the class. A class without a constructor of its own needs what
+ * its parent needs.
+ */
 export class MetadataInjector implements Injector {
   private readonly inheriting = new WeakMap<AbstractClass, boolean | undefined>();
 
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[] {
-    if (!Reflect.hasMetadata(NAMES, target)) return [];
-    const own = Reflect.getOwnMetadata(NAMES, target) as Dependency[] | undefined;
+    if (!(NEEDS in target) && !Array.isArray((target as Declaring).inject)) return [];
+    const own = ownNeeds(target);
     if (!own && target.length === 0) {
       if (!this.inheriting.has(target)) this.inheriting.set(target, passesOnArguments(target));
       const inherits = this.inheriting.get(target);
@@ -58,4 +94,14 @@ export class MetadataInjector implements Injector {
       (_, i) => own?.[i] ?? (i < length ? NO_KEY : undefined),
     );
   }
+}
+
+function ownNeeds(target: AbstractClass): readonly Dependency[] | undefined {
+  const list = ownOf(target, NEEDS) ?? ownOf(target, 'inject');
+  return Array.isArray(list) ? (list as Dependency[]) : undefined;
+}
+
+/** What the class says by itself, and not its parent. */
+function ownOf<K extends keyof Declaring>(target: object, name: K): Declaring[K] | undefined {
+  return Object.hasOwn(target, name) ? (target as Declaring)[name] : undefined;
 }

@@ -1,7 +1,7 @@
 import { bound, type Binding, type Modifier, type Recipe } from './binding.js';
 import type { Factory } from './contract.js';
 import { checkFunction, checkKey, refuse, show } from './errors.js';
-import type { CheckedList, Deliveries, KeyFor, ListedKeys } from './fitting.js';
+import type { CheckedList, CheckedStatic, Deliveries, KeyFor, ListedKeys, NotAList } from './fitting.js';
 import type { AbstractClass, Class, Delivered, Dependency, Key, KnownKey, Listed, Mismatch } from './keys.js';
 
 /**
@@ -19,10 +19,11 @@ export class Registration<T> {
 
   /**
    * From a class.
-   * @param needs the keys of its constructor parameters, checked position by position; without it, those that `@inject` names
+   * @param needs the keys of its constructor parameters, checked position by position; without it, those that the class names with
+   * `@inject`, `@injectable` or `static inject`
    */
-  static fromClass<C extends Class>(target: C): Registration<InstanceType<C>>;
-  static fromClass<T>(target: Class<T>): Registration<T>;
+  static fromClass<T>(target: Class<T> & { readonly inject?: NotAList }): Registration<T>;
+  static fromClass<C extends Class>(target: CheckedStatic<C>): Registration<InstanceType<C>>;
   static fromClass<C extends Class, const D extends readonly Dependency[]>(
     target: C,
     needs: D & CheckedList<D, ConstructorParameters<C>>,

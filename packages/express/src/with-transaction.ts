@@ -7,7 +7,7 @@ import {
   report,
   RequestTransaction,
 } from '@ambit/http/host';
-import type { Transaction, TransactionError, TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, type Transaction, type TransactionError, type TransactionOptions } from '@ambit/transaction';
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express';
 import {
   type FailureWatcher,
@@ -52,7 +52,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
   checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
   useTransactions();
   const { onError, ...others } = options;
-  return async function transaction(req, res, next) {
+  const begin: RequestHandler = async (req, res, next) => {
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
@@ -65,6 +65,9 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
       return next(error);
     }
     CurrentScope.run(req, next);
+  };
+  return function transaction(req, res, next) {
+    return inOwnContext(begin, req, res, next);
   };
 }
 

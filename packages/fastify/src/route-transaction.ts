@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { checkFunctions, checkTimes, clearRepresentation, CurrentScope, invalidOption } from '@ambit/http/host';
-import type { TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, type TransactionOptions } from '@ambit/transaction';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,
@@ -32,7 +32,7 @@ export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf):
       CurrentScope.run(request.raw, () => done());
     };
     const failed = (error: unknown): void => done(error as Error);
-    active.begin(termsOf(request, terms)).then(begun, failed);
+    inOwnContext(() => void active.begin(termsOf(request, terms)).then(begun, failed));
   };
   server.addHook('onRoute', (route) => {
     const options = optionsOf(route.config?.transaction);

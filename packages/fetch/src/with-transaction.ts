@@ -1,3 +1,4 @@
+import { inOwnContext } from '@ambit/transaction';
 import type { Handler } from './handler.js';
 import { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
 import { discard } from './response-body.js';
@@ -34,7 +35,7 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
 ): Handler<Q, C, R> {
   checkTransactionOptions(options);
   const { onError, ...others } = options;
-  return async (request, requestScope, context) => {
+  const run: Handler<Q, C, R> = async (request, requestScope, context) => {
     const bound = onError
       ? { ...others, onError: (error: Parameters<typeof onError>[0]) => onError(error, request) }
       : others;
@@ -55,4 +56,5 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
       throw error;
     }
   };
+  return (request, requestScope, context) => inOwnContext(run, request, requestScope, context);
 }

@@ -4,7 +4,7 @@ import {
   RequestTransaction,
   type WithTransactionOptions as TransactionOptions,
 } from '@ambit/fetch/host';
-import type { TransactionError } from '@ambit/transaction';
+import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import type { Context, MiddlewareHandler } from 'hono';
 import { requestScopeOf } from './context.js';
 
@@ -34,7 +34,7 @@ export type WithTransactionOptions = TransactionOptions<Context>;
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
   checkTransactionOptions(options);
   const { onError, ...others } = options;
-  return async (c, next) => {
+  const run: MiddlewareHandler = async (c, next) => {
     const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
     const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
     c.set('transactionScope', await transaction.begin());
@@ -51,6 +51,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
       c.set('transactionScope', undefined);
     }
   };
+  return (c, next) => inOwnContext(run, c, next);
 }
 
 /** What is true of one response only; the rest belongs to every response of the application. */

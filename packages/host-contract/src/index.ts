@@ -1,4 +1,5 @@
 export { RawClient, type RequestText, requestText } from './client.js';
+export { canStartServers, type Server, startServer } from './cluster.js';
 export { type DatabaseKind, databases, type TestDatabase } from './databases.js';
 export { Happenings } from './events.js';
 export { type Exchange, exchange } from './exchange.js';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type DatabaseKind, databases, type TestDatabase } from '../src/index.js';
 import type { Host } from './hosts/host.js';
+import { aroundCommitContract } from './contract/around-commit.js';
 import { responseContract } from './contract/responses.js';
 import { bareErrorResponseContract } from './contract/bare-error-responses.js';
 import { clientContract } from './contract/clients.js';
@@ -39,6 +40,7 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       responseContract(stageTest);
       replacedResponseContract(stageTest);
       outcomeContract(stageTest);
+      aroundCommitContract(stageTest);
       bareErrorResponseContract(stageTest);
       databaseFaultContract(stageTest);
       killContract(stageTest);

@@ -14,7 +14,8 @@ interface NamesHeaders {
 }
 
 export function readHead(res: ServerResponse): Head {
-  const headers = namesIn(res).map((name) => [name, res.getHeader(name) ?? ''] as const);
+  const names = (res as ServerResponse & NamesHeaders).getRawHeaderNames?.() ?? res.getHeaderNames();
+  const headers = names.map((name) => [name, res.getHeader(name) ?? ''] as const);
   // As Node reads it, for Express 4 passes on what is given as text.
   return { status: Math.trunc(res.statusCode), statusMessage: res.statusMessage, headers };
 }
@@ -27,18 +28,14 @@ export function restoreHead(res: ServerResponse, { status, statusMessage, header
 
 /** Most often nobody has touched them, and to look costs less than to set them again. */
 function areIn(res: ServerResponse, headers: Head['headers']): boolean {
-  const names = namesIn(res);
-  if (names.length !== headers.length) return false;
-  return headers.every(([name, value], i) => names[i] === name && res.getHeader(name) === value);
+  return (
+    res.getHeaderNames().length === headers.length && headers.every(([name, value]) => res.getHeader(name) === value)
+  );
 }
 
 function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
   for (const name of res.getHeaderNames()) res.removeHeader(name);
   for (const [name, value] of headers) res.setHeader(name, value);
-}
-
-function namesIn(res: ServerResponse): string[] {
-  return (res as ServerResponse & NamesHeaders).getRawHeaderNames?.() ?? res.getHeaderNames();
 }
 
 /** What is true of one response only. */

@@ -1,6 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import {
+  inOwnContext,
+  type Transaction,
+  TransactionError,
+  type TransactionOptions,
+  TransactionStart,
+} from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { CurrentScope } from './current-scope.js';
 import { HttpError } from './errors.js';
@@ -45,11 +51,14 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
   checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
   checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
   const { onError, ...others } = options;
-  return async function transaction(req, res, scope) {
+  const begin: Handler = async (req, res, scope) => {
     const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
     const begun = await beginTransaction(req, res, scope, terms);
     req.transactionScope = begun.scope;
     await new HandlerTransaction(req, res, begun, options).run(handler, begun.scope);
+  };
+  return function transaction(req, res, scope) {
+    return inOwnContext(begin, req, res, scope);
   };
 }
 

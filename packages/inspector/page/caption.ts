@@ -1,6 +1,6 @@
 import type { RequestDetails, Step } from '../src/wire.js';
 import { h } from './dom.js';
-import { duration, lastOf } from './format.js';
+import { duration, lastOf, nameOfFinding } from './format.js';
 
 /** The line under the tabs that explains the current step of a replay. */
 export class Caption {
@@ -45,14 +45,14 @@ export class Caption {
 /** Whether a step is good or bad news. */
 export function moodOf({ kind, error }: Step): 'bad' | 'good' | '' {
   if (kind === 'commit') return 'good';
-  const bad = ['rollback', 'aborted', 'no connection', 'commit unknown'];
+  const bad = ['rollback', 'aborted', 'no connection', 'commit unknown', 'finding'];
   return error !== undefined || bad.includes(kind) ? 'bad' : '';
 }
 
 /** A step in one sentence, for somebody who sees it for the first time. */
 function sentence(
   { spans, milliseconds, status }: RequestDetails,
-  { kind, key = '', span, sql = '', error }: Step,
+  { kind, key = '', span, sql = '', error, found = '', where = '' }: Step,
 ): string {
   const scope = span === undefined ? 'application' : lastOf(spans[span]?.box ?? '');
   const why = error === undefined ? '' : ` (${error})`;
@@ -68,6 +68,7 @@ function sentence(
     commit: 'COMMIT: everything is stored',
     rollback: `ROLLBACK: nothing is stored${why}`,
     'commit unknown': `Nobody knows whether it was stored${why}`,
+    finding: `Transaction check: ${nameOfFinding(found)} ${where && `at ${where}`}`,
     responded: `The response is sent: ${status ?? ''} after ${duration(milliseconds ?? 0)}`,
     aborted: 'The client has disconnected',
     disposed: error === undefined ? `${key} is disposed` : `${key} failed to dispose${why}`,

@@ -31,3 +31,16 @@ export function lastOf(box: string): string {
 export function lifetimeOf(box: string): string {
   return String((box.split(' > ').length - 1) % 4);
 }
+
+const FINDINGS: Readonly<Record<string, string>> = {
+  'outside-statement': 'statement outside of the open transaction',
+  'second-connection': 'second connection in an open transaction',
+  'http-request': 'HTTP request in an open transaction',
+  gap: 'gap in an open transaction',
+  'repeated-statement': 'the same statement too often',
+};
+
+/** What the transaction check found, in words. */
+export function nameOfFinding(kind: string): string {
+  return FINDINGS[kind] ?? kind;
+}

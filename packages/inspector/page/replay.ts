@@ -22,6 +22,7 @@ const SHOW_MS: Record<Step['kind'], number> = {
   commit: 850,
   rollback: 1000,
   'commit unknown': 1000,
+  finding: 1000,
   responded: 650,
   aborted: 1000,
   disposed: 160,

@@ -14,12 +14,20 @@ export function outcomeBadge({ outcome }: RequestSummary): HTMLElement | undefin
   return h('span', { class: outcome === 'committed' ? 'badge good' : 'badge bad' }, outcome);
 }
 
+/** What the transaction check has found. */
+export function findingBadge({ findings }: RequestSummary): HTMLElement | undefined {
+  return findings > 0 ? h('span', { class: 'badge bad' }, findings === 1 ? 'check' : `check ×${findings}`) : undefined;
+}
+
 /** Whether the request failed in some way. */
-export function isTrouble({ state, status = 0, outcome, leaks }: RequestSummary): boolean {
-  return state === 'aborted' || status >= 500 || leaks > 0 || (outcome !== undefined && outcome !== 'committed');
+export function isTrouble({ state, status = 0, outcome, leaks, findings }: RequestSummary): boolean {
+  if (leaks > 0 || findings > 0) return true;
+  return state === 'aborted' || status >= 500 || (outcome !== undefined && outcome !== 'committed');
 }
 
 /** What the filter looks at. */
-export function searchText({ method, route, state, status, outcome, leaks }: RequestSummary): string {
-  return [method, route, state, status, outcome, leaks > 0 ? 'leak' : ''].join(' ').toLowerCase();
+export function searchText({ method, route, state, status, outcome, leaks, findings }: RequestSummary): string {
+  return [method, route, state, status, outcome, leaks > 0 ? 'leak' : '', findings > 0 ? 'check' : '']
+    .join(' ')
+    .toLowerCase();
 }

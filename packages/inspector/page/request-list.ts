@@ -1,7 +1,7 @@
 import type { RequestSummary } from '../src/wire.js';
 import { h } from './dom.js';
 import { clock, duration } from './format.js';
-import { isTrouble, outcomeBadge, searchText, stateBadge } from './request-badges.js';
+import { findingBadge, isTrouble, outcomeBadge, searchText, stateBadge } from './request-badges.js';
 
 interface Row {
   readonly element: HTMLElement;
@@ -125,7 +125,13 @@ function fill(element: HTMLElement, request: RequestSummary): void {
     h('span', { class: 'time' }, clock(arrived)),
     h('span', { class: 'method' }, method),
     h('span', { class: 'route', title: route }, route),
-    h('span', { class: 'badges' }, leaks > 0 && h('span', { class: 'badge bad' }, 'leak'), outcomeBadge(request)),
+    h(
+      'span',
+      { class: 'badges' },
+      leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
+      findingBadge(request),
+      outcomeBadge(request),
+    ),
     h('span', { class: 'status' }, stateBadge(request)),
     h('span', { class: 'took' }, milliseconds === undefined ? '' : duration(milliseconds)),
   );

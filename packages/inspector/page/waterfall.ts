@@ -1,7 +1,7 @@
 import type { ScopeSpan, RequestDetails, Step } from '../src/wire.js';
 import { h } from './dom.js';
-import { clock, duration, lastOf, lifetimeOf } from './format.js';
-import { outcomeBadge, stateBadge } from './request-badges.js';
+import { clock, duration, lastOf, lifetimeOf, nameOfFinding } from './format.js';
+import { findingBadge, outcomeBadge, stateBadge } from './request-badges.js';
 import { moodOf } from './caption.js';
 
 const NAMES: Partial<Record<Step['kind'], string>> = {
@@ -47,6 +47,7 @@ function heading(request: RequestDetails): HTMLElement {
       stateBadge(request),
       outcomeBadge(request),
       request.leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
+      findingBadge(request),
       h(
         'span',
         { class: 'badge' },
@@ -113,12 +114,13 @@ function row({ spans, status }: RequestDetails, step: Step, length: number): HTM
 }
 
 function label(
-  { kind, key, sql }: Step,
+  { kind, key, sql, found, where }: Step,
   scope: ScopeSpan | undefined,
   status: number | undefined,
   error?: string,
 ): HTMLElement {
-  const what = kind === 'scope opened' ? `${lastOf(scope?.box ?? '')} scope` : (NAMES[kind] ?? '');
+  const name = kind === 'scope opened' ? `${lastOf(scope?.box ?? '')} scope` : NAMES[kind];
+  const what = name ?? (found === undefined ? '' : nameOfFinding(found));
   const text = kind === 'responded' ? String(status ?? '') : (key ?? '');
   return h(
     'span',
@@ -126,6 +128,7 @@ function label(
     what !== '' && h('b', {}, what),
     text !== '' && h('span', {}, text),
     sql !== undefined && h('code', {}, sql),
+    where !== undefined && h('em', {}, where),
     error !== undefined && h('em', {}, error),
   );
 }

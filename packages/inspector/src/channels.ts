@@ -1,5 +1,6 @@
 import type { Container, Key } from '@ambit/container';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { FindingMessage } from './finding-step.js';
 import type { Recorder } from './recorder.js';
 import type { Outcome } from './wire.js';
 
@@ -15,7 +16,7 @@ interface Message {
 
 /** Passes the messages of the diagnostics channels to the recorder. The returned function stops that. */
 export function listen(recorder: Recorder): () => void {
-  const handlers: Record<string, (message: Message) => void> = {
+  const handlers: Record<string, (message: Message & FindingMessage) => void> = {
     'ambit:scope:opened': ({ scope }) => recorder.scopeOpened(scope),
     'ambit:scope:closed': ({ scope }) => recorder.scopeClosed(scope),
     'ambit:instance:created': ({ scope, key, milliseconds }) => recorder.instanceCreated(scope, key, milliseconds),
@@ -28,9 +29,10 @@ export function listen(recorder: Recorder): () => void {
       recorder.statement(scope, sql, milliseconds, error),
     'ambit:transaction:ended': ({ scope, outcome, milliseconds, error }) =>
       recorder.transactionFinished(scope, outcome, milliseconds, error),
+    'ambit:transaction:finding': (finding) => recorder.found(finding),
   };
   const listeners = Object.entries(handlers).map(
-    ([name, handle]) => [name, (message: unknown) => handle(message as Message)] as const,
+    ([name, handle]) => [name, (message: unknown) => handle(message as Message & FindingMessage)] as const,
   );
   for (const [name, listener] of listeners) subscribe(name, listener);
   return () => {

@@ -1,4 +1,5 @@
 import type { Container, Key } from '@ambit/container';
+import { type FindingMessage, findingStep } from './finding-step.js';
 import { boxBelow, boxOf, failure, label, lineageOf } from './names.js';
 import { OpenScopes } from './open-scopes.js';
 import { RequestList } from './request-list.js';
@@ -6,7 +7,7 @@ import type { Arrival, RequestRecord, StepDetails } from './request-record.js';
 import { newEntry, type ScopeEntry } from './scope-entry.js';
 import { ServiceCounts } from './service-counts.js';
 import { withoutValues } from './sql-text.js';
-import { TransactionTally } from './transaction-tally.js';
+import { FINAL_STEP, TransactionTally } from './transaction-tally.js';
 import { Where } from './where.js';
 import type { Now, Outcome, RequestDetails, StepKind, Tick } from './wire.js';
 
@@ -19,12 +20,6 @@ export interface RecorderOptions {
   /** The request on whose behalf this code runs. */
   readonly current: () => RequestRecord | undefined;
 }
-
-const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
-  committed: 'commit',
-  'rolled back': 'rollback',
-  unknown: 'commit unknown',
-};
 
 /** Keeps a bounded part of the channels' messages, as plain data. Knows neither channels nor HTTP. */
 export class Recorder {
@@ -124,6 +119,13 @@ export class Recorder {
     if (!entry) return;
     this.#transactions.finished(entry, outcome);
     this.#step(entry, FINAL_STEP[outcome], { took: milliseconds, ...failure(error) });
+  }
+
+  /** The transaction check has found something in the code of the current request. */
+  found(finding: FindingMessage): void {
+    const request = this.#options.current();
+    request?.found(this.#options.now(), findingStep(finding));
+    this.#requests.touch(request);
   }
 
   /** Runs the work without recording the scopes it opens. */

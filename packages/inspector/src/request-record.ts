@@ -9,7 +9,7 @@ export interface Arrival {
   lost(): boolean;
 }
 
-export type StepDetails = Partial<Pick<Step, 'error' | 'key' | 'span' | 'sql' | 'took'>>;
+export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>>;
 
 /** From good to bad: the list shows the worst one. */
 const BY_SEVERITY: readonly Outcome[] = ['committed', 'refused', 'rolled back', 'unknown'];
@@ -31,6 +31,7 @@ export class RequestRecord {
   #dropped = 0;
   #open = 0;
   #leaks = 0;
+  #findings = 0;
 
   constructor(id: number, arrival: Arrival, now: number) {
     this.id = id;
@@ -86,6 +87,11 @@ export class RequestRecord {
     if (leaked) leaked.where = where;
   }
 
+  found(now: number, details: StepDetails): void {
+    this.#findings++;
+    this.step('finding', now, details);
+  }
+
   transactionFinished(outcome: Outcome): void {
     const worse = BY_SEVERITY.indexOf(outcome) > (this.#outcome ? BY_SEVERITY.indexOf(this.#outcome) : -1);
     if (worse) this.#outcome = outcome;
@@ -117,6 +123,7 @@ export class RequestRecord {
       ...(this.#outcome && { outcome: this.#outcome }),
       open: this.#open,
       leaks: this.#leaks,
+      findings: this.#findings,
     };
   }
 

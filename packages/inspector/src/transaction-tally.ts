@@ -1,5 +1,12 @@
 import type { ScopeEntry } from './scope-entry.js';
-import type { Now, Outcome } from './wire.js';
+import type { Now, Outcome, StepKind } from './wire.js';
+
+/** The step with which a transaction completes. */
+export const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
+  committed: 'commit',
+  'rolled back': 'rollback',
+  unknown: 'commit unknown',
+};
 
 /** How many transactions are open, and how many had which outcome. */
 export class TransactionTally {

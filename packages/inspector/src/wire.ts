@@ -18,6 +18,8 @@ export interface RequestSummary {
   readonly open: number;
   /** Scopes that are open longer than the limit although the request is complete. */
   readonly leaks: number;
+  /** What the transaction check has found. */
+  readonly findings: number;
 }
 
 export type StepKind =
@@ -31,6 +33,7 @@ export type StepKind =
   | 'commit'
   | 'rollback'
   | 'commit unknown'
+  | 'finding'
   | 'responded'
   | 'aborted'
   | 'disposed'
@@ -47,6 +50,10 @@ export interface Step {
   readonly sql?: string;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
+  /** What the transaction check found: the kind of the finding. */
+  readonly found?: string;
+  /** The line of code of a finding. */
+  readonly where?: string;
 }
 
 /** A scope of a request, from opening to closing. */

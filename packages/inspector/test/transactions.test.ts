@@ -1,5 +1,6 @@
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { type IConnection, runInTransaction } from '@ambit/transaction';
+import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { type TransactionCheck, transactionCheck } from '@ambit/transaction/check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Container } from '@ambit/container';
 import { SCOPES } from './support/app.js';
@@ -10,9 +11,11 @@ import { Page } from './support/page.js';
 describe.each(hosts)('a real transaction on $name', (host) => {
   let app: RunningApp;
   let page: Page;
+  let check: TransactionCheck;
 
   beforeEach(async () => {
-    const pool = createSqlitePool({ path: ':memory:' });
+    check = transactionCheck({ mode: 'throw', report: () => undefined });
+    const pool = check.pool(createSqlitePool({ path: ':memory:' }));
     await pool.query('CREATE TABLE orders (id TEXT)');
     const container = new Container({ tags: ['application'] });
     container.register('IDatabasePool', () => pool);
@@ -25,6 +28,14 @@ describe.each(hosts)('a real transaction on $name', (host) => {
           );
           return 201;
         },
+        '/audited': async (scope) => {
+          const audit = (): Promise<unknown> =>
+            scope.resolve<IDatabasePool>('IDatabasePool' as string).query("INSERT INTO orders VALUES ('secret')"); // audit
+          return runInTransaction(scope, audit).then(
+            () => 201,
+            () => 500,
+          );
+        },
       },
     );
     page = await Page.open(app.url);
@@ -32,6 +43,7 @@ describe.each(hosts)('a real transaction on $name', (host) => {
   afterEach(async () => {
     page.leave();
     await app.close();
+    check.stop();
   });
 
   it('is recorded from acquiring the connection to COMMIT', async () => {
@@ -41,6 +53,20 @@ describe.each(hosts)('a real transaction on $name', (host) => {
     const kinds = steps.map(({ kind }) => kind);
     expect(kinds).toEqual(expect.arrayContaining(['connection', 'begin', 'statement', 'commit']));
     expect(steps.find(({ kind }) => kind === 'statement')?.sql).toBe("INSERT INTO orders VALUES ('…')");
+  });
+
+  it('has a mark where the transaction check has found something, with the line of code', async () => {
+    await fetch(`${app.url}/audited/1`);
+    const { id, findings } = await page.request(({ status, open }) => status === 500 && open === 0);
+    expect(findings).toBe(1);
+    const { steps } = await page.details(id);
+    expect(steps.filter(({ kind }) => kind === 'finding')).toMatchObject([
+      {
+        found: 'outside-statement',
+        where: expect.stringMatching(/^packages\/inspector\/test\/transactions\.test\.ts:\d+$/),
+        sql: 'INSERT INTO orders VALUES (?)',
+      },
+    ]);
   });
 
   it('reports how many connections the pool has', async () => {

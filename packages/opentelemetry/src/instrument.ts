@@ -2,6 +2,7 @@ import type { IDatabasePool } from '@ambit/transaction';
 import { type MeterProvider, metrics, trace, type TracerProvider } from '@opentelemetry/api';
 import { IncomingRequest } from './incoming.js';
 import { Metrics } from './metrics.js';
+import { watchOutbox } from './outbox-metrics.js';
 import { watchPool } from './pool-metrics.js';
 import { Spans } from './spans.js';
 import { listen } from './subscribe.js';
@@ -53,6 +54,7 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
     () => incoming.stop(),
     listen(new Spans(tracerProvider.getTracer(NAME), incoming)),
     listen(new Metrics(meter)),
+    watchOutbox(meter),
     ...(pool ? [watchPool(meter, pool)] : []),
   ];
   const stop = (): void => {

@@ -1,6 +1,7 @@
 export { type Clock, systemClock } from './core/clock.js';
 export type {
   AcquireOptions,
+  AfterBegin,
   BeginOptions,
   DatabaseConnection,
   DatabasePool,
@@ -12,16 +13,22 @@ export type {
   IsolationLevel,
   MayExecute,
   PoolSize,
+  QueryOptions,
   Row,
 } from './core/contract.js';
+export type { ConnectionKey, DatabaseKeys, PoolKey } from './core/database-keys.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
+export { inOwnContext } from './core/own-context.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
+export type { Propagation } from './run/propagation.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';
 export { beginTransaction, TransactionStart } from './run/start.js';
 export { splitStatements } from './sql/split-statements.js';
 export { type Placeholders, withoutLiterals } from './sql/without-literals.js';
+export { afterCommit } from './transaction/after-commit.js';
+export type { AfterCommitOptions } from './transaction/around-commit.js';
 export type { TransactionOutcome, TransactionState } from './transaction/outcome.js';
 export { transactionOf } from './transaction/transaction-of.js';
 export type { Transaction } from './transaction/transaction.js';

@@ -14,6 +14,24 @@ import { FakePool } from '../src/testing/index.js';
 import { openPostgres, openSqlite, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 
+describe('execute() on SQLite', () => {
+  test('gives the id of the row that an INSERT stored last, and of no other statement', async () => {
+    const database = await openSqlite();
+    try {
+      const pool = database.pool();
+      await pool.execute('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)');
+      const insert = 'INSERT INTO notes (body) VALUES ($1), ($2)';
+      expect(await pool.execute(insert, ['a', 'b'])).toMatchObject({ rowCount: 2, insertId: 2 });
+
+      for (const other of ["UPDATE notes SET body = 'c' WHERE id = 1", `INSERT OR IGNORE INTO notes VALUES (1, 'd')`]) {
+        expect(await pool.execute(other)).not.toHaveProperty('insertId');
+      }
+    } finally {
+      await database.drop();
+    }
+  });
+});
+
 describe('execute() on the connection of a transaction', () => {
   test('waits for its turn, and is refused after the end', async () => {
     const pool = new FakePool();

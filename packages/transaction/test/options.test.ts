@@ -10,6 +10,8 @@ import { requestScope } from './support/requests.js';
 
 // The types see to it that no option is forgotten here.
 const ofTransactions: Record<keyof TransactionOptions, undefined> = {
+  pool: undefined,
+  connection: undefined,
   isolation: undefined,
   readOnly: undefined,
   signal: undefined,
@@ -20,7 +22,12 @@ const ofTransactions: Record<keyof TransactionOptions, undefined> = {
   onError: undefined,
   clock: undefined,
 };
-const ofRuns: Record<keyof RunOptions, undefined> = { ...ofTransactions, retries: undefined, backoffMs: undefined };
+const ofRuns: Record<keyof RunOptions, undefined> = {
+  ...ofTransactions,
+  retries: undefined,
+  backoffMs: undefined,
+  propagation: undefined,
+};
 const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
   connectionString: undefined,
   host: undefined,
@@ -44,12 +51,14 @@ const ofPostgres: Record<keyof PostgresPoolOptions, undefined> = {
   statementTimeoutMs: undefined,
   closeTimeoutMs: undefined,
   prepare: undefined,
+  afterBegin: undefined,
   onError: undefined,
   clock: undefined,
 };
 const ofSqlite: Record<keyof Omit<SqlitePoolOptions, 'path'>, undefined> = {
   acquireTimeoutMs: undefined,
   maxReaders: undefined,
+  afterBegin: undefined,
   maxWaiting: undefined,
   closeTimeoutMs: undefined,
   clock: undefined,

@@ -1,4 +1,25 @@
-import { databases } from './support/databases.js';
+import { transactionCheck } from '../src/check/index.js';
+import { databases, sandboxes } from './support/databases.js';
 import { poolContract } from './support/pool-contract.js';
 
-for (const database of databases) poolContract(database);
+/** The same pools with the check around them, which changes nothing. */
+const checked: typeof databases = databases
+  .filter(({ name }) => name !== 'SQLite in memory')
+  .map(({ name, missing, open }) => ({
+    name: `${name}, checked`,
+    missing,
+    open: async () => {
+      const database = await open();
+      const check = transactionCheck();
+      return {
+        pool: (options) => check.pool(database.pool(options)),
+        drop: async () => {
+          check.stop();
+          await database.drop();
+          check.assertNone();
+        },
+      };
+    },
+  }));
+
+for (const database of [...databases, ...checked, ...sandboxes]) poolContract(database);

@@ -2,8 +2,8 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { beginTransaction, type IDatabasePool, isTemporary, runInTransaction } from '../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
-import { canStartServers, type Server, startServer } from './support/cluster.js';
-import { type FaultyProxy, openProxy } from '@ambit/host-contract';
+
+import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
 import { requestScope } from './support/requests.js';
 
 describe.skipIf(!canStartServers)('with servers of our own', { timeout: 60_000 }, () => {

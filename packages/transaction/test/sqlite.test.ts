@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
 import {
   beginTransaction,
-  type IConnection,
   type DatabasePool,
+  type IConnection,
   type IDatabasePool,
   runInTransaction,
 } from '../src/index.js';

@@ -1,22 +1,30 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import {
+  afterCommit,
+  beginTransaction,
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  transactionOf,
+} from '../src/index.js';
 import type { TinyContainer } from './support/container.js';
-import { databases, type TestDatabase } from './support/databases.js';
+import { databases, sandboxes } from './support/databases.js';
+import type { PoolsToTest } from './support/pool-contract.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const refuse = (): never => {
   throw new TypeError('cannot be read');
 };
 
-describe.each(databases)('a transaction scope over $name', ({ missing, open }) => {
+describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({ missing, open }) => {
   describe.skipIf(missing)('keeps its guarantees', () => {
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: IDatabasePool;
     let request: TinyContainer;
 
     beforeEach(async () => {
       database = await open();
-      pool = database.pool({ max: 1, acquireTimeoutMs: 1000 });
+      pool = await database.pool({ max: 1, acquireTimeoutMs: 1000 });
       request = requestScope(pool);
       await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
     });
@@ -41,6 +49,51 @@ describe.each(databases)('a transaction scope over $name', ({ missing, open }) =
       await insert(transaction.scope.resolve<IConnection>('IConnection'), 1);
       await transaction.commit();
       expect(await stored()).toEqual([1]);
+    });
+
+    test('calls the callbacks of what has committed: a savepoint may be one of SQL, under any spelling', async () => {
+      const called: string[] = [];
+      await runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        const register = (name: string): void => afterCommit(scope, () => called.push(name));
+        const script = [
+          () => register('before all'),
+          'SAVEPOINT "One"',
+          () => register('undone'),
+          '/* the same one */ rollback transaction to savepoint "One"',
+          () => register('after it'),
+          'RELEASE "One"',
+          'savepoint two -- kept',
+          () => register('kept'),
+          ';RELEASE SAVEPOINT two',
+        ];
+        for (const step of script) await (typeof step === 'string' ? connection.query(step) : step());
+        transactionOf(scope)?.beforeCommit(() => insert(connection, 1));
+        const nested = runInTransaction(scope, async () => {
+          register('undone with its run');
+          await insert(connection, 2);
+          throw new Error('undone');
+        });
+        await nested.catch(() => undefined);
+      });
+      expect(called).toEqual(['before all', 'after it', 'kept']);
+      expect(await stored()).toEqual([1]);
+    });
+
+    test('stores nothing where beforeCommit fails, and lets an afterCommit write with a transaction of its own', async () => {
+      const refused = runInTransaction(request, async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await insert(connection, 1);
+        transactionOf(scope)?.beforeCommit(() => insert(connection, 1));
+      });
+      await expect(refused).rejects.toMatchObject({ sqlState: '23505' });
+      expect(await stored()).toEqual([]);
+      await runInTransaction(request, async (scope) => {
+        const writeLater = (): Promise<void> =>
+          runInTransaction(request, (inner) => insert(inner.resolve<IConnection>('IConnection'), 3));
+        afterCommit(scope, writeLater, { before: 'response' });
+      });
+      expect(await stored()).toEqual([3]);
     });
 
     const unreadable = {

@@ -1,6 +1,9 @@
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
+/** The values of `TRANSACTION_CHECK`. */
+export const TRANSACTION_CHECKS = { 0: 'off', 1: 'report', throw: 'throw' } as const;
+
 interface PostgresConfig {
   readonly kind: 'postgres';
   readonly url: string;
@@ -22,6 +25,12 @@ interface SqliteConfig {
 
 export type DatabaseConfig = PostgresConfig | SqliteConfig;
 
+export interface EventsConfig {
+  readonly url: URL;
+  /** Signs the events. */
+  readonly key: Buffer;
+}
+
 export interface Config {
   readonly hostVariant: (typeof HOST_VARIANTS)[number];
   readonly host: string;
@@ -33,14 +42,20 @@ export interface Config {
   readonly shutdownTimeoutMs: number;
   /** After how long the transaction of a request is rolled back. */
   readonly transactionTimeoutMs: number;
+  /** What happens where a transaction is used as it should not be: nothing, a line in the log, or that it is refused as well. */
+  readonly transactionCheck: (typeof TRANSACTION_CHECKS)[keyof typeof TRANSACTION_CHECKS];
   /** Serves `/metrics` in the format of Prometheus; metrics are sent nowhere else. */
   readonly metrics: boolean;
   /** The name of the service in metrics. */
   readonly serviceName: string;
   /** Creates spans for the OpenTelemetry SDK that the process was started with, and adds their ids to the log. */
   readonly traces: boolean;
+  /** Where `user.created` and `order.created` are posted; undefined for nowhere. */
+  readonly events: EventsConfig | undefined;
   /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
   readonly inspector: { readonly token: string | undefined } | undefined;
+  /** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
+  readonly sandbox: boolean;
 }
 
 /** Registered as `IConfigService`: `config.get('port')` is a number. */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { problemsOfDatabaseUrl } from './database-url.js';
-import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS } from './config.js';
+import { readEvents } from './events-url.js';
+import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS, TRANSACTION_CHECKS } from './config.js';
 
 /** All invalid environment variables, in one message. */
 export class ConfigError extends Error {
@@ -65,11 +66,16 @@ export function readConfig(env: Environment): Config {
     startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
     shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
     transactionTimeoutMs: wholeNumber('TRANSACTION_TIMEOUT_MS', 8000, 1, 600_000),
+    transactionCheck: TRANSACTION_CHECKS[oneOf('TRANSACTION_CHECK', ['0', '1', 'throw'], '0')],
     metrics: onOff('METRICS'),
     serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
     traces: onOff('TRACES'),
+    events: readEvents(env, problems),
     inspector: inspector(),
+    sandbox: onOff('SANDBOX'),
   };
+  if (config.sandbox && env['NODE_ENV'] === 'production')
+    problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

@@ -28,7 +28,7 @@ const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
  */
 export async function migrate(
   pool: IDatabasePool,
-  { forUpdate }: ISqlDialect,
+  { name: dialect, forUpdate }: ISqlDialect,
   waitMs = 0,
   onRetry: OnRetry = () => undefined,
 ): Promise<void> {
@@ -49,7 +49,7 @@ export async function migrate(
   async function run(connection: Queryable): Promise<void> {
     for (const statement of FIRST_STATEMENTS) await connection.query(statement);
     await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
-    for (const migration of readMigrations()) await apply(connection, migration);
+    for (const migration of readMigrations(dialect)) await apply(connection, migration);
   }
 
   async function apply(connection: Queryable, { name, script, checksum }: Migration): Promise<void> {
@@ -81,9 +81,15 @@ async function inTransaction(pool: IDatabasePool, work: (connection: Queryable) 
   }
 }
 
-function readMigrations(): Migration[] {
+/** `0003-outbox.sqlite.sql` is for SQLite only, a name without a database is for both. */
+const MIGRATION = /^[^.]+(?:\.(postgres|sqlite))?\.sql$/;
+
+function readMigrations(dialect: ISqlDialect['name']): Migration[] {
   return readdirSync(FOLDER)
-    .filter((name) => name.endsWith('.sql'))
+    .filter((file) => {
+      const [match, only = dialect] = MIGRATION.exec(file) ?? [];
+      return match !== undefined && only === dialect;
+    })
     .toSorted()
     .map((name) => {
       const script = readFileSync(new URL(name, FOLDER), 'utf8');

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { InspectorOptions } from '@ambit/inspector';
+import type { Sandboxes } from '@ambit/transaction/testing';
 import type { ILogger } from '../logging/logger.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
@@ -18,6 +19,8 @@ export interface HostOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Serves the inspector at `/inspector`; off by default. */
   readonly inspect?: InspectorOptions | undefined;
+  /** For tests: requests run in the sandbox that they name, and `/sandboxes` opens and releases them. Off by default. */
+  readonly sandboxes?: Sandboxes | undefined;
 }
 
 /** The API on one of the two frameworks. */

@@ -80,6 +80,8 @@ function isOverload(error: unknown): boolean {
 }
 
 function databaseErrorResponse(error: TransactionError): ErrorResponse {
+  // Only a test names a sandbox.
+  if (error.code === 'AMBIT_TX_SANDBOX') return response(400, error.message);
   const state = sqlStateOf(error);
   if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') {
     // No Retry-After: an automatic retry without a key would do the work twice.

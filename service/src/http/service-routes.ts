@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { IContainer } from '@ambit/container';
+import type { Sandboxes } from '@ambit/transaction/testing';
 import { referenceResponse } from '../api/reference.js';
 import { REFERENCE_PATHS } from '../api/reference-paths.js';
+import type { HostOptions } from '../hosts/host.js';
 import { Problem } from '../problem.js';
-import type { Telemetry } from '../telemetry/telemetry.js';
 import { type HttpResponse, jsonResponse, textResponse } from './response.js';
 import { METRICS_PATH } from './unrouted.js';
 
@@ -15,17 +16,25 @@ const ESSENTIAL: ReadonlySet<unknown> = new Set(['/health/live', METRICS_PATH]);
 
 export const isEssential = ({ url }: IncomingMessage): boolean => ESSENTIAL.has(url);
 
-/** A GET route about the service itself, which both hosts mount as it is. */
+interface ServiceRequest {
+  readonly container: IContainer;
+  readonly headers: IncomingHttpHeaders;
+  readonly params: unknown;
+}
+
+/** A route about the service itself, which both hosts mount as it is. */
 export interface ServiceRoute {
+  readonly method: 'get' | 'post' | 'delete';
   readonly path: string;
-  readonly respond: (container: IContainer, headers: IncomingHttpHeaders) => HttpResponse | Promise<HttpResponse>;
+  readonly respond: (request: ServiceRequest) => HttpResponse | Promise<HttpResponse>;
 }
 
 const HEALTH_ROUTES: readonly ServiceRoute[] = [
-  { path: '/health/live', respond: () => jsonResponse(200, { status: 'live' }) },
+  { method: 'get', path: '/health/live', respond: () => jsonResponse(200, { status: 'live' }) },
   {
+    method: 'get',
     path: '/health/ready',
-    respond: async (container) => {
+    respond: async ({ container }) => {
       const readiness = await container.resolve('IHealth').readiness();
       if (readiness !== 'ready') throw new Problem(503, `Not ready: ${readiness}`);
       return jsonResponse(200, { status: readiness });
@@ -34,13 +43,37 @@ const HEALTH_ROUTES: readonly ServiceRoute[] = [
 ];
 
 const REFERENCE_ROUTES: readonly ServiceRoute[] = REFERENCE_PATHS.map((path) => ({
+  method: 'get',
   path,
-  respond: (_container, headers) => referenceResponse(path, headers),
+  respond: ({ headers }) => referenceResponse(path, headers),
 }));
 
-export function serviceRoutes({ metrics }: Pick<Telemetry, 'metrics'> = {}): readonly ServiceRoute[] {
-  const routes = [...HEALTH_ROUTES, ...REFERENCE_ROUTES];
+/** For tests: each opens a sandbox, sends its id with its requests, and releases it. */
+const sandboxRoutes = (sandboxes: Sandboxes): readonly ServiceRoute[] => [
+  {
+    method: 'post',
+    path: '/sandboxes',
+    respond: async () => jsonResponse(201, { id: await sandboxes.create() }),
+  },
+  {
+    method: 'delete',
+    path: '/sandboxes/:id',
+    respond: async ({ params }) => {
+      const { id } = params as { id: string };
+      await sandboxes.release(id);
+      return jsonResponse(200, { id });
+    },
+  },
+];
+
+export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telemetry' | 'sandboxes'>): ServiceRoute[] {
+  const routes = [...HEALTH_ROUTES, ...REFERENCE_ROUTES, ...(sandboxes ? sandboxRoutes(sandboxes) : [])];
+  const metrics = telemetry?.metrics;
   if (metrics)
-    routes.push({ path: METRICS_PATH, respond: async () => textResponse(200, METRICS_TYPE, await metrics()) });
+    routes.push({
+      method: 'get',
+      path: METRICS_PATH,
+      respond: async () => textResponse(200, METRICS_TYPE, await metrics()),
+    });
   return routes;
 }

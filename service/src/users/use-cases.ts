@@ -50,22 +50,23 @@ async function createUserOnce(
   request.resolve('IKeyLock').acquire(idempotent.key);
   // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
   const audit = request.resolve('IAuditLogger');
-  const logger = request.resolve('ILogger');
-  const { requestId } = request.resolve('IRequestContext');
-  const response = await runInTransaction(
-    request,
-    (scope) => {
-      const users = scope.resolve('IUserRepository');
-      return scope.resolve('IResponseStore').respond(idempotent, 201, () => users.create(data));
-    },
-    {
-      timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
-      signal: request.resolve('IRequestSignal'),
-      onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
-    },
-  );
+  const response = await inRequestTransaction(request, (scope) => {
+    const users = scope.resolve('IUserRepository');
+    return scope.resolve('IResponseStore').respond(idempotent, 201, () => users.create(data));
+  });
   if (!response.replayed) await auditCreation(audit, response.body, extra);
   return response;
+}
+
+/** A transaction with the time limit of the service, which is rolled back when the client disconnects. */
+export function inRequestTransaction<T>(request: IContainer, work: (scope: IContainer) => Promise<T>): Promise<T> {
+  const logger = request.resolve('ILogger');
+  const { requestId } = request.resolve('IRequestContext');
+  return runInTransaction(request, work, {
+    timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
+    signal: request.resolve('IRequestSignal'),
+    onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
+  });
 }
 
 function auditCreation(audit: IAuditLogger, user: User, extra: object): Promise<void> {

@@ -36,7 +36,7 @@ export class App implements AsyncDisposable {
     override(
       this.container,
       Registration.fromValue(this.log.logger).to('ILogger'),
-      Registration.fromFactory(() => this.pool)
+      Registration.fromFactory((check) => check.pool(this.pool), ['ITransactionCheck'])
         .pipe(
           singleton(),
           onStart((pool) => migrate(pool, dialectOf(database), config.startTimeoutMs)),
@@ -48,7 +48,7 @@ export class App implements AsyncDisposable {
   }
 
   static async start(variant: HostVariant, env: Readonly<Record<string, string>>): Promise<App> {
-    const config = readConfig({ HOST_VARIANT: variant, PORT: '0', ...env });
+    const config = readConfig({ HOST_VARIANT: variant, PORT: '0', TRANSACTION_CHECK: 'throw', ...env });
     const app = new App(config);
     app.#host = await createHost(variant, app.container, {
       logger: app.log.logger,

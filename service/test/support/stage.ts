@@ -87,6 +87,7 @@ export class Stage {
     this.app.identify = () => undefined;
     await this.app.quiet();
     assert.deepEqual(this.app.scopes.disposedTwice, []);
+    this.app.container.resolve('ITransactionCheck').assertNone();
   }
 
   async close(): Promise<void> {

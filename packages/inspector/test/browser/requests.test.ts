@@ -24,6 +24,17 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     ]);
   });
 
+  it('marks a request in which the transaction check has found something, with the line of code', async () => {
+    await t.start();
+    await t.open('#/requests');
+    await t.ask('/checked/1');
+    await t.row('check').and(t.page.locator('.trouble')).click();
+    const row = t.page.locator('.row[data-kind=finding][data-mood=bad] .label');
+    await row.waitFor();
+    expect(await row.innerText()).toContain('statement outside of the open transaction');
+    expect(await row.innerText()).toContain('src/audit.ts:12');
+  });
+
   it('marks a request whose client has disconnected', async () => {
     await t.start();
     await t.open('#/requests');

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { Container } from '@ambit/container';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
@@ -28,6 +29,16 @@ export class BrowserApp {
     '/sold-out': async (scope) => {
       await placeOrder(scope, 'rolled back');
       return 409;
+    },
+    '/checked': async (scope) => {
+      await placeOrder(scope, 'committed');
+      channel('ambit:transaction:finding').publish({
+        kind: 'outside-statement',
+        place: { file: 'src/audit.ts', line: 12 },
+        key: 'IAuditLogger',
+        sql: 'INSERT INTO audit VALUES ($1)',
+      });
+      return 200;
     },
     '/never': () => undefined,
     '/forgetful': () => {

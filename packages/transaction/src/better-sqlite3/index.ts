@@ -11,7 +11,7 @@ interface Statement {
   raw(on: boolean): unknown;
   columns(): { name: string }[];
   all(...values: never[]): unknown[];
-  run(...values: never[]): { changes: number };
+  run(...values: never[]): { changes: number; lastInsertRowid: number | bigint };
 }
 
 /** What is used of a `Database` of better-sqlite3. */
@@ -64,7 +64,7 @@ function engineOver(database: BetterSqlite3): Engine {
         isReader: statement.reader,
         columns: () => statement.columns().map(({ name }) => name),
         all: (values) => statement.all(...(values as never[])) as unknown[][],
-        run: (values) => statement.run(...(values as never[])).changes,
+        run: (values) => statement.run(...(values as never[])),
       };
     },
     close: () => void database.close(),

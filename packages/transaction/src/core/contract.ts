@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { IContainer } from '@ambit/container';
 
 /** A row as it comes when the caller names no type of its own. */
 export type Row = Record<string, unknown>;
@@ -14,8 +15,13 @@ export interface BeginOptions {
 export interface ExecuteOptions {
   /** `array` gives each row as its values in the order of `fields`, which keeps columns of equal name apart. Default `object`. */
   readonly rowMode?: 'object' | 'array';
-  /** Parses the text of each value, in the shape of the `pg` driver. Drivers without PostgreSQL's type numbers refuse it. */
-  readonly types?: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
+  /**
+   * Parses the text of each value, in the shape of the `pg` driver; for the types without a parser, the driver's own is used.
+   * Drivers without PostgreSQL's type numbers refuse it.
+   */
+  readonly types?: { getTypeParser(oid: number, format?: string): ((text: string) => unknown) | undefined };
+  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. */
+  readonly prepare?: boolean;
   /** The pool names its prepared statements by itself. */
   readonly name?: never;
 }
@@ -29,6 +35,11 @@ export interface ExecuteResult<R = Row> {
   readonly rowCount: number | null;
   /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
   readonly command: string;
+  /**
+   * Of an INSERT without RETURNING. On SQLite: the rowid of the row stored last; beyond 2^53 the driver rounds it. On MySQL: the
+   * first id that AUTO_INCREMENT gave.
+   */
+  readonly insertId?: number;
   /** The columns of the rows; none for a statement without rows. */
   readonly fields: readonly { readonly name: string; readonly dataTypeID?: number }[];
 }
@@ -109,6 +120,24 @@ export interface AcquireOptions extends BeginOptions {
   readonly timeoutMs?: number;
 }
 
+export interface QueryOptions {
+  /** The statement only reads. */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * Prepares a transaction, such as for row-level security.
+ *
+ * @example
+ * ```ts
+ * import type { AfterBegin } from '@ambit/transaction';
+ *
+ * const setTenant: AfterBegin = (connection, scope) =>
+ *   connection.query("SELECT set_config('app.tenant', $1, true)", [scope.resolve<string>('ITenant')]);
+ * ```
+ */
+export type AfterBegin = (connection: IConnection, scope: IContainer) => unknown;
+
 /** `open` connections exist, `idle` of them are not checked out, `waiting` callers wait for one. SQLite's connection for single reads is not counted. */
 export interface PoolSize {
   readonly open: number;
@@ -117,24 +146,39 @@ export interface PoolSize {
 }
 
 /** The service registers one of these on the application as `IDatabasePool`. */
-export interface IDatabasePool extends MayExecute {
+export interface IDatabasePool {
   /**
    * `isolation` and `readOnly` are a hint: a pool may keep other connections for readers, and hand out one of a server that
    * takes no writes.
    */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
-  /** One statement on any connection, outside every transaction. */
-  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
+  /**
+   * One statement on any connection, outside every transaction. `readOnly` is a hint as well: the statement may run where no
+   * writes are taken.
+   */
+  query<R extends object = Row>(sql: string, params?: readonly unknown[], options?: QueryOptions): Promise<R[]>;
+  /** The same with what `query()` leaves out. */
+  execute?<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions & QueryOptions,
+  ): Promise<ExecuteResult<R>>;
   /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
   readonly size?: PoolSize;
+  /**
+   * Part of every BEGIN on this pool: called before any other statement, with the connection of the transaction and its scope.
+   * Its failure is that of BEGIN, and a retry calls it again. It is not called for `query()` and `getConnection()`.
+   */
+  readonly afterBegin?: AfterBegin | undefined;
 }
 
 /** A connection of a pool of this package: `execute()` is there. */
 export interface DatabaseConnection extends Omit<IPooledConnection, 'execute'>, IConnection {}
 
 /** A pool of this package: `execute()` is there, outside every transaction too. */
-export interface DatabasePool extends Omit<IDatabasePool, 'execute'>, Pick<IConnection, 'execute'>, AsyncDisposable {
+export interface DatabasePool
+  extends Omit<IDatabasePool, 'execute'>, Required<Pick<IDatabasePool, 'execute'>>, AsyncDisposable {
   getConnection(options?: AcquireOptions): Promise<DatabaseConnection>;
 }
 

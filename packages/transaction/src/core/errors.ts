@@ -11,17 +11,24 @@ const ADVICE = {
   AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
+  AMBIT_TX_CALLBACK_FAILED: 'The outcome of the transaction stands; the cause says what failed.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
   AMBIT_TX_CONNECTION_LOST:
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
   AMBIT_TX_CONTROL_STATEMENT:
     'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
+  AMBIT_TX_DEAD_LETTER:
+    'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
+  AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
   AMBIT_TX_ENDED:
     'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
+  AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
-    'A transaction in which a statement failed can only roll back; wrap a statement that may fail in a nested runInTransaction().',
+    'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
+  AMBIT_TX_IN_CALLBACK:
+    "To write in the same transaction, use beforeCommit(). To write afterwards, begin another transaction: with the scope around this one and { before: 'response' }, or with a scope of its own.",
   AMBIT_TX_NESTED:
     'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
   AMBIT_TX_OPTION: 'Correct the option.',
@@ -31,17 +38,25 @@ const ADVICE = {
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
   AMBIT_TX_POOL_FULL:
     'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
+  AMBIT_TX_PROPAGATION:
+    'mandatory needs a transaction around the run, and never refuses one; begin it with the propagation required or nested.',
   AMBIT_TX_READ_ONLY:
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
+  AMBIT_TX_RELAY:
+    'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
   AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
+  AMBIT_TX_SANDBOX:
+    'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
   AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
+  AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
+  AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
 } as const;
 
 export type TransactionErrorCode = keyof typeof ADVICE;
@@ -60,6 +75,7 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_POOL_FULL',
   'AMBIT_TX_READ_ONLY',
   'AMBIT_TX_STALE_STATEMENT',
+  'AMBIT_TX_TENANTS_BUSY',
   'AMBIT_TX_TIMEOUT',
 ]);
 
@@ -98,10 +114,13 @@ export class TransactionError extends Error {
   readonly retryable: boolean;
   /** The failure is temporary and not the fault of this request: 503 rather than 500. */
   readonly unavailable: boolean;
-  /** The status of the response when the application has no error handler: 503 when the client may retry, 500 otherwise. */
-  readonly statusCode: 500 | 503;
+  /**
+   * The status of the response when the application has no error handler: 503 when the client may retry, 400 when a test names
+   * a sandbox that is not there, 500 otherwise.
+   */
+  readonly statusCode: 400 | 500 | 503;
   /** The same, under the name that error handlers for Express read first. */
-  readonly status: 500 | 503;
+  readonly status: 400 | 500 | 503;
 
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
     super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
@@ -110,7 +129,8 @@ export class TransactionError extends Error {
     const known = { sqlState: this.sqlState, cause: options.cause };
     this.retryable = !FINAL.has(code) && (RETRYABLE.has(code) || isRetryable(known));
     this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
-    this.status = this.statusCode = this.unavailable || this.retryable ? 503 : 500;
+    const isTemporary = this.unavailable || this.retryable;
+    this.status = this.statusCode = isTemporary ? 503 : code === 'AMBIT_TX_SANDBOX' ? 400 : 500;
   }
 }
 

@@ -1,10 +1,11 @@
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
+import { type DatabaseKeys, readKeys } from './database-keys.js';
 import type { BeginOptions, ExecuteOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { warn } from './report.js';
 
-export interface TransactionOptions extends BeginOptions {
+export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
   /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
@@ -19,20 +20,22 @@ export interface TransactionOptions extends BeginOptions {
   /** How long a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
-   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose. Default: a process
+   * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose, a callback after COMMIT
+   * that failed. Default: a process
    * warning. If `onError` itself throws or rejects, there is a process warning too.
    */
   readonly onError?: (error: TransactionError) => void;
   readonly clock?: Clock;
 }
 
-const LEVELS: ReadonlySet<unknown> = new Set(['read committed', 'repeatable read', 'serializable']);
+const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
 const DEFAULT_TERMS: BeginOptions = {};
 
 /** The options, checked, with every gap filled. A run checks them once for all of its attempts. */
 export class Settings {
   /** What BEGIN is called with. */
   readonly terms: BeginOptions;
+  readonly database: Required<DatabaseKeys>;
   readonly signal: AbortSignal | undefined;
   readonly acquireTimeoutMs: number | undefined;
   readonly timeoutMs: number;
@@ -51,6 +54,7 @@ export class Settings {
     checkFunction('onError', options.onError);
     checkClock(options.clock);
     this.terms = termsOf(options);
+    this.database = readKeys(options);
     this.signal = signal;
     this.acquireTimeoutMs = acquireTimeoutMs;
     this.timeoutMs = timeoutMs;
@@ -130,9 +134,10 @@ export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
 }
 
 export function checkIsolation(isolation: unknown): void {
-  if (isolation === undefined || LEVELS.has(isolation)) return;
-  throw new TransactionError(
-    'AMBIT_TX_OPTION',
-    `isolation must be one of ${[...LEVELS].join(', ')}, not ${inspect(isolation)}`,
-  );
+  checkOneOf('isolation', isolation, LEVELS);
+}
+
+export function checkOneOf(name: string, value: unknown, values: readonly unknown[]): void {
+  if (value === undefined || values.includes(value)) return;
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${inspect(value)}`);
 }

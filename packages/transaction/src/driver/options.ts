@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../core/clock.js';
-import { checkBoolean, checkClock, checkCount, checkTime, given } from '../core/options.js';
+import type { AfterBegin } from '../core/contract.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 
 /** What every pool over a driver takes. */
 export interface DriverPoolOptions {
@@ -11,10 +12,12 @@ export interface DriverPoolOptions {
   readonly closeTimeoutMs?: number;
   /** `close()` leaves the driver open, for others who use it. Default false: it is closed, too. */
   readonly keepOpen?: boolean;
+  /** Part of every BEGIN on this pool, such as `set_config(..., true)` for row-level security. Default: nothing. */
+  readonly afterBegin?: AfterBegin;
   readonly clock?: Clock;
 }
 
-export type DriverSettings = Required<DriverPoolOptions>;
+export type DriverSettings = Required<Omit<DriverPoolOptions, 'afterBegin'>> & Pick<DriverPoolOptions, 'afterBegin'>;
 
 const DEFAULTS: DriverSettings = {
   acquireTimeoutMs: 5000,
@@ -29,6 +32,7 @@ export function readDriverOptions(options: DriverPoolOptions): DriverSettings {
   checkTime('closeTimeoutMs', options.closeTimeoutMs);
   checkCount('maxWaiting', options.maxWaiting, 0);
   checkBoolean('keepOpen', options.keepOpen);
+  checkFunction('afterBegin', options.afterBegin);
   checkClock(options.clock);
   return { ...DEFAULTS, ...given(options) };
 }

@@ -1,5 +1,13 @@
 import { within } from '../core/clock.js';
-import type { AcquireOptions, DatabasePool, ExecuteOptions, ExecuteResult, PoolSize, Row } from '../core/contract.js';
+import type {
+  AcquireOptions,
+  AfterBegin,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
+  PoolSize,
+  Row,
+} from '../core/contract.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
 import { LinkedList } from '../core/linked-list.js';
 import { unlessCancelled } from '../pool/checkout.js';
@@ -10,6 +18,7 @@ import { type DriverPoolOptions, type DriverSettings, readDriverOptions } from '
 
 /** The pool contract over a driver's pool: who waits, for how long and in which order, and how it closes. */
 export class DriverPool implements DatabasePool {
+  readonly afterBegin: AfterBegin | undefined;
   readonly #driver: Driver;
   readonly #settings: DriverSettings;
   readonly #queue: WaitQueue;
@@ -19,6 +28,7 @@ export class DriverPool implements DatabasePool {
   constructor(driver: Driver, options: DriverPoolOptions) {
     this.#driver = driver;
     this.#settings = readDriverOptions(options);
+    this.afterBegin = this.#settings.afterBegin;
     this.#queue = new WaitQueue(driver.max, this.#settings);
   }
 

@@ -21,7 +21,10 @@ export interface Mysql2Pool {
   end(): Promise<void>;
 }
 
-type Response = readonly [rows: unknown[] | { readonly affectedRows: number }, fields?: readonly { name: string }[]];
+type Response = readonly [
+  rows: unknown[] | { readonly affectedRows: number; readonly insertId: number | string },
+  fields?: readonly { name: string }[],
+];
 
 export class Mysql2Wire implements Wire {
   isLost = false;
@@ -38,14 +41,9 @@ export class Mysql2Wire implements Wire {
     try {
       const [rows, fields] = await (params ? this.#execute(sql, params, rowsAsArray) : this.#query(sql));
       const command = commandOf(sql, MYSQL);
-      const isRows = Array.isArray(rows);
-      const count = isRows ? rows.length : rows.affectedRows;
-      return {
-        rows: (isRows ? rows : []) as never[],
-        rowCount: countsRows(command) ? count : null,
-        command,
-        fields: isRows ? (fields ?? []).map(({ name }) => ({ name })) : [],
-      };
+      if (!Array.isArray(rows)) return { ...resultOf(command, rows.affectedRows), ...insertIdOf(rows.insertId) };
+      const names = (fields ?? []).map(({ name }) => ({ name }));
+      return { ...resultOf(command, rows.length), rows: rows as never[], fields: names };
     } catch (error) {
       this.isLost ||= isFatal(error);
       throw error;
@@ -68,6 +66,15 @@ export class Mysql2Wire implements Wire {
   #query(sql: string): Promise<Response> {
     return this.#connection.query(sql) as Promise<Response>;
   }
+}
+
+function resultOf(command: string, count: number): ExecuteResult<never> {
+  return { rows: [], rowCount: countsRows(command) ? count : null, command, fields: [] };
+}
+
+/** The server says 0 where no id was given; an id beyond the safe range is text. */
+function insertIdOf(id: number | string): { insertId?: number } {
+  return Number(id) > 0 ? { insertId: Number(id) } : {};
 }
 
 /** A value for the driver, and what PostgreSQL would refuse is refused here too. */

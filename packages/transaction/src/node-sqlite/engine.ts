@@ -3,7 +3,7 @@ import type { Engine, EngineStatement } from '../sqlite/engine.js';
 
 interface NodeStatement {
   all(...values: never[]): unknown[];
-  run(...values: never[]): { changes: number | bigint };
+  run(...values: never[]): { changes: number | bigint; lastInsertRowid: number | bigint };
   columns(): { name: string }[];
   setReadBigInts(on: boolean): void;
   setReturnArrays?(on: boolean): void;
@@ -70,7 +70,7 @@ export class NodeSqliteEngine implements Engine {
       isReader: statement.columns().length > 0,
       columns: () => statement.columns().map(({ name }) => name),
       all: (values) => named(() => statement.all(...(values as never[]))) as unknown[][],
-      run: (values) => Number(named(() => statement.run(...(values as never[]))).changes),
+      run: (values) => named(() => statement.run(...(values as never[]))),
     };
   }
 

@@ -12,6 +12,7 @@ export interface PgClient {
   on(event: 'error' | 'end', listener: Listener): unknown;
   removeListener(event: 'error' | 'end', listener: Listener): unknown;
   release(destroy?: boolean): void;
+  getTypeParser(oid: number, format?: never): unknown;
 }
 
 /** What is used of a `Pool` of `pg`. */
@@ -49,7 +50,9 @@ export class PgWire implements Wire {
     const { rowMode, types } = options;
     // The extended protocol takes one statement only.
     const config = values ? { text, values, queryMode: 'extended', rowMode } : { text };
-    return resultOf((await this.#client.query(types ? { ...config, types: safely(types) } : config)) as Result);
+    return resultOf(
+      (await this.#client.query(types ? { ...config, types: safely(types, this.#client) } : config)) as Result,
+    );
   }
 
   cancel(): void {

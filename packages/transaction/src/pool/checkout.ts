@@ -28,7 +28,9 @@ export class AcquireRequest implements AcquireOptions {
   #cancelled: Cancelled | undefined = undefined;
   #unfollow: (() => void) | undefined = undefined;
 
-  constructor({ terms: { isolation, readOnly }, acquireTimeoutMs, signal }: Settings) {
+  constructor(settings: Pick<Settings, 'terms' | 'acquireTimeoutMs' | 'signal'>) {
+    const { terms, acquireTimeoutMs, signal } = settings;
+    const { isolation, readOnly } = terms;
     if (isolation !== undefined) this.isolation = isolation;
     if (readOnly !== undefined) this.readOnly = readOnly;
     if (acquireTimeoutMs !== undefined) this.timeoutMs = acquireTimeoutMs;

@@ -16,6 +16,8 @@ export interface WaitQueueOptions {
   readonly clock: Clock;
   /** How many may wait at the same time. */
   readonly maxWaiting: number;
+  /** What the callers wait for, in the message of the time-out. */
+  readonly name?: string;
 }
 
 /** The queue for the connections of a pool: a fixed number of places, first come first served. */
@@ -23,15 +25,17 @@ export class WaitQueue {
   readonly #places: number;
   readonly #clock: Clock;
   readonly #maxWaiting: number;
+  readonly #name: string;
   readonly #waiting = new LinkedList<Ticket>();
   #taken = 0;
   #closed = false;
   #whenEmpty: (() => void)[] = [];
 
-  constructor(places: number, { clock, maxWaiting }: WaitQueueOptions) {
+  constructor(places: number, { clock, maxWaiting, name = nameOf(places) }: WaitQueueOptions) {
     this.#places = places;
     this.#clock = clock;
     this.#maxWaiting = maxWaiting;
+    this.#name = name;
   }
 
   get waiting(): number {
@@ -89,7 +93,7 @@ export class WaitQueue {
         resolve(this.#place());
       };
       const ticket: Ticket = { admit, refuse, earlier: undefined, later: undefined };
-      const stopTimer = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#places)), timeoutMs);
+      const stopTimer = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#name)), timeoutMs);
       const stopListening = onCancelled(options, (why) => refuse(aborted(why)));
       this.#waiting.add(ticket);
     });
@@ -111,7 +115,10 @@ function full(maxWaiting: number): TransactionError {
   return new TransactionError('AMBIT_TX_POOL_FULL', `${maxWaiting} callers already wait for a connection`);
 }
 
-function timedOut(timeoutMs: number, places: number): TransactionError {
-  const connections = places === 1 ? 'the one connection' : `any of the ${places} connections`;
-  return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', `Waited ${Math.round(timeoutMs)} ms for ${connections}`);
+function nameOf(places: number): string {
+  return places === 1 ? 'the one connection' : `any of the ${places} connections`;
+}
+
+function timedOut(timeoutMs: number, name: string): TransactionError {
+  return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', `Waited ${Math.round(timeoutMs)} ms for ${name}`);
 }

@@ -32,7 +32,7 @@ export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {})
       isLost = false;
       await heal(sql);
     }
-    return new PostgresJsWire(await sql.reserve(), () => (isLost = true));
+    return new PostgresJsWire(await sql.reserve(), sql.options.parsers, () => (isLost = true));
   };
   const driver = {
     language: POSTGRES_LANGUAGE,

@@ -2,10 +2,13 @@ import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { codeOf } from '../core/sql-state.js';
 import type { Wire } from '../driver/driver.js';
 
+type Cell = Uint8Array | null;
+type Columns = readonly { readonly name: string; readonly type: number }[];
+
 interface Result extends Iterable<unknown> {
   readonly count: number | null;
   readonly command: string;
-  readonly columns?: readonly { readonly name: string; readonly type: number }[];
+  readonly columns?: Columns;
 }
 
 interface Pending extends PromiseLike<Result> {
@@ -13,6 +16,8 @@ interface Pending extends PromiseLike<Result> {
   values(): Pending;
   raw(): Pending;
 }
+
+type Parsers = Readonly<Record<number, (text: string) => unknown>>;
 
 /** What is used of a reserved connection of postgres.js. */
 export interface PostgresJsReserved {
@@ -25,7 +30,7 @@ export interface PostgresJs {
   unsafe(text: string): object;
   reserve(): Promise<PostgresJsReserved>;
   end(options?: { timeout?: number }): Promise<void>;
-  readonly options: { readonly max: number };
+  readonly options: { readonly max: number; readonly parsers: Parsers };
 }
 
 /** Its own codes for a lost connection, and Node's for a lost socket. */
@@ -36,25 +41,27 @@ const TERMINATE = 'DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); E
 export class PostgresJsWire implements Wire {
   isLost = false;
   readonly #reserved: PostgresJsReserved;
+  readonly #parsers: Parsers;
   readonly #onLost: () => void;
   #current: Pending | undefined;
 
-  constructor(reserved: PostgresJsReserved, onLost: () => void) {
+  constructor(reserved: PostgresJsReserved, parsers: Parsers, onLost: () => void) {
     this.#reserved = reserved;
+    this.#parsers = parsers;
     this.#onLost = onLost;
   }
 
   async send(text: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
+    const { rowMode, types, prepare = true } = options;
     // postgres.js refuses undefined, which pg takes for NULL.
     const values = params?.map((value) => value ?? null) as never[] | undefined;
     // By default it sends a text without parameters by the protocol that takes several statements.
-    const pending = this.#reserved.unsafe(text, values, { simple: params === undefined, prepare: true }) as Pending;
+    const pending = this.#reserved.unsafe(text, values, { simple: params === undefined, prepare }) as Pending;
     this.#current = pending;
     try {
-      const { rowMode, types } = options;
       const result = await (types ? pending.raw() : rowMode === 'array' ? pending.values() : pending);
       const columns = result.columns ?? [];
-      const rows = types ? parsed([...(result as Iterable<Cell[]>)], columns, options) : [...result];
+      const rows = types ? this.#parsed([...(result as Iterable<Cell[]>)], columns, options) : [...result];
       const fields = columns.map(({ name, type }) => ({ name, dataTypeID: type }));
       const [command = ''] = result.command.split(' ');
       return { rows: rows as never[], rowCount: result.count, command, fields };
@@ -79,21 +86,14 @@ export class PostgresJsWire implements Wire {
     }
     this.#onLost();
   }
-}
 
-type Cell = Uint8Array | null;
-
-/** In postgres.js the parsers belong to the pool, so those of the caller are given the text. */
-function parsed(
-  rows: readonly Cell[][],
-  columns: Required<Result>['columns'],
-  { types, rowMode }: ExecuteOptions,
-): unknown[] {
-  const parsers = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? String);
-  return rows.map((row) => {
-    const values = row.map((cell, index) => (cell === null ? null : parsers[index]?.(Buffer.from(cell).toString())));
-    return rowMode === 'array'
-      ? values
-      : Object.fromEntries(columns.map(({ name }, index) => [name, values[index]] as const));
-  });
+  /** In postgres.js the parsers belong to the pool, so those of the caller are given the text. */
+  #parsed(rows: readonly Cell[][], columns: Columns, { types, rowMode }: ExecuteOptions): unknown[] {
+    const parsers = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? this.#parsers[type] ?? String);
+    return rows.map((row) => {
+      const values = row.map((cell, index) => (cell === null ? null : parsers[index]?.(Buffer.from(cell).toString())));
+      if (rowMode === 'array') return values;
+      return Object.fromEntries(columns.map(({ name }, index) => [name, values[index]] as const));
+    });
+  }
 }

@@ -134,7 +134,7 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     // A user's statement outside of a transaction commits by itself.
     const commits = params ? this.#session.outsideTransaction : text === 'COMMIT';
     if (params) {
-      statement.name = names?.nameOf(text);
+      statement.name = options?.prepare === false ? undefined : names?.nameOf(text);
       // The connection is closed on its release, so that no session state reaches the next user. A named statement leaves none.
       if (statement.name === undefined) this.#possiblyBroken ||= leavesSessionState(text);
     }

@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, systemClock } from '../core/clock.js';
+import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 import { readServers, type Servers, type TargetSessionAttrs } from './servers.js';
@@ -58,6 +59,8 @@ export interface PostgresPoolOptions {
   readonly closeTimeoutMs?: number;
   /** Named prepared statements; `false` behind a pooler that does not track them. Default true. */
   readonly prepare?: boolean;
+  /** Part of every BEGIN on this pool, such as `SET LOCAL` or `set_config(..., true)` for row-level security. Default: nothing. */
+  readonly afterBegin?: AfterBegin;
   /**
    * Called with the error of a connection that broke while nobody used it; what it fails with, async or not, is dropped.
    * A connection that breaks in use is reported by the statement that finds it, and only there. Default: nothing, the pool
@@ -111,6 +114,7 @@ export function readPostgresOptions(options: PostgresPoolOptions): PostgresSetti
   checkCount('max', options.max, 1);
   checkCount('maxWaiting', options.maxWaiting, 0);
   checkBoolean('prepare', options.prepare);
+  checkFunction('afterBegin', options.afterBegin);
   checkFunction('onError', options.onError);
   checkClock(options.clock);
   return { ...DEFAULTS, ...given(options), ...readServers(options) };

@@ -1,6 +1,14 @@
 import { unlessCancelled } from '../pool/checkout.js';
 import { within } from '../core/clock.js';
-import type { AcquireOptions, DatabasePool, ExecuteOptions, ExecuteResult, PoolSize, Row } from '../core/contract.js';
+import type {
+  AcquireOptions,
+  AfterBegin,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
+  PoolSize,
+  Row,
+} from '../core/contract.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
 import { LinkedList } from '../core/linked-list.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
@@ -20,6 +28,7 @@ const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
 
 /** A connection pool that hands out connections in the order asked, and none that may be broken. */
 export class PostgresPool implements DatabasePool {
+  readonly afterBegin: AfterBegin | undefined;
   readonly #settings: PostgresSettings;
   readonly #sessions: IdleSessions;
   readonly #queue: WaitQueue;
@@ -31,6 +40,7 @@ export class PostgresPool implements DatabasePool {
 
   constructor(options: PostgresPoolOptions) {
     const settings = readPostgresOptions(options);
+    this.afterBegin = settings.afterBegin;
     this.#settings = settings;
     this.#queue = new WaitQueue(settings.max, settings);
     this.#names = settings.prepare ? new StatementNames() : undefined;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Query, type QueryConfig, type QueryResult } from 'pg';
+import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
 import type { ExecuteOptions } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
 import { safely } from './result.js';
@@ -26,9 +26,10 @@ export class Statement extends Query {
   reused = false;
 
   constructor(text: string, params: readonly unknown[] | undefined, options?: ExecuteOptions) {
+    const hasOptions = options?.types !== undefined || options?.rowMode === 'array';
     super(
-      options ? (configOf(text, params, options) as QueryConfig) : text,
-      options ? undefined : (params as unknown[]),
+      hasOptions ? (configOf(text, params, options) as QueryConfig) : text,
+      hasOptions ? undefined : (params as unknown[]),
     );
     if (params) this.queryMode = 'extended';
   }
@@ -50,7 +51,8 @@ export class Statement extends Query {
 export const rowsOf = ({ rows }: QueryResult): unknown => rows;
 export const commandOf = ({ command }: QueryResult): string => command;
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
-  return { text, values: params, rowMode, ...(types ? { types: safely(types) } : {}) };
+  const parsers = types && { types: safely(types, driverTypes) };
+  return { text, values: params, rowMode, ...parsers };
 }
 
 /** The server and the driver keep every name for as long as the connection is open, so only so many are given. */

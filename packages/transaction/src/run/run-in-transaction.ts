@@ -1,15 +1,20 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Clock, startTimer } from '../core/clock.js';
+import { readKeys } from '../core/database-keys.js';
 import { withCallersStack } from '../core/errors.js';
 import { checkCount, checkTime, Settings, type TransactionOptions } from '../core/options.js';
+import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { transactionOf } from '../transaction/transaction-of.js';
+import { requireMember, transactionOnSame } from '../transaction/transaction-of.js';
+import { isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './propagation.js';
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
 
 export interface RunOptions extends TransactionOptions {
+  /** What to do where a transaction is open already, and where none is. Default `nested`. */
+  readonly propagation?: Propagation;
   /** How often to run the work again after a serialisation failure, a deadlock or a busy file. Default 3. */
   readonly retries?: number;
   /** The first pause between two attempts. It doubles up to a second, and jitter shortens it. Default 10 ms. */
@@ -34,9 +39,20 @@ const LONGEST_PAUSE_MS = 1000;
  * and the database says that a retry can help (SQLSTATE 40001, 40P01, a busy file), so the work must have no effect outside
  * of the database. `timeoutMs` limits all attempts together.
  *
- * Inside of a transaction scope it is a savepoint of that transaction instead. Until it has finished, the connection
- * refuses statements from outside of it, because its failure would undo them too. A nested run may repeat the `isolation`,
- * `readOnly` and `signal` of the outermost run; it refuses any other option.
+ * Inside of a transaction scope of the same database it is a savepoint of that transaction instead, unless `propagation` says
+ * otherwise. Until it has finished, the connection refuses statements from outside of it, because its failure would undo them
+ * too. A nested run may repeat the `isolation`, `readOnly` and `signal` of the outermost run; it refuses any other option. A
+ * run that joins (`required`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can
+ * only roll back, or the savepoint around it. A `requires-new` run opens its scope under the scope that the transaction around
+ * it began in: it shares the instances of that, and does not see the connection of the other transaction. On another database
+ * (`pool` and `connection`) a run is a transaction of its own: the two commit one after the other, not together.
+ *
+ * @param scope the scope to run in
+ * @param work receives the scope of the transaction, and the attempt
+ * @param options the terms of the transaction, how often to try, and the propagation
+ * @returns what the work returns, once it has committed
+ * @throws what the work or a `beforeCommit` callback throws; a TransactionError where the transaction cannot begin or commit;
+ *   `AMBIT_TX_PROPAGATION` where the propagation refuses to run here
  *
  * @example
  * ```ts
@@ -51,9 +67,14 @@ const LONGEST_PAUSE_MS = 1000;
  * }
  * ```
  */
-export async function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
-  const around = transactionOf(scope);
-  if (around) return around.runNested(() => work(scope, new RunAttempt(1, around)), options);
+export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
+  return inOwnContext(runAttempts<T>, scope, work, options);
+}
+
+async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
+  const around = transactionOnSame(scope, readKeys(options));
+  const way = wayOf(options.propagation ?? 'nested', around?.state);
+  if (way !== 'begin') return runWithin(around, way, { scope, work, options });
 
   const { retries = 3, backoffMs = 10 } = options;
   checkCount('retries', retries, 0);
@@ -62,13 +83,15 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   // The one limit for all attempts replaces the transaction's own.
   const settings = new Settings({ ...options, timeoutMs: Infinity });
   const limit = new TimeLimit(clock, timeoutMs);
+  const parent = around ? requireMember(around, 'parent').parent : scope;
   try {
     for (let number = 1; ; number += 1) {
       let transaction: Transaction | undefined;
       try {
-        transaction = await begin(scope, settings, limit);
+        transaction = await begin(parent, settings, limit);
         return await runOnce(transaction, work, number);
-      } catch (error) {
+      } catch (failure) {
+        const error = isOpen(around?.state) && !transaction ? whileHoldingOne(failure) : failure;
         // The work may have committed before it failed.
         const isUndone = !transaction || transaction.state === 'rolled back';
         if (!isUndone || number > retries || !isRetryable(error)) throw error;
@@ -80,6 +103,21 @@ export async function runInTransaction<T>(scope: IContainer, work: Work<T>, opti
   } finally {
     limit.stop();
   }
+}
+
+interface Run<T> {
+  readonly scope: IContainer;
+  readonly work: Work<T>;
+  readonly options: RunOptions;
+}
+
+/** Runs the work once, with no BEGIN of its own. */
+function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, options }: Run<T>): Promise<T> {
+  if (!around || way === 'without')
+    return work(scope, { number: 1, signal: options.signal ?? new AbortController().signal });
+  const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
+  const terms = { ...options, propagation: undefined };
+  return way === 'join' ? requireMember(around, 'runJoined').runJoined(run, terms) : around.runNested(run, terms);
 }
 
 /** Waits for as long as the pool allows, unless the time for all attempts is up before that. */

@@ -1,11 +1,11 @@
 import type { IContainer } from '@ambit/container';
-import type { IDatabasePool, IPooledConnection } from '../core/contract.js';
+import type { AfterBegin, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
 import { Settings, type TransactionOptions } from '../core/options.js';
 import { acquireConnection, AcquireRequest, release } from '../pool/checkout.js';
 import { Transaction } from '../transaction/transaction.js';
-import { transactionOf } from '../transaction/transaction-of.js';
+import { transactionOnSame } from '../transaction/transaction-of.js';
 
 /**
  * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.
@@ -58,18 +58,20 @@ export class TransactionStart {
   #acquire(resolve: (transaction: Transaction) => void, reject: (error: unknown) => void): void {
     const settings = this.#settings;
     if (settings.signal?.aborted) throw aborted(settings.signal);
-    refuseSecond(this.#parent);
+    refuseSecond(this.#parent, settings);
     if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
-    acquireConnection(this.#parent.resolve<IDatabasePool>('IDatabasePool'), {
+    const pool = this.#parent.resolve<IDatabasePool>(settings.database.pool);
+    acquireConnection(pool, {
       settings,
       request: this.#request,
-      onConnection: (connection) => this.#begin(connection, resolve, reject),
+      onConnection: (connection) => this.#begin(connection, pool.afterBegin, resolve, reject),
       onFailure: (failure) => reject(this.#refused(failure)),
     });
   }
 
   #begin(
     connection: IPooledConnection,
+    afterBegin: AfterBegin | undefined,
     resolve: (transaction: Transaction) => void,
     reject: (error: unknown) => void,
   ): void {
@@ -79,10 +81,11 @@ export class TransactionStart {
     const { cancelled } = this.#request;
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;
-    transaction.begin(() => {
+    const onBegun = (): void => {
       this.#transaction = transaction;
       resolve(transaction);
-    }, reject);
+    };
+    transaction.begin(onBegun, reject, afterBegin);
   }
 
   #openScope(connection: IPooledConnection, reject: (error: unknown) => void): IContainer | undefined {
@@ -110,15 +113,16 @@ export class TransactionStart {
 }
 
 /** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
-function refuseSecond(parent: IContainer): void {
-  const state = transactionOf(parent)?.state;
+function refuseSecond(parent: IContainer, { database }: Settings): void {
+  const state = transactionOnSame(parent, database)?.state;
   if (state !== 'acquired' && state !== 'open') return;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
 }
 
 /**
  * Acquires a connection from the `IDatabasePool` of `parent`, opens a scope tagged `transaction` under it, registers
- * the connection there as `IConnection`, and begins. When it rejects, all of that is undone already.
+ * the connection there as `IConnection`, and begins. When it rejects, all of that is undone already. For another database,
+ * the options `pool` and `connection` say other keys.
  *
  * @example
  * ```ts

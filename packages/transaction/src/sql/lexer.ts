@@ -86,8 +86,9 @@ const KINDS = ['space', 'text', 'word', 'comment', 'parameter', 'number', 'name'
 const known = new WeakMap<Dialect, RegExp>();
 
 function beginningsIn(dialect: Dialect): RegExp {
-  if (!known.has(dialect)) known.set(dialect, beginnings(dialect));
-  return known.get(dialect) as RegExp;
+  const made = known.get(dialect) ?? beginnings(dialect);
+  known.set(dialect, made);
+  return made;
 }
 
 /** All of the text, token by token. */

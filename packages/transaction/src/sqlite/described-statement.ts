@@ -24,7 +24,10 @@ export class DescribedStatement {
     const values = this.#prepared.valuesOf(params);
     const statement = this.#statement;
     const command = this.#command;
-    if (!statement.reader) return resultOfChanges(statement.run(values).changes, command);
+    if (!statement.reader) {
+      const { changes, lastInsertRowid } = statement.run(values);
+      return resultOfChanges(changes, lastInsertRowid, command);
+    }
     const rows = statement.all(values) as unknown[][];
     // Until it is reset it is in progress for SQLite, and no COMMIT succeeds; only get() resets it.
     if (this.#isExplain) statement.get(values);

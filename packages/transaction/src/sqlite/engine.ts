@@ -22,8 +22,8 @@ export interface EngineStatement {
   columns(): readonly string[];
   /** Rows as arrays, integers as bigints. */
   all(values: readonly unknown[]): unknown[][];
-  /** How many rows it changed. */
-  run(values: readonly unknown[]): number;
+  /** How many rows it changed, and the rowid that was inserted last. */
+  run(values: readonly unknown[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint };
 }
 
 /** A driver that calls SQLite directly: every call has finished when it returns. Errors have SQLite's names in `code`. */
@@ -114,7 +114,10 @@ export class EngineWire implements Wire {
     const { text, values } = this.#texts.translate(sql, params, sqliteValue);
     const statement = this.#statements.get(text) ?? this.#prepare(text);
     const command = commandOf(sql, SQLITE);
-    if (!statement.isReader) return resultOfChanges(statement.run(values), command);
+    if (!statement.isReader) {
+      const { changes, lastInsertRowid } = statement.run(values);
+      return resultOfChanges(Number(changes), lastInsertRowid, command);
+    }
     const rows = statement.all(values);
     return resultOfRows(rows, statement.columns(), { command, asArrays });
   }

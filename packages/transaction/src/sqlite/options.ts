@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.js';
+import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkClock, checkCount, checkTime, given } from '../core/options.js';
+import { checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that exists as long as the pool. */
@@ -13,6 +14,8 @@ export interface SqlitePoolOptions {
   readonly maxReaders?: number;
   /** How long close() waits for connections in use. Default 10 s. */
   readonly closeTimeoutMs?: number;
+  /** Part of every BEGIN on this pool, such as `PRAGMA defer_foreign_keys = ON`. Default: nothing. */
+  readonly afterBegin?: AfterBegin;
   readonly clock?: Clock;
 }
 
@@ -24,12 +27,13 @@ const DEFAULTS = {
   clock: systemClock,
 } satisfies Omit<SqlitePoolOptions, 'path'>;
 
-export type SqliteSettings = Required<SqlitePoolOptions>;
+export type SqliteSettings = SqlitePoolOptions & Required<Pick<SqlitePoolOptions, keyof typeof DEFAULTS>>;
 
 export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
   for (const name of ['acquireTimeoutMs', 'closeTimeoutMs'] as const) checkTime(name, options[name]);
   checkCount('maxWaiting', options.maxWaiting, 0);
   checkCount('maxReaders', options.maxReaders, 1);
+  checkFunction('afterBegin', options.afterBegin);
   checkClock(options.clock);
   const { path } = options;
   if (typeof path !== 'string' || path === '') {

@@ -1,5 +1,13 @@
 import { within } from '../core/clock.js';
-import type { AcquireOptions, DatabasePool, ExecuteOptions, ExecuteResult, PoolSize, Row } from '../core/contract.js';
+import type {
+  AcquireOptions,
+  AfterBegin,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
+  PoolSize,
+  Row,
+} from '../core/contract.js';
 import type { TransactionError } from '../core/errors.js';
 import { wantsArrays } from '../core/options.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
@@ -15,6 +23,7 @@ const MOST_KNOWN_WRITES = 1000;
  * there a read waits for the transaction that is open.
  */
 export class SqlitePool implements DatabasePool {
+  readonly afterBegin: AfterBegin | undefined;
   readonly #settings: SqliteSettings;
   readonly #writer: SqliteDatabase;
   /** For single reads: they block, so one is enough, and it is always free. */
@@ -30,7 +39,8 @@ export class SqlitePool implements DatabasePool {
 
   constructor(options: SqlitePoolOptions) {
     this.#settings = readSqliteOptions(options);
-    const { path, maxReaders } = this.#settings;
+    const { afterBegin, path, maxReaders } = this.#settings;
+    this.afterBegin = afterBegin;
     this.#writer = new SqliteDatabase(path);
     this.#reader = path === ':memory:' ? undefined : new SqliteDatabase(path, { readOnly: true });
     this.#writers = new WaitQueue(1, this.#settings);

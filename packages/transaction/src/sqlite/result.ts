@@ -18,8 +18,10 @@ export function resultOfRows(
   };
 }
 
-export function resultOfChanges(changes: number, command: string): ExecuteResult<never> {
-  return { rows: [], rowCount: countsRows(command) ? changes : null, command, fields: [] };
+export function resultOfChanges(changes: number, rowid: number | bigint, command: string): ExecuteResult<never> {
+  const result = { rows: [], rowCount: countsRows(command) ? changes : null, command, fields: [] };
+  // Without an INSERT it is that of an earlier one.
+  return command === 'INSERT' && changes > 0 ? { ...result, insertId: Number(rowid) } : result;
 }
 
 function asObject(row: readonly unknown[], names: readonly string[]): object {

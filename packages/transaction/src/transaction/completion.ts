@@ -1,12 +1,15 @@
-import { type Failure, settleWithin } from '../core/clock.js';
+import type { Failure } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
 import { transactionEnded } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { report } from '../core/report.js';
 import type { StatementQueue } from '../core/statement-queue.js';
+import type { CallbackKind, Callbacks } from './callbacks.js';
 import { cancelSoon } from './cancellation.js';
 import { failedBefore, failedCommit, isConnectionLost, refusalAfter, type TransactionState } from './outcome.js';
+import type { ScopedConnection } from './scoped-connection.js';
+import { sendBegin, sendEnd } from './send.js';
 
 const oneTurn = Promise.resolve();
 
@@ -15,15 +18,18 @@ const oneTurn = Promise.resolve();
  *
  * Invariants: the first call of `commit()` or `rollback()` causes `#decide()`, which runs once and is the only code that
  * sends COMMIT or ROLLBACK. It sends COMMIT only while no statement has failed and nobody has asked for a rollback. Once
- * COMMIT is sent, only the response of the database counts.
+ * COMMIT is sent, only the response of the database counts. `beforeCommit` callbacks run before the decision: as long as
+ * they do the transaction is open, for statements and for a rollback.
  */
 export class Completion {
   /** `performance.now()` when COMMIT or ROLLBACK was sent, if anybody listens. */
   sentAt = 0;
+  /** Made for the first callback: a transaction without any pays nothing. */
+  callbacks: Callbacks | undefined = undefined;
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
   readonly #settings: Settings;
-  readonly #statements: { readonly failure: Failure | undefined };
+  readonly #statements: Pick<ScopedConnection, 'failure'>;
   readonly #onDecided: () => void;
   #state: TransactionState = 'acquired';
   #isBeginSent = false;
@@ -31,7 +37,10 @@ export class Completion {
   /** A statement still runs that we no longer wait for, so ROLLBACK would only queue up behind it. */
   #isAbandoned = false;
   #rollback: { readonly reason: unknown } | undefined = undefined;
+  #isPreparing = false;
   #isRequested = false;
+  /** What a `beforeCommit` callback has thrown. */
+  #thrown: Failure | undefined = undefined;
   #error: TransactionError | undefined = undefined;
   #broken: Error | undefined = undefined;
 
@@ -39,7 +48,7 @@ export class Completion {
     connection: IPooledConnection,
     queue: StatementQueue,
     settings: Settings,
-    statements: { readonly failure: Failure | undefined },
+    statements: Pick<ScopedConnection, 'failure'>,
     onDecided: () => void,
   ) {
     this.#connection = connection;
@@ -58,44 +67,36 @@ export class Completion {
     return this.#error;
   }
 
+  /** What `commit()` rejects with: what a `beforeCommit` callback threw is passed on as it is, like what a run's work throws. */
+  get rejection(): unknown {
+    return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
+  }
+
   /** Why the connection may be broken and must not be used again. */
   get broken(): Error | undefined {
     return this.#broken;
   }
 
-  /** Whether a commit or a rollback was asked for. */
+  /** Whether it is about to be decided: a rollback was asked for, or a commit, and nothing is left to do before that. */
   get isRequested(): boolean {
     return this.#isRequested;
   }
 
   /** Sends BEGIN, as the first statement. `onSettled` is called once, also when the statement is abandoned. */
   begin(terms: BeginOptions, onSettled: (failure?: Failure) => void): void {
-    let isSettled = false;
-    const settle = (failure?: Failure): void => {
-      if (isSettled) return;
-      isSettled = true;
-      if (!failure && !this.isRequested) this.#state = 'open';
-      this.#queue.leave();
-      onSettled(failure);
-    };
-    void this.#queue.enter();
     this.#isBeginSent = true;
-    try {
-      const response = this.#connection.beginTransaction(terms);
-      this.#queue.unlessAbandoned(
-        response,
-        () => settle(),
-        (error) => settle({ error }),
-      );
-    } catch (error) {
-      settle({ error });
-    }
+    sendBegin(this.#connection, this.#queue, terms, (failure) => {
+      if (!failure && !this.isRequested) this.#state = 'open';
+      onSettled(failure);
+    });
   }
 
   /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
   commit(): void {
-    this.#queue.close(this.refusal);
-    this.#request();
+    if (this.#isPreparing) return;
+    if (!this.callbacks?.prepares) return this.#close();
+    this.#isPreparing = true;
+    void this.#nextTurn().then(() => this.#prepare());
   }
 
   /** The same: before COMMIT was sent the outcome is a rollback, after it the response to COMMIT. */
@@ -109,34 +110,56 @@ export class Completion {
     this.#request();
   }
 
+  /** Whether a callback of this kind can still be called. */
+  accepts(kind: CallbackKind): boolean {
+    if (this.#state === 'committed') return kind === 'afterCommit' || kind === 'beforeResponse';
+    const isPending = this.#state === 'acquired' || this.#state === 'open';
+    return isPending && !(kind === 'beforeCommit' && this.#isRequested);
+  }
+
   /** The error of every use after the transaction has completed. */
-  readonly refusal = (): TransactionError =>
-    refusalAfter({ state: this.#state, error: this.#error, rollback: this.#rollback });
+  readonly refusal = (): TransactionError => {
+    const isInCallback = this.callbacks?.isRunning ?? false;
+    return refusalAfter({ state: this.#state, error: this.#error, rollback: this.#rollback, isInCallback });
+  };
+
+  async #prepare(): Promise<void> {
+    try {
+      if (!this.#statements.failure) await this.callbacks?.prepare(() => this.#isRequested);
+    } catch (error) {
+      if (!this.#isRequested) this.#thrown = { error };
+      return this.rollback(error);
+    }
+    this.#close();
+  }
+
+  #close(): void {
+    this.#queue.close(this.refusal);
+    this.#request();
+  }
 
   #request(): void {
     if (this.#isRequested) return;
     this.#isRequested = true;
-    // Always a turn later, so that a commit and a rollback of the same moment are a rollback.
-    void (this.#queue.busy ? this.#queue.idle() : oneTurn).then(() => this.#decide());
+    void this.#nextTurn().then(() => this.#decide());
+  }
+
+  /** Always a turn later, so that a commit and a rollback of the same moment are a rollback. */
+  #nextTurn(): Promise<void> {
+    return this.#queue.busy ? this.#queue.idle() : oneTurn;
   }
 
   #decide(): void {
     const { failure } = this.#statements;
-    if (failure && !this.#rollback) this.#error = failedBefore(failure.error, 'The transaction was rolled back');
+    if (failure && !this.#rollback) this.#error = failedBefore(failure, 'The transaction was rolled back');
     if (failure || this.#rollback) return this.#sendRollback();
     this.#isCommitSent = true;
     this.#send('COMMIT', (failed) => {
-      if (failed) this.#commitFailed(failed.error);
-      else this.#state = 'committed';
+      this.#state = 'committed';
+      if (failed) ({ state: this.#state, error: this.#error } = failedCommit(failed.error));
+      if (this.#state === 'unknown') this.#broken = this.#error;
       this.#onDecided();
     });
-  }
-
-  #commitFailed(cause: unknown): void {
-    const { state, error } = failedCommit(cause);
-    this.#state = state;
-    this.#error = error;
-    if (state === 'unknown') this.#broken = error;
   }
 
   #sendRollback(): void {
@@ -168,20 +191,8 @@ export class Completion {
     });
   }
 
-  /** Calls `onSettled` once: with the response of the database, or when the time limit has passed. */
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
-    const connection = this.#connection;
-    const { clock, endTimeoutMs } = this.#settings;
     if (transactionEnded.hasSubscribers) this.sentAt = performance.now();
-    try {
-      const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
-      const late = (): TransactionError => {
-        const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
-        return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
-      };
-      settleWithin(clock, connection.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
-    } catch (error) {
-      onSettled({ error });
-    }
+    sendEnd(what, this.#connection, this.#settings, onSettled);
   }
 }

@@ -1,3 +1,4 @@
+import type { Failure } from '../core/clock.js';
 import { because, isTransactionError, TransactionError } from '../core/errors.js';
 import { saysNothingStored } from '../core/sql-state.js';
 
@@ -8,10 +9,17 @@ interface Completed {
   readonly state: TransactionState;
   readonly error: TransactionError | undefined;
   readonly rollback: { readonly reason: unknown } | undefined;
+  /** The callbacks that run afterwards are being called. */
+  readonly isInCallback: boolean;
 }
 
 /** The error of every use after a commit or a rollback was asked for. */
-export function refusalAfter({ state, error, rollback }: Completed): TransactionError {
+export function refusalAfter({ state, error, rollback, isInCallback }: Completed): TransactionError {
+  if (isInCallback)
+    return new TransactionError(
+      'AMBIT_TX_IN_CALLBACK',
+      `The transaction is ${state}, and its callbacks are being called`,
+    );
   const how = rollback ? 'was rolled back' : state === 'open' ? 'is being committed' : `is ${state}`;
   const reason = rollback?.reason ?? error;
   if (isAborted(error)) return abortedUse(`The transaction ${how}`, error.cause);
@@ -51,9 +59,16 @@ export function openTooLong(ms: number): TransactionError {
   return new TransactionError('AMBIT_TX_TIMEOUT', `The transaction was open for ${Math.round(ms)} ms`);
 }
 
-/** The consequence of a statement that failed before. */
-export function failedBefore(cause: unknown, consequence: string): TransactionError {
-  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because an earlier statement failed`, { cause });
+/** Why a transaction can only roll back. */
+export interface PastFailure extends Failure {
+  /** A run that had joined the transaction failed, and no statement of it. */
+  readonly isOfRun?: boolean;
+}
+
+/** The consequence of a statement, or a run, that failed before. */
+export function failedBefore({ error: cause, isOfRun }: PastFailure, consequence: string): TransactionError {
+  const reason = isOfRun ? 'a run that had joined the transaction failed' : 'an earlier statement failed';
+  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because ${reason}`, { cause });
 }
 
 export function isConnectionLost(error: unknown): boolean {

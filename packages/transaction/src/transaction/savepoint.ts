@@ -1,7 +1,7 @@
 import type { IConnection } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
-import { asNestedRun, type NestedRun } from './nested-runs.js';
+import { type NestedRun, refuseOutsider, withinRun } from './nested-runs.js';
 
 /** What a nested run needs of the transaction around it. */
 interface OuterTransaction {
@@ -9,7 +9,83 @@ interface OuterTransaction {
   readonly nestedRuns: NestedRun[];
   readonly settings: Settings;
   readonly state: string;
+  readonly callbacks: { undoneBecause(cause: unknown): void } | undefined;
   markRollbackOnly(error: unknown): void;
+}
+
+/**
+ * A nested run in separate calls, for ORMs whose nested transactions are not one function: `begin()`, then `release()` or
+ * `undo()`, or `undo()` after a `release()` that failed. Further calls change nothing.
+ */
+export class Savepoint {
+  readonly #outer: OuterTransaction;
+  readonly #parent: Savepoint | undefined;
+  readonly #run: NestedRun = { isOver: false };
+  #name = '';
+
+  /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
+  constructor(outer: OuterTransaction, parent?: Savepoint) {
+    this.#outer = outer;
+    this.#parent = parent;
+  }
+
+  /** Makes `work` part of the run. Before `begin()` and after the run this changes nothing. */
+  within<T>(work: () => T): T {
+    const enter = (): T => withinRun(this.#run, work);
+    return this.#parent ? this.#parent.within(enter) : enter();
+  }
+
+  begin(options: object = {}): Promise<void> {
+    return this.within(async () => {
+      refuseOtherOptions(this.#outer.settings, options);
+      const { nestedRuns } = this.#outer;
+      refuseOutsider(nestedRuns);
+      nestedRuns.push(this.#run);
+      this.#name = `ambit_${nestedRuns.length}`;
+      try {
+        await this.#send('SAVEPOINT');
+      } catch (error) {
+        this.#close();
+        throw error;
+      }
+    });
+  }
+
+  async release(): Promise<void> {
+    if (this.#run.isOver) return;
+    await this.within(() => this.#send('RELEASE SAVEPOINT'));
+    this.#close();
+  }
+
+  /** Undoes the statements of the run, unless the transaction is completed. Its callbacks receive the reason. Never rejects. */
+  async undo(reason?: unknown): Promise<void> {
+    if (this.#run.isOver) return;
+    if (this.#outer.state === 'open') await this.within(() => this.#undo(reason));
+    this.#close();
+  }
+
+  async #undo(reason: unknown): Promise<void> {
+    try {
+      await this.#send('ROLLBACK TO SAVEPOINT');
+    } catch (error) {
+      // A commit may be waiting already, or a run within this one may be in progress: the statements are not undone.
+      return this.#outer.markRollbackOnly(error);
+    }
+    this.#outer.callbacks?.undoneBecause(reason);
+    // The savepoint is empty now, so it may stay where this is refused.
+    await this.#send('RELEASE SAVEPOINT').catch(() => undefined);
+  }
+
+  #close(): void {
+    this.#run.isOver = true;
+    const { nestedRuns } = this.#outer;
+    const index = nestedRuns.indexOf(this.#run);
+    if (index !== -1) nestedRuns.splice(index, 1);
+  }
+
+  async #send(command: string): Promise<void> {
+    await this.#outer.connection.query(`${command} ${this.#name}`);
+  }
 }
 
 /** Runs `work` so that it can fail alone: its statements are undone, and the transaction around it continues. */
@@ -18,36 +94,23 @@ export async function runInSavepoint<T>(
   work: () => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  refuseOtherOptions(outer.settings, options);
-  const { connection, nestedRuns } = outer;
-  return asNestedRun(nestedRuns, async (savepoint) => {
-    await connection.query(`SAVEPOINT ${savepoint}`);
+  const savepoint = new Savepoint(outer);
+  return savepoint.within(async () => {
+    await savepoint.begin(options);
     try {
       const result = await work();
-      await connection.query(`RELEASE SAVEPOINT ${savepoint}`);
+      await savepoint.release();
       return result;
     } catch (error) {
-      if (outer.state === 'open') await undo(outer, savepoint);
+      await savepoint.undo(error);
       throw error;
     }
   });
 }
 
-async function undo(outer: OuterTransaction, savepoint: string): Promise<void> {
-  const { connection } = outer;
-  try {
-    await connection.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
-  } catch (error) {
-    // A commit may be waiting already, or a run within this one may be in progress: the statements are not undone.
-    return outer.markRollbackOnly(error);
-  }
-  // The savepoint is empty now, so it may stay where this is refused.
-  await connection.query(`RELEASE SAVEPOINT ${savepoint}`).catch(() => undefined);
-}
-
-/** A savepoint has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-function refuseOtherOptions({ terms, signal }: Settings, options: TransactionOptions): void {
-  const same: Readonly<Record<string, unknown>> = { ...terms, signal };
+/** What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. */
+export function refuseOtherOptions({ terms, database, signal }: Settings, options: object): void {
+  const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
   const asked: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(asked)) {
     if (value === undefined || value === same[name]) continue;

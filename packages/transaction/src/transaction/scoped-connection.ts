@@ -1,4 +1,3 @@
-import type { Failure } from '../core/clock.js';
 import type { ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkCanExecute, executeOn } from '../core/execute-on.js';
@@ -6,7 +5,7 @@ import { since, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
-import { failedBefore, failedStatement } from './outcome.js';
+import { failedBefore, failedStatement, type PastFailure } from './outcome.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
@@ -17,6 +16,7 @@ const DEFAULTS: ExecuteOptions = {};
 export interface ConnectionOwner {
   readonly scope: object;
   readonly nestedRuns: readonly NestedRun[];
+  readonly callbacks: { follow(sql: string): void } | undefined;
   /** Why the transaction does not commit, once that is certain. */
   readonly error: TransactionError | undefined;
   commitFromConnection(): Promise<void>;
@@ -32,9 +32,9 @@ export class ScopedConnection implements IConnection {
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
   /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
-  #failedStatement: Failure | undefined = undefined;
+  #failedStatement: PastFailure | undefined = undefined;
   /** A failure that no `ROLLBACK TO` undoes. */
-  #rollbackOnly: Failure | undefined = undefined;
+  #rollbackOnly: PastFailure | undefined = undefined;
 
   constructor(owner: ConnectionOwner, connection: IPooledConnection, queue: StatementQueue) {
     this.#owner = owner;
@@ -48,10 +48,15 @@ export class ScopedConnection implements IConnection {
   }
 
   /** Why COMMIT must not be sent. */
-  get failure(): Failure | undefined {
+  get failure(): PastFailure | undefined {
     const failure = this.#failedStatement ?? this.#rollbackOnly;
     if (failure || this.#owner.nestedRuns.length === 0) return failure;
     return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
+  }
+
+  /** A run that is a part of the transaction has failed, which counts as a failed statement: a savepoint may undo it. */
+  fail(error: unknown): void {
+    this.#failedStatement ??= { error, isOfRun: true };
   }
 
   markRollbackOnly(error: unknown): void {
@@ -92,7 +97,7 @@ export class ScopedConnection implements IConnection {
       refuseTransactionControl(sql);
       const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
       const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
-      if (failure) throw failedBefore(failure.error, 'The statement was not run');
+      if (failure) throw failedBefore(failure, 'The statement was not run');
       const connection = this.#connection;
       if (options) checkCanExecute(connection);
       const start = transactionStatement.hasSubscribers ? performance.now() : 0;
@@ -102,6 +107,7 @@ export class ScopedConnection implements IConnection {
           : connection.query(sql, params);
         const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
         if (undoesFailure) this.#failedStatement = undefined;
+        this.#owner.callbacks?.follow(sql);
         if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
         return result;
       } catch (error) {

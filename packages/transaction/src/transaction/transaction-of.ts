@@ -1,4 +1,6 @@
 import type { IContainer } from '@ambit/container';
+import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
+import { TransactionError } from '../core/errors.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 
@@ -14,6 +16,10 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. Also while the scope is disposed
  * and after that; for a scope below it in a container without a `parent` property, only before.
  *
+ * @param scope any scope
+ * @param database which of several databases, by the key of its connection. Default: the main one, `IConnection`.
+ * @returns the transaction, or undefined where the scope is in none on that database
+ *
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
@@ -26,19 +32,41 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * }
  * ```
  */
-export function transactionOf(scope: IContainer): Transaction | undefined {
-  for (let at: Scope | undefined = scope as Scope; at; at = at.parent as Scope | undefined) {
-    if (at[TRANSACTION]) return at[TRANSACTION];
-  }
-  return 'parent' in scope ? undefined : transactionOfConnection(scope);
+export function transactionOf(
+  scope: IContainer,
+  { connection = MAIN_DATABASE.connection }: Pick<DatabaseKeys, 'connection'> = {},
+): Transaction | undefined {
+  return find(scope, connection);
 }
 
-function transactionOfConnection(scope: IContainer): Transaction | undefined {
+/** The transaction that one on this database would wait for: it is on the same pool, or registered under the same key. */
+export function transactionOnSame(scope: IContainer, keys: Required<DatabaseKeys>): Transaction | undefined {
+  return find(scope, keys.connection, keys.pool);
+}
+
+function find(scope: IContainer, connection: string, pool?: string): Transaction | undefined {
+  for (let at: Scope | undefined = scope as Scope; at; at = at.parent as Scope | undefined) {
+    const transaction = at[TRANSACTION];
+    if (!transaction) continue;
+    const { database } = transaction.settings;
+    if (database.connection === connection || database.pool === pool) return transaction;
+  }
+  return 'parent' in scope ? undefined : transactionOfConnection(scope, connection);
+}
+
+function transactionOfConnection(scope: IContainer, key: string): Transaction | undefined {
   // Cheaper than the error of resolve(), but a container need not have it.
-  if (scope.has?.('IConnection') === false) return undefined;
+  if (scope.has?.(key) === false) return undefined;
   try {
-    return scope.resolve<OfTransaction | undefined>('IConnection')?.[TRANSACTION];
+    return scope.resolve<OfTransaction | undefined>(key)?.[TRANSACTION];
   } catch {
     return undefined;
   }
+}
+
+/** Another copy of this package may have begun the transaction, and may be older. */
+export function requireMember(transaction: Transaction, name: keyof Transaction): Transaction {
+  if (name in transaction) return transaction;
+  const what = `The transaction was begun by an older copy of @ambit/transaction, which has no ${name}`;
+  throw new TransactionError('AMBIT_TX_VERSION', what);
 }

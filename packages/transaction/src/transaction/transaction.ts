@@ -1,17 +1,17 @@
 import type { IContainer } from '@ambit/container';
 import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
-import type { IConnection, IPooledConnection } from '../core/contract.js';
+import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
-import type { Settings, TransactionOptions } from '../core/options.js';
+import type { Settings } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
+import { thenCall } from './after-begin.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
-import type { NestedRun } from './nested-runs.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from '../pool/checkout.js';
-import { runInSavepoint } from './savepoint.js';
+import { RunsInside } from './runs-inside.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 
@@ -40,17 +40,15 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * }
  * ```
  */
-export class Transaction {
-  /** The scope tagged `transaction`, with the open connection as `IConnection`. */
+export class Transaction extends RunsInside {
+  /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
-  /** @internal What it was begun with. */
-  readonly settings: Settings;
-  /** @internal The nested runs in progress, outermost first. */
-  readonly nestedRuns: NestedRun[] = [];
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
-  readonly #connection: ScopedConnection;
-  readonly #completion: Completion;
+  /** @internal */
+  protected readonly scoped: ScopedConnection;
+  /** @internal */
+  protected readonly completion: Completion;
   #stopTimer: (() => void) | undefined = undefined;
   #stopListening: (() => void) | undefined = undefined;
   readonly #lost = new LostSignal();
@@ -59,27 +57,27 @@ export class Transaction {
 
   /** Takes over an acquired connection; call `beginTransaction()` instead. */
   constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
+    super(parent, settings);
     const queue = new StatementQueue();
     this.scope = scope;
-    this.settings = settings;
-    this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.rollback(reason));
+    this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.#rollBackWithScope(reason));
     this.#pooled = connection;
-    this.#connection = new ScopedConnection(this, connection, queue);
-    this.#completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
+    this.scoped = new ScopedConnection(this, connection, queue);
+    this.completion = new Completion(connection, queue, settings, this.scoped, () => this.#complete());
   }
 
   get state(): TransactionState {
-    return this.#completion.state;
+    return this.completion.state;
   }
 
   /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
   get connection(): IConnection {
-    return this.#connection;
+    return this.scoped;
   }
 
   /** Why it did not commit, once that is certain. */
   get error(): TransactionError | undefined {
-    return this.#completion.error;
+    return this.completion.error;
   }
 
   /**
@@ -99,8 +97,8 @@ export class Transaction {
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
-  begin(onBegun: () => void, onFailed: (error: TransactionError) => void): void {
-    const completion = this.#completion;
+  begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
+    const completion = this.completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
       if (failure && !completion.isRequested)
@@ -115,13 +113,14 @@ export class Transaction {
     } catch (error) {
       return settle({ error });
     }
-    if (completion.isRequested) settle();
-    else completion.begin(this.settings.terms, settle);
+    if (completion.isRequested) return settle();
+    const prepare = afterBegin && (() => completion.isRequested || afterBegin(this.scoped, this.scope));
+    completion.begin(this.settings.terms, prepare ? thenCall(prepare, this.#completed, settle) : settle);
   }
 
   /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
   async commit(): Promise<void> {
-    this.#completion.commit();
+    this.completion.commit();
     await this.#completed.reached();
     if (this.error && isFailedCommit(this.error)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
@@ -133,14 +132,9 @@ export class Transaction {
     await this.#completed.reached();
   }
 
-  /** @internal A nested run in a savepoint. Other copies of this package call it, so that one copy knows all nested runs. */
-  runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
-    return runInSavepoint(this, work, options);
-  }
-
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
-    this.#completion.commit();
+    this.completion.commit();
     await this.#decided.reached();
     this.#throwUnlessCommitted();
   }
@@ -151,34 +145,35 @@ export class Transaction {
     await this.#decided.reached();
   }
 
-  /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
-  markRollbackOnly(error: unknown): void {
-    this.#connection.markRollbackOnly(error);
-  }
-
   /** Everything that may roll it back is connected before BEGIN is sent. */
   #open(): void {
     const { scope, settings } = this;
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
     this.#lifetime.watch();
-    scope.register('IConnection', () => this.#connection);
+    scope.register<string>(settings.database.connection, () => this.scoped);
     this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }
 
+  /** Somebody else disposes the scope, and waits for the callbacks too. */
+  #rollBackWithScope(reason: unknown): Promise<void> {
+    const rolledBack = this.rollback(reason);
+    return this.callbacks ? rolledBack.then(() => this.callbacksDone()) : rolledBack;
+  }
+
   #startRollback(reason: unknown): void {
-    this.#completion.rollback(reason);
+    this.completion.rollback(reason);
     if (this.error) this.#lost.notify(this.error);
   }
 
   #throwUnlessCommitted(): void {
-    if (this.state !== 'committed') throw this.error ?? this.#completion.refusal();
+    if (this.state !== 'committed') throw this.completion.rejection;
   }
 
   /** The outcome is decided. */
   #complete(): void {
-    if (transactionEnded.hasSubscribers) publishEnded(this, this.#completion.sentAt);
+    if (transactionEnded.hasSubscribers) publishEnded(this, this.completion.sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#decided.reach();
@@ -187,8 +182,9 @@ export class Transaction {
   }
 
   #release(): void {
-    release(this.#pooled, this.#completion.broken, this.settings);
+    release(this.#pooled, this.completion.broken, this.settings);
     this.#lifetime.forget();
-    this.#completed.reach();
+    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#completed.reach());
+    else this.#completed.reach();
   }
 }

@@ -5,15 +5,44 @@ import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contra
 import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
-import type { TestDatabase } from './pool-contract.js';
+import { type Sandbox, sandbox } from '../../src/testing/index.js';
+import type { PoolOptions, PoolsToTest } from './pool-contract.js';
 
-export type { TestDatabase } from './pool-contract.js';
+/** A database of a test's own: empty, and removed by `drop()`. */
+export interface TestDatabase extends PoolsToTest {
+  /** A pool of at most `max` writers. */
+  pool(options?: PoolOptions): DatabasePool;
+}
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
   { name: 'SQLite', missing: false, open: openSqlite },
   { name: 'SQLite in memory', missing: false, open: openMemory },
   { name: 'PostgreSQL', missing: !hasPostgres, open: openPostgres },
 ];
+
+/** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
+export const sandboxes: readonly { name: string; missing: boolean; open: () => Promise<PoolsToTest> }[] = databases.map(
+  ({ name, missing, open }) => ({
+    name: `a sandbox on ${name}`,
+    missing,
+    open: async () => {
+      const database = await open();
+      let last: Sandbox | undefined;
+      return {
+        pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
+          await last?.rollback();
+          const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
+          last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
+          return last;
+        },
+        drop: async () => {
+          await last?.rollback();
+          await database.drop();
+        },
+      };
+    },
+  }),
+);
 
 export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
@@ -61,7 +90,7 @@ export async function openPostgres(): Promise<PostgresDatabase> {
 }
 
 /** There is one writer only, whatever `max` says. */
-function maxWaitingOf({ maxWaiting }: { maxWaiting?: number }): { maxWaiting?: number } {
+function maxWaitingOf({ maxWaiting }: { maxWaiting?: number | undefined }): { maxWaiting?: number } {
   return maxWaiting === undefined ? {} : { maxWaiting };
 }
 

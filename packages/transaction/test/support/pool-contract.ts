@@ -1,17 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DatabasePool, IConnection } from '../../src/index.js';
 
+export interface PoolOptions {
+  readonly max?: number;
+  readonly acquireTimeoutMs?: number;
+  readonly maxWaiting?: number;
+}
+
 /** A database of a test's own: empty, and removed by `drop()`. */
-export interface TestDatabase {
+export interface PoolsToTest {
   /** A pool of at most `max` writers. */
-  pool(options?: { max?: number; acquireTimeoutMs?: number; maxWaiting?: number }): DatabasePool;
+  pool(options?: PoolOptions): DatabasePool | Promise<DatabasePool>;
   drop(): Promise<void>;
 }
 
 export interface ContractDatabase {
   readonly name: string;
   readonly missing?: boolean;
-  open(): Promise<TestDatabase>;
+  open(): Promise<PoolsToTest>;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
@@ -24,12 +30,12 @@ export function poolContract({ name: over, missing = false, open, cannot = {} }:
       titles.add(title);
       return (title in cannot ? test.fails : test) as typeof test;
     };
-    let database: TestDatabase;
+    let database: PoolsToTest;
     let pool: DatabasePool;
 
     beforeEach(async () => {
       database = await open();
-      pool = database.pool({ max: 1 });
+      pool = await database.pool({ max: 1 });
       await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE, weight DOUBLE PRECISION)');
     });
     afterEach(() => database.drop());
@@ -411,7 +417,7 @@ export function poolContract({ name: over, missing = false, open, cannot = {} }:
     keeps('refuses at once when too many wait already, and serves those who do')(
       'refuses at once when too many wait already, and serves those who do',
       async () => {
-        const small = database.pool({ max: 1, maxWaiting: 2 });
+        const small = await database.pool({ max: 1, maxWaiting: 2 });
         const first = await small.getConnection();
         const waiting = [small.getConnection(), small.getConnection()];
         const full = { code: 'AMBIT_TX_POOL_FULL', unavailable: true, retryable: false, status: 503 };

@@ -10,6 +10,9 @@ import {
 } from '../../src/index.js';
 import { type FakeFault, FakePool, seededRandom, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
+import { SimulatedCallbacks } from './simulated-callbacks.js';
+
+const ALL = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', 'afterEnd'] as const;
 
 /** How an end was reported to the caller. */
 type Report = 'acknowledged' | 'failed' | 'unknown';
@@ -36,13 +39,21 @@ class Simulation {
   readonly #broken: string[] = [];
   readonly #reports = new Map<string, Report>();
   readonly #transactions: { readonly transaction: Transaction; readonly mark: string }[] = [];
+  readonly #callbacks: SimulatedCallbacks;
   readonly #faultRate: number;
+  /** They may still wait for callbacks when the work has settled. */
+  readonly #disposedFromTheSide = new Set<TinyContainer>();
   #unsettled = 0;
   #marks = 0;
 
   constructor(seed: number) {
     this.#random = seededRandom(seed);
     this.#clock = new SimulatedClock(this.#random);
+    this.#callbacks = new SimulatedCallbacks({
+      chance: (probability) => this.#chance(probability),
+      below: (n) => this.#below(n),
+      clock: this.#clock,
+    });
     this.#faultRate = this.#chance(0.2) ? 0 : 0.15;
     this.#pool = new FakePool({
       max: 1 + this.#below(2),
@@ -69,6 +80,8 @@ class Simulation {
     }
     this.#broken.push(...this.#pool.violations);
     this.#compareWithStored();
+    this.#callbacks.check(this.#pool.stored);
+    this.#broken.push(...this.#callbacks.broken);
     await Promise.all(this.#unsettled > 0 ? [] : ends);
     return this.#broken;
   }
@@ -92,10 +105,13 @@ class Simulation {
     const work = this.#chance(0.5)
       ? this.#withCommit(scope, mark, unruly, options)
       : this.#run(scope, mark, unruly, options);
-    this.#reports.set(mark, await this.#reportOf(work));
+    const report = await this.#reportOf(work);
+    this.#reports.set(mark, report);
     this.#unsettled -= 1;
     this.#expectNoScopeLeft(scope);
+    const isDisposedFromTheSide = scope.disposals > 0;
     await scope.dispose().catch(() => undefined);
+    if (!isDisposedFromTheSide) this.#callbacks.expectSettled(mark, ALL, 'after the disposal of the scope around it');
   }
 
   async #reportOf(work: Promise<void>): Promise<Report> {
@@ -130,7 +146,9 @@ class Simulation {
       throw error;
     }
     const handle = transaction.connection;
-    await (this.#chance(0.2) ? handle.commit() : transaction.commit());
+    if (this.#chance(0.2)) return handle.commit();
+    await transaction.commit();
+    this.#callbacks.expectSettled(mark, ['beforeResponse'], 'after commit() has resolved');
   }
 
   /** Begun by somebody who may change their mind at any time, also before it has begun. */
@@ -147,22 +165,28 @@ class Simulation {
   /** Queries, some unawaited, some caught, some nested, and now and then a plain failure. */
   async #work(scope: IContainer, mark: string): Promise<void> {
     const connection = scope.resolve<IConnection>('IConnection');
+    const transaction = transactionOf(scope);
+    if (transaction) this.#callbacks.register(transaction, mark);
     for (let steps = 1 + this.#below(3); steps > 0; steps -= 1) {
       const query = connection.query(mark);
       if (this.#chance(0.25)) query.catch(() => undefined);
       else await (this.#chance(0.15) ? query.catch(() => undefined) : query);
-      if (this.#chance(0.2)) await this.#nest(scope, connection);
+      if (this.#chance(0.2)) await this.#nest(scope, connection, mark);
       if (this.#chance(0.2)) await this.#clock.sleep(this.#below(100));
     }
     if (this.#chance(0.15)) throw new Error('the handler failed');
   }
 
-  async #nest(scope: IContainer, connection: IConnection): Promise<void> {
+  async #nest(scope: IContainer, connection: IConnection, mark: string): Promise<void> {
     const undone = this.#chance(0.3);
+    let undo = (): void => undefined;
     const nested = runInTransaction(scope, async () => {
+      const transaction = transactionOf(scope);
+      if (transaction) undo = this.#callbacks.register(transaction, mark);
       await connection.query(undone ? 'undone' : 'nested');
       if (undone) throw new Error('the nested part failed');
     });
+    nested.catch(() => undo());
     await (undone || this.#chance(0.5) ? nested.catch(() => undefined) : nested);
   }
 
@@ -185,6 +209,7 @@ class Simulation {
   }
 
   async #disposeFromTheSide(scope: TinyContainer): Promise<void> {
+    this.#disposedFromTheSide.add(scope);
     await scope.dispose().catch(() => undefined);
     for (const { transaction, mark } of this.#transactions) {
       const within = transaction.scope === scope || (transaction.scope as TinyContainer).parent === scope;
@@ -198,7 +223,8 @@ class Simulation {
 
   #expectNoScopeLeft(request: TinyContainer): void {
     for (const scope of this.#app.open) {
-      this.#expect(scope.parent !== request || scope.disposals === 1, `a scope was disposed ${scope.disposals} times`);
+      const isDisposedOnce = scope.disposals === 1 || this.#disposedFromTheSide.has(scope);
+      this.#expect(scope.parent !== request || isDisposedOnce, `a scope was disposed ${scope.disposals} times`);
     }
   }
 

@@ -15,7 +15,7 @@ import { userRoutes } from './users.js';
 
 /** The API as an Express application. The container may hold fakes. */
 export function createExpressApp(container: IContainer, options: HostOptions): Express {
-  const { logger, telemetry, inspect } = options;
+  const { logger, telemetry, inspect, sandboxes } = options;
   const app = express();
   // These make Express respond as Fastify does.
   app.disable('x-powered-by');
@@ -27,7 +27,8 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
 
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   if (inspect) app.use(inspector(inspect));
-  app.use(containerMiddleware(container, { onDisposeError, isEssential }), requestHead(options), jsonBody);
+  const parent = sandboxes?.scopeOf ?? container;
+  app.use(containerMiddleware(parent, { onDisposeError, isEssential }), requestHead(options), jsonBody);
   const refuseUnrouted: RequestHandler = (req) => {
     throw unrouted(req.originalUrl, telemetry);
   };
@@ -35,9 +36,9 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   app.options(/.*/, refuseUnrouted);
   app.use('/api/users', userRoutes());
   app.use('/api/orders', orderRoutes(options));
-  for (const { path, respond } of serviceRoutes(telemetry)) {
-    app.get(path, async (req, res) => {
-      const { status, headers, body } = await respond(req.container, req.headers);
+  for (const { method, path, respond } of serviceRoutes(options)) {
+    app[method](path, async (req, res) => {
+      const { status, headers, body } = await respond(req);
       res.status(status).set(headers).end(body);
     });
   }

@@ -16,7 +16,7 @@ import { userRoutes } from './users.js';
 
 /** The API as a Fastify server. The container may hold fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
-  const { logger, telemetry, inspect, transaction } = options;
+  const { logger, inspect, transaction, sandboxes } = options;
   const server = fastify({
     // Accepted requests are completed, also while the server closes.
     return503OnClosing: false,
@@ -28,7 +28,8 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   if (inspect) await server.register(inspector, inspect);
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   const onError = logError(logger, 'The transaction failed to close');
-  await server.register(containerPlugin, { container, onDisposeError, isEssential });
+  const parent = sandboxes?.scopeOf ?? container;
+  await server.register(containerPlugin, { container: parent, onDisposeError, isEssential });
   await server.register(transactionPlugin, { ...transaction, onError });
 
   addHooks(server, options);
@@ -37,9 +38,9 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
   await server.register(userRoutes, { prefix: '/api/users', onStreamError: responderTo(options) });
   await server.register(orderRoutes, { prefix: '/api/orders' });
-  for (const { path, respond } of serviceRoutes(telemetry)) {
-    server.get(path, async (request, reply) => {
-      const { status, headers, body } = await respond(request.container, request.headers);
+  for (const { method, path, respond } of serviceRoutes(options)) {
+    server[method](path, async (request, reply) => {
+      const { status, headers, body } = await respond(request);
       return reply.code(status).headers(headers).send(body);
     });
   }
@@ -61,6 +62,8 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
       const timer = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
       await app.close();
       clearTimeout(timer);
+      // Fastify has disposed it already, but where it knows only the function that finds a sandbox.
+      await container.dispose();
     },
   };
 }

@@ -33,6 +33,7 @@ export function checkEnd(run: Run): void {
   const { pool, ledger } = run;
   if (pool.out > 0) run.broke(`${pool.out} connections are out`);
   if (pool.size.waiting > 0) run.broke(`${pool.size.waiting} wait for a connection`);
+  if (pool.stored.includes('undone')) run.broke('what a nested run undid was stored');
   if (pool.stored.includes('late')) run.broke('a query after the end was stored');
   for (const violation of pool.violations) run.broke(violation);
   for (const complaint of ledger.complaints()) run.broke(complaint);
@@ -41,6 +42,7 @@ export function checkEnd(run: Run): void {
 }
 
 function checkVisit(run: Run, visit: Visit): void {
+  visit.callbacks.check();
   if (visit.first === 'failed' && visit.asked !== 'commit' && run.pool.stored.includes(visit.mark)) {
     visit.broke('its handler failed, and it was stored');
   }

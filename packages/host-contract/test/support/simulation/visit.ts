@@ -7,6 +7,7 @@ import {
   type TransactionError,
   type TransactionOptions,
 } from '@ambit/transaction';
+import { RequestCallbacks } from './callbacks.js';
 import type { FakeSocket } from './fake-socket.js';
 import type { Run } from './run.js';
 import { atEndOf } from './scopes.js';
@@ -55,6 +56,7 @@ export class Visit {
   readonly knownStored = new Set<string>();
   readonly handles: IConnection[] = [];
   transaction: Transaction | undefined = undefined;
+  readonly callbacks = new RequestCallbacks(this);
   scope: IContainer | undefined = undefined;
   signal: AbortSignal | undefined = undefined;
   disposeErrors = 0;

@@ -13,10 +13,12 @@ export async function work(visit: Visit, scope: IContainer | undefined): Promise
   visit.handles.push(connection);
   visit.transaction = transactionOf(scope);
   if (!visit.run.calm && chance.of(0.07)) makeUnruly(visit, scope, connection);
+  if (visit.transaction && chance.of(0.4)) visit.callbacks.register(visit.transaction);
   for (let steps = 1 + chance.below(3); steps > 0; steps -= 1) {
     const query = connection.query(visit.writes());
     if (chance.of(0.2)) query.catch(ignore);
     else await (chance.of(0.15) ? query.catch(ignore) : query);
+    if (visit.transaction && chance.of(0.1)) await visit.callbacks.nest(visit.transaction, scope, connection);
     if (chance.of(0.3)) await pause(visit);
   }
 }

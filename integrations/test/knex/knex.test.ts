@@ -1,0 +1,4 @@
+import { ormStories } from '../orm-stories/stories.js';
+import { knex } from './orm.js';
+
+ormStories(knex);

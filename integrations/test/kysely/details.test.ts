@@ -1,0 +1,132 @@
+import { beginTransaction, type IConnection, runInTransaction } from '@ambit/transaction';
+import { kyselyOn } from '@ambit/transaction/kysely';
+import { CamelCasePlugin, type Generated, type Kysely, sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type App, openApp } from '../support/app.js';
+
+interface Tables {
+  notes: { id: Generated<number>; body: string };
+}
+
+const DIALECTS = { PostgreSQL: 'postgres', SQLite: 'sqlite' } as const;
+const ID = { PostgreSQL: 'SERIAL PRIMARY KEY', SQLite: 'INTEGER PRIMARY KEY' };
+
+describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
+  let app: App;
+
+  beforeAll(async () => {
+    app = await openApp(kind);
+    await app.pool.query(`CREATE TABLE notes (id ${ID[kind]}, body TEXT NOT NULL)`);
+  });
+  beforeEach(() => app.pool.query('DELETE FROM notes'));
+  afterAll(() => app.drop());
+
+  const inTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
+    runInTransaction(app.container, (scope) =>
+      work(kyselyOn<Tables>(scope.resolve<IConnection>('IConnection'), { dialect: DIALECTS[kind] })),
+    );
+  const add = (db: Kysely<Tables>, body: string) => db.insertInto('notes').values({ body }).executeTakeFirstOrThrow();
+  const bodies = async (): Promise<unknown[]> =>
+    (await app.pool.query('SELECT body FROM notes ORDER BY id')).map(({ body }) => body);
+
+  it('has savepoints in a controlled transaction', async () => {
+    await inTransaction(async (db) => {
+      const trx = await db.startTransaction().execute();
+      await add(trx, 'a');
+      const marked = await trx.savepoint('before "b"').execute();
+      await add(marked, 'b');
+      const back = await marked.rollbackToSavepoint('before "b"').execute();
+      await add(back, 'c');
+      await (await back.releaseSavepoint('before "b"').execute()).commit().execute();
+      const undone = await db.startTransaction().execute();
+      await add(undone, 'd');
+      await undone.rollback().execute();
+    });
+    expect(await bodies()).toEqual(['a', 'c']);
+  });
+
+  it('refuses code outside of a controlled transaction until that has finished', async () => {
+    await inTransaction(async (db) => {
+      const trx = await db.startTransaction().execute();
+      await expect(add(db, 'outside')).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      await add(trx, 'inside');
+      await trx.commit().execute();
+      await add(db, 'after');
+    });
+    expect(await bodies()).toEqual(['inside', 'after']);
+  });
+
+  it('cannot commit while a controlled transaction is unfinished', async () => {
+    const work = inTransaction(async (db) => void (await add(await db.startTransaction().execute(), 'lost')));
+    await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+    expect(await bodies()).toEqual([]);
+  });
+
+  it('refuses an isolation level of a nested transaction, and goes on', async () => {
+    await inTransaction(async (db) => {
+      const nested = db
+        .transaction()
+        .setIsolationLevel('serializable')
+        .execute((trx) => add(trx, 'no'));
+      await expect(nested).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      const readOnly = db
+        .transaction()
+        .setAccessMode('read only')
+        .execute((trx) => add(trx, 'no'));
+      await expect(readOnly).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      await add(db, 'yes');
+    });
+    expect(await bodies()).toEqual(['yes']);
+  });
+
+  it('streams inside of a nested transaction, read from outside of its callback', async () => {
+    await inTransaction(async (db) => {
+      for (const body of ['a', 'b', 'c']) await add(db, body);
+      const trx = await db.startTransaction().execute();
+      const seen: string[] = [];
+      for await (const { body } of trx.selectFrom('notes').selectAll().orderBy('id').stream(1)) seen.push(body);
+      expect(seen).toEqual(['a', 'b', 'c']);
+      await trx.rollback().execute();
+    });
+  });
+
+  it('takes plugins, with and without', async () => {
+    await runInTransaction(app.container, async (scope) => {
+      const connection = scope.resolve<IConnection>('IConnection');
+      const options = { dialect: DIALECTS[kind], plugins: [new CamelCasePlugin()] };
+      const db = kyselyOn<Tables>(connection, options);
+      const query = sql<{ theBody: string }>`SELECT 'a' AS the_body`;
+      expect((await query.execute(db)).rows).toEqual([{ theBody: 'a' }]);
+      expect((await query.execute(db.withoutPlugins())).rows).toEqual([{ the_body: 'a' }]);
+    });
+  });
+
+  it('describes the tables', async () => {
+    const tables = await inTransaction((db) => db.introspection.getTables());
+    expect(tables.map(({ name }) => name)).toContain('notes');
+  });
+
+  it.runIf(kind === 'SQLite')('gives the id of an inserted row', async () => {
+    const { insertId } = await inTransaction((db) => add(db, 'a'));
+    expect(typeof insertId).toBe('bigint');
+  });
+});
+
+it('refuses a connection that is in no transaction scope, and a dialect that is not known', async () => {
+  const app = await openApp('SQLite');
+  try {
+    const pooled = (await app.pool.getConnection()) as unknown as IConnection & { release(): void };
+    expect(() => kyselyOn(pooled)).toThrow(
+      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining('kyselyOn()') }),
+    );
+    pooled.release();
+    const transaction = await beginTransaction(app.container);
+    const unknown = { dialect: 'oracle' as 'sqlite' };
+    expect(() => kyselyOn(transaction.connection, unknown)).toThrow(
+      expect.objectContaining({ code: 'AMBIT_TX_OPTION' }),
+    );
+    await transaction.rollback();
+  } finally {
+    await app.drop();
+  }
+});

@@ -1,0 +1,18 @@
+import { Container, Registration, singleton } from '@ambit/container';
+import { DATABASES, type DatabaseKind, type TestDatabase } from './databases.js';
+
+/** An application with a database of its own. */
+export interface App extends TestDatabase {
+  readonly container: Container;
+}
+
+export async function openApp(kind: DatabaseKind): Promise<App> {
+  const database = await DATABASES[kind]();
+  const container = new Container();
+  container.addRegistration(
+    Registration.fromFactory(() => database.pool)
+      .pipe(singleton())
+      .to('IDatabasePool'),
+  );
+  return { ...database, container };
+}

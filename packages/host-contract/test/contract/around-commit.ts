@@ -1,0 +1,124 @@
+import { afterCommit, runInTransaction, transactionOf } from '@ambit/transaction';
+import { describe, expect } from 'vitest';
+import { Pause } from '../../src/index.js';
+import type { Call } from '../hosts/host.js';
+import { CREATED, ORDER } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+/** What is called before and after the COMMIT of a request, whichever way the host commits. */
+export function aroundCommitContract(test: StageTest): void {
+  describe('around the COMMIT of a request', () => {
+    /** One callback of each kind. */
+    function register({ transactionScope }: Call, log: string[]): void {
+      const transaction = transactionOf(transactionScope);
+      transaction?.beforeCommit(() => void log.push('before'));
+      transaction?.afterRollback(() => log.push('rollback'));
+      transaction?.afterEnd((outcome) => log.push(outcome));
+      afterCommit(transactionScope, () => log.push('after'));
+      afterCommit(transactionScope, () => log.push('before the response'), { before: 'response' });
+    }
+
+    test('callbacks are called in order, with the connection back in the pool', async ({ stage }) => {
+      const log: string[] = [];
+      await stage.serveOrder(async (call) => {
+        register(call, log);
+        afterCommit(call.transactionScope, () => log.push(`${stage.pool.out.size} connections out`));
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      await stage.quiet();
+      expect(log).toEqual(['before', 'before the response', 'after', '0 connections out', 'committed']);
+    });
+
+    test('a handler that fails gets those of a rollback', async ({ stage }) => {
+      const log: string[] = [];
+      await stage.serveOrder(async (call) => {
+        register(call, log);
+        await stage.insertOrder(call);
+        throw new Error('secret');
+      });
+      expect((await stage.order()).status).toBe(500);
+      await stage.quiet();
+      expect(log).toEqual(['rollback', 'rolled back']);
+    });
+
+    test('a client that leaves gets those of a rollback, and the request scope waits for them', async ({ stage }) => {
+      const log: string[] = [];
+      await stage.serveOrder(async (call) => {
+        register(call, log);
+        transactionOf(call.transactionScope)?.afterRollback(async () => {
+          await new Promise(setImmediate);
+          log.push(`open: ${stage.scopes.open[0]}`);
+        });
+        await stage.insertOrder(call);
+        await new Promise<void>(() => undefined);
+      });
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('query');
+      client.reset();
+      await stage.quiet();
+      expect(log).toEqual(['rollback', 'open: request', 'rolled back']);
+    });
+
+    test('an error of beforeCommit is the response, and nothing is stored', async ({ stage }) => {
+      const failure = new Error('the order is empty');
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        transactionOf(call.transactionScope)?.beforeCommit(() => Promise.reject(failure));
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.errors).toEqual([failure]);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('an error of afterCommit is reported, and the response is a success', async ({ stage }) => {
+      const cause = new Error('no mail server');
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        afterCommit(call.transactionScope, () => Promise.reject(cause), { before: 'response' });
+        afterCommit(call.transactionScope, () => Promise.reject(cause));
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      await stage.quiet();
+      const failed = { code: 'AMBIT_TX_CALLBACK_FAILED', cause };
+      expect(stage.remarks).toMatchObject([failed, failed]);
+      expect(stage.errors).toEqual([]);
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('the response does not wait for afterCommit; the request scope, and so a shutdown, do', async ({ stage }) => {
+      const sending = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        afterCommit(call.transactionScope, () => sending.here());
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      let isClosed = false;
+      const closing = stage.close().then(() => (isClosed = true));
+      await new Promise(setImmediate);
+      expect([isClosed, stage.scopes.open]).toEqual([false, ['request']]);
+      sending.letGo();
+      await closing;
+    });
+
+    test('the response waits for a callback with before: response, which may begin a transaction', async ({
+      stage,
+    }) => {
+      const other = crypto.randomUUID();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        const write = (): Promise<void> =>
+          runInTransaction(call.scope, (transactionScope) => stage.insertOrder({ transactionScope }, other));
+        afterCommit(call.transactionScope, write, { before: 'response' });
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      expect([await stage.stored(), await stage.stored(other)]).toEqual([true, true]);
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import type { Clock } from '../core/clock.js';
+import { TransactionCheckError } from './finding.js';
+import type { Hold } from './hold.js';
+import { CallStack } from './place.js';
+import type { Rules } from './rules.js';
+
+type Run = (sql: string, ...rest: unknown[]) => Promise<unknown>;
+type Methods = Readonly<Record<string, unknown>>;
+
+/** The methods that run a statement, where a pool or a connection has them. */
+const STATEMENTS = ['query', 'execute'] as const;
+
+/** The pool, with a check before each statement and each connection. Everything else is the pool's own. */
+export function checkedPool<P extends IDatabasePool>(pool: P, rules: Rules, clock: Clock): P {
+  const getConnection = async (options?: AcquireOptions): Promise<IPooledConnection> => {
+    const hold = rules.acquire();
+    if (hold instanceof TransactionCheckError) throw hold;
+    try {
+      return checkedConnection(await pool.getConnection(options), { hold, rules, clock });
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
+  };
+  const checkedRun = (run: Run): Run =>
+    function checked(sql, ...rest) {
+      const refusal = isText(sql) ? rules.statementOnPool(sql) : undefined;
+      return refusal ? Promise.reject(refusal) : run(sql, ...rest);
+    };
+  return withMethods(pool, { getConnection, ...statementsOf(pool, checkedRun) });
+}
+
+interface Checked {
+  readonly hold: Hold;
+  readonly rules: Rules;
+  readonly clock: Clock;
+}
+
+function checkedConnection(connection: IPooledConnection, { hold, rules, clock }: Checked): IPooledConnection {
+  const checkedRun = (run: Run): Run =>
+    function checked(sql, ...rest) {
+      const stack = new CallStack();
+      const refusal = isText(sql) ? rules.statement(hold, sql, stack) : undefined;
+      if (refusal) return Promise.reject(refusal);
+      hold.statementStarts(stack);
+      const settle = (): void => hold.statementSettles(clock.now());
+      const result = run(sql, ...rest);
+      result.then(settle, settle);
+      return result;
+    };
+  const close = (): void => {
+    rules.quiet(hold);
+    hold.close();
+  };
+  return withMethods(connection, {
+    ...statementsOf(connection, checkedRun),
+    beginTransaction: async (options?: BeginOptions) => {
+      await connection.beginTransaction(options);
+      hold.open(clock.now());
+    },
+    commit: async () => {
+      close();
+      if (hold.failures.length === 0) return connection.commit();
+      hold.rolledBack();
+      await connection.rollback();
+      throw new TransactionCheckError(hold.failures.flatMap(({ findings }) => findings));
+    },
+    rollback: async () => {
+      close();
+      hold.rolledBack();
+      await connection.rollback();
+    },
+    release: (destroy?: boolean | Error) => {
+      hold.release();
+      return connection.release(destroy);
+    },
+  });
+}
+
+/** The pool itself refuses everything else. */
+function isText(sql: unknown): boolean {
+  return typeof sql === 'string';
+}
+
+function statementsOf(owner: object, checkedRun: (run: Run) => Run): Methods {
+  const methods = owner as Record<(typeof STATEMENTS)[number], Run>;
+  const present = STATEMENTS.filter((name) => name in owner);
+  // Looked up at each call, as it would be without the check: a test may have replaced it.
+  return Object.fromEntries(present.map((name) => [name, checkedRun((sql, ...rest) => methods[name](sql, ...rest))]));
+}
+
+/** The object with some methods replaced. Its own methods and getters see itself, because they may have private fields. */
+function withMethods<T extends object>(target: T, methods: Methods): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' && name !== 'constructor' ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,72 @@
+import { inspect } from 'node:util';
+import { type Clock, systemClock } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
+import { checkBoolean, checkClock, checkFunction, checkTime } from '../core/options.js';
+import type { Finding, FindingKind } from './finding.js';
+
+/** What is not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
+export interface Allowed {
+  readonly kind?: FindingKind;
+  /** A file or the end of its path, with or without a line: `src/audit.ts`, `audit.ts:12`. */
+  readonly place?: string;
+}
+
+export interface TransactionCheckOptions {
+  /** Whether anything is checked. Default: unless `NODE_ENV` is `production`. */
+  readonly enabled?: boolean;
+  /**
+   * `throw` also refuses what is found: the statement, the request for a connection and the request of `node:http` fail with a
+   * `TransactionCheckError`. A `fetch()` and a gap cannot be refused, so the COMMIT is. Default `report`.
+   */
+  readonly mode?: 'report' | 'throw';
+  /** Called with each finding once, when it is found first. Default: a process warning. */
+  readonly report?: (finding: Finding) => void;
+  /** How long an open transaction may be without a statement. Default 200 ms; `Infinity` for no limit. */
+  readonly gapMs?: number;
+  /** How often the same statement may run in one transaction or request. Default 10; `Infinity` for no limit. */
+  readonly repeats?: number;
+  /** What is not reported. */
+  readonly allow?: readonly Allowed[];
+  /** Time, for tests. */
+  readonly clock?: Clock;
+}
+
+export type CheckSettings = Required<TransactionCheckOptions>;
+
+const KINDS: Readonly<Record<FindingKind, true>> = {
+  'outside-statement': true,
+  'second-connection': true,
+  'http-request': true,
+  gap: true,
+  'repeated-statement': true,
+};
+
+export function settingsOf(options: TransactionCheckOptions): CheckSettings {
+  const { enabled = process.env['NODE_ENV'] !== 'production', mode = 'report', report = warn } = options;
+  const { gapMs = 200, repeats = 10, allow = [], clock = systemClock } = options;
+  checkBoolean('enabled', enabled);
+  checkFunction('report', report);
+  checkTime('gapMs', gapMs);
+  checkClock(clock);
+  if (mode !== 'report' && mode !== 'throw') throw invalid(`mode must be 'report' or 'throw', not ${inspect(mode)}`);
+  if (typeof repeats !== 'number' || !(repeats >= 1))
+    throw invalid(`repeats must be 1 or more, not ${inspect(repeats)}`);
+  for (const entry of allow) checkAllowed(entry);
+  return { enabled, mode, report, gapMs, repeats, allow, clock };
+}
+
+/** An entry that names nothing would allow everything. */
+function checkAllowed({ kind, place }: Allowed): void {
+  if (kind !== undefined && !Object.hasOwn(KINDS, kind))
+    throw invalid(`kind in allow must be one of ${Object.keys(KINDS).join(', ')}, not ${inspect(kind)}`);
+  if (kind === undefined && (typeof place !== 'string' || place === ''))
+    throw invalid('Each entry of allow must have a kind or a place');
+}
+
+function invalid(detail: string): TransactionError {
+  return new TransactionError('AMBIT_TX_OPTION', detail);
+}
+
+function warn({ message }: Finding): void {
+  process.emitWarning(message, { type: 'TransactionCheckWarning', code: 'AMBIT_TX_CHECK' });
+}

@@ -1,0 +1,187 @@
+import { Readable, type Writable } from 'node:stream';
+import knex, { type Knex } from 'knex';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import type { Transaction } from '../transaction/transaction.js';
+import { KnexConnection } from './connection.js';
+
+/** The SQL that Knex writes, by the names that Knex gives its drivers. */
+export type KnexClientName = 'pg' | 'sqlite3';
+
+export interface ScopedConfig extends Knex.Config {
+  readonly transaction: Transaction;
+}
+
+interface KnexQuery {
+  readonly sql: string;
+  readonly bindings?: readonly unknown[];
+  readonly options?: ExecuteOptions;
+  /** Where Knex looks for the result, and on SQLite for the numbers that come with it. */
+  response?: unknown;
+  context?: { readonly lastID: number | undefined; readonly changes: number | null };
+}
+
+interface TransactionConfig {
+  readonly isolationLevel?: string;
+  readonly readOnly?: boolean;
+}
+
+/** What Knex's clients have and its types do not declare: where the driver is called. Checked with Knex 3.3. */
+interface DriverCalls {
+  _query(connection: KnexConnection, query: KnexQuery): Promise<KnexQuery>;
+  _stream(connection: KnexConnection, query: KnexQuery, target: Writable, options?: object): Promise<void>;
+}
+
+type ClientClass = new (config: Knex.Config) => Knex.Client & DriverCalls;
+
+/** An error of the transaction on its way through Knex, which writes the SQL and its values into the message of what it catches. */
+class CarriedError extends Error {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    super(error instanceof Error ? error.message : String(error), { cause: error });
+    this.error = error;
+  }
+}
+
+const ROWS_AT_A_TIME = 100;
+const SELECT = /^\s*(?:select|values|table)\b/i;
+
+/** Made when first used, so that nobody loads a dialect that they do not use. */
+const classes = new Map<KnexClientName, ClientClass>();
+
+export function scopedClientOf(name: KnexClientName): ClientClass {
+  const known = classes.get(name) ?? scopedClient(name);
+  classes.set(name, known);
+  return known;
+}
+
+/** Knex's own class of a dialect, which is in none of its exports. Without a `connection` it loads no driver. */
+function dialectClass(client: KnexClientName): ClientClass {
+  const instance = knex({ client, useNullAsDefault: true });
+  return (instance.client as object).constructor as ClientClass;
+}
+
+/** Of each transaction of Knex. */
+const connections = new WeakMap<object, KnexConnection>();
+
+/** A client of Knex that has the connection of one transaction in place of a pool. */
+function scopedClient(name: KnexClientName): ClientClass {
+  const isPostgres = name === 'pg';
+
+  class ScopedClient extends dialectClass(name) {
+    declare config: ScopedConfig;
+
+    override async acquireConnection(): Promise<KnexConnection> {
+      return new KnexConnection(this.config.transaction);
+    }
+
+    override async releaseConnection(): Promise<void> {}
+
+    /** The connection belongs to the transaction. */
+    override async destroy(callback?: () => void): Promise<void> {
+      callback?.();
+    }
+
+    /** A transaction of Knex has a connection, and so a nested run, of its own. */
+    override transaction(
+      container: (trx: Knex.Transaction) => unknown,
+      { isolationLevel: isolation, readOnly, ...config }: TransactionConfig,
+      outer: object | null,
+    ): Knex.Transaction {
+      const around = outer ? connections.get(outer) : undefined;
+      const connection = new KnexConnection(this.config.transaction, { isolation, readOnly }, around);
+      const work = (trx: Knex.Transaction): unknown => connection.savepoint.within(() => container(trx));
+      const transaction = super.transaction(work, { ...config, connection }, outer);
+      connections.set(transaction, connection);
+      return transaction;
+    }
+
+    /** Only a transaction of Knex itself passes a string: to begin, commit or roll back. */
+    override async query(connection: KnexConnection, query: KnexQuery | string): Promise<unknown> {
+      if (typeof query === 'string') return control(connection, query);
+      try {
+        return await super.query(connection, query);
+      } catch (error) {
+        throw error instanceof CarriedError ? error.error : error;
+      }
+    }
+
+    /** `IConnection` takes `$1 ... $n` on every database; `\?` is a question mark. */
+    override positionBindings(sql: string): string {
+      let count = 0;
+      return sql.replaceAll(/\\?\?/g, (match) => (match === '\\?' ? '?' : `$${(count += 1)}`));
+    }
+
+    override async _query(connection: KnexConnection, query: KnexQuery): Promise<KnexQuery> {
+      const { sql, bindings = [], options } = query;
+      try {
+        const values = isPostgres ? bindings : bindings.map(asDriversForSqlite);
+        const result = await connection.execute(sql, values, options);
+        query.response = isPostgres ? result : result.rows;
+        query.context = { lastID: result.insertId, changes: result.rowCount };
+        return query;
+      } catch (error) {
+        throw new CarriedError(error);
+      }
+    }
+
+    override async _stream(
+      connection: KnexConnection,
+      query: KnexQuery,
+      target: Writable,
+      options?: { batchSize?: number },
+    ): Promise<void> {
+      const { sql, bindings = [] } = query;
+      // Only PostgreSQL has cursors, and only for what reads.
+      const hasCursor = isPostgres && SELECT.test(sql);
+      const rows = hasCursor
+        ? connection.rows(sql, bindings, options?.batchSize ?? ROWS_AT_A_TIME)
+        : rowsOf(this._query(connection, query), isPostgres);
+      return pipe(Readable.from(rows), target);
+    }
+  }
+  // Another connection would have to cancel a statement; a rollback of the whole transaction does.
+  ScopedClient.prototype.canCancelQuery = false;
+  return ScopedClient;
+}
+
+async function control({ savepoint, terms }: KnexConnection, sql: string): Promise<void> {
+  if (/^(?:BEGIN|SAVEPOINT)\b/.test(sql)) return savepoint.begin(terms);
+  if (/^ROLLBACK\b/.test(sql)) return savepoint.undo();
+  if (!/^(?:COMMIT|RELEASE)\b/.test(sql)) throw unknownStatement();
+  try {
+    return await savepoint.release();
+  } catch (error) {
+    // Knex sends no ROLLBACK after a COMMIT that failed.
+    await savepoint.undo();
+    throw error;
+  }
+}
+
+function unknownStatement(): TransactionError {
+  const what =
+    'Knex sent a statement that controls a transaction, which this version of @ambit/transaction does not know';
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+}
+
+/** Knex's drivers for SQLite store a date as its milliseconds. */
+function asDriversForSqlite(value: unknown): unknown {
+  return value instanceof Date ? value.valueOf() : value;
+}
+
+async function* rowsOf(query: Promise<KnexQuery>, isPostgres: boolean): AsyncGenerator<object, void, undefined> {
+  const { response } = await query;
+  yield* isPostgres ? (response as ExecuteResult).rows : (response as object[]);
+}
+
+function pipe(source: Readable, target: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    source.on('error', (error) => {
+      reject(error);
+      if (!target.destroyed) target.emit('error', error);
+    });
+    source.on('close', resolve);
+    source.pipe(target);
+  });
+}

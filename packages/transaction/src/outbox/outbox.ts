@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import type { IConnection, IDatabasePool } from '../core/contract.js';
+import { checkCount, checkFunction } from '../core/options.js';
+import { splitStatements } from '../sql/split-statements.js';
+import { type NewEvent, type OutboxEvent, payloadText } from './event.js';
+import type { Deliver, RelayOptions } from './options.js';
+import { Relay } from './relay.js';
+import { checkTable, outboxSchema, type OutboxTable } from './schema.js';
+import { type Statements, statementsFor } from './statements.js';
+
+/** An event that failed too often. */
+export interface DeadLetter extends OutboxEvent {
+  readonly diedAt: Date;
+  /** The message of the last failure. */
+  readonly lastError: string;
+}
+
+interface DeadRow {
+  readonly id: string;
+  readonly topic: string;
+  readonly key: string | null;
+  readonly payload: string;
+  readonly created_at: number | string;
+  readonly attempts: number | string;
+  readonly settled_at: number | string;
+  readonly last_error: string | null;
+}
+
+/** A table of events that are committed with the data that they describe, and delivered afterwards. */
+export class Outbox {
+  readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
+  readonly #options: Required<OutboxTable>;
+  readonly #sql: Statements;
+
+  constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable) {
+    this.#pool = pool;
+    this.#options = checkTable(options);
+    this.#sql = statementsFor(this.#options);
+  }
+
+  /**
+   * Stores an event in the transaction of the connection: it is delivered after COMMIT, and never if that does not come.
+   *
+   * On PostgreSQL a transaction that publishes with a key waits for others that have published with it, until they are
+   * complete; so events with one key are delivered in the order in which their transactions commit. Two transactions that
+   * publish with two keys each, in different orders, can deadlock; `runInTransaction()` retries that.
+   *
+   * @param connection the `IConnection` of a transaction scope; with a pool, the event is committed by itself
+   * @param event its topic, its payload, and a key for what must be delivered in order
+   * @returns the id of the event, by which a receiver recognizes a repetition
+   * @throws TransactionError `AMBIT_TX_EVENT` for an invalid event, and the errors of `query()`
+   */
+  async publish(connection: Pick<IConnection, 'query'>, event: NewEvent): Promise<string> {
+    const payload = payloadText(event);
+    const id = randomUUID();
+    const { topic, key } = event;
+    if (key === undefined) await connection.query(this.#sql.publishWithoutKey, [id, topic, payload]);
+    else await connection.query(this.#sql.publish, [id, topic, key, payload]);
+    return id;
+  }
+
+  /**
+   * A relay delivers the events. Keep one per process, as a singleton of the application: `start()` it, `dispose()` it at
+   * shutdown before the pool is closed, which the container does by itself.
+   *
+   * @param deliver receives an event, and a signal that aborts at the time limit and at shutdown
+   * @param options time limits, back-off, concurrency
+   * @returns a relay that is not started
+   * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+   */
+  relay(deliver: Deliver, options: RelayOptions = {}): Relay {
+    checkFunction('deliver', deliver, { required: true });
+    return new Relay(this.#pool, { table: this.#options.table, sql: this.#sql }, deliver, options);
+  }
+
+  /** The events that failed too often, oldest first. */
+  async deadLetters({ limit = 100 }: { readonly limit?: number } = {}): Promise<DeadLetter[]> {
+    checkCount('limit', limit, 1);
+    const rows = await this.#pool.query<DeadRow>(this.#sql.deadLetters, [limit]);
+    return rows.map((row) => ({
+      id: row.id,
+      topic: row.topic,
+      key: row.key ?? undefined,
+      payload: JSON.parse(row.payload) as unknown,
+      createdAt: new Date(Number(row.created_at)),
+      attempt: Number(row.attempts),
+      diedAt: new Date(Number(row.settled_at)),
+      lastError: row.last_error ?? '',
+    }));
+  }
+
+  /**
+   * Lets dead letters be delivered again, with all their attempts. They come before later events of their key that are still
+   * pending; those that were delivered meanwhile have overtaken them.
+   *
+   * @param ids the events, or `'all'`
+   * @returns how many dead letters there were
+   */
+  async retry(ids: readonly string[] | 'all'): Promise<number> {
+    const rows =
+      ids === 'all'
+        ? await this.#pool.query(this.#sql.retryAll)
+        : await this.#pool.query(this.#sql.retry, [JSON.stringify(ids)]);
+    return rows.length;
+  }
+
+  /** Creates the table and its indexes, in one transaction. Fails if they exist: it is made for a migration, and for tests. */
+  async createTable(): Promise<void> {
+    const connection = await this.#pool.getConnection();
+    try {
+      await connection.beginTransaction();
+      for (const statement of splitStatements(outboxSchema(this.#options))) await connection.query(statement);
+      await connection.commit();
+      connection.release();
+    } catch (error) {
+      connection.release(true);
+      throw error;
+    }
+  }
+}
+
+/**
+ * A transactional outbox: events are stored in the transaction of the data that they describe, and a relay delivers them
+ * after COMMIT, at least once, in order per key.
+ *
+ * @param pool the pool of the application; the relay reads and writes with it
+ * @param options the kind of database, and the name of the table
+ * @returns the outbox; it holds nothing open
+ * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ *
+ * @example
+ * ```ts
+ * import { Container, onStart, Registration, singleton } from '@ambit/container';
+ * import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+ * import { createOutbox } from '@ambit/transaction/outbox';
+ *
+ * async function placeOrder(app: Container, pool: IDatabasePool): Promise<void> {
+ *   const outbox = createOutbox(pool, { dialect: 'postgres' });
+ *   const relay = outbox.relay(async ({ id, payload }, signal) => {
+ *     const headers = { 'content-type': 'application/json', 'webhook-id': id };
+ *     const init = { method: 'POST', headers, body: JSON.stringify(payload), signal };
+ *     const { ok, status } = await fetch('https://example.org/hook', init);
+ *     if (!ok) throw new Error(`The receiver responded with ${status}`);
+ *   });
+ *   relay.start();
+ *   await runInTransaction(app, (scope) =>
+ *     outbox.publish(scope.resolve<IConnection>('IConnection'), { topic: 'order.created', key: 'ada', payload: { id: 1 } }),
+ *   );
+ *   relay.wake();
+ * }
+ * ```
+ */
+export function createOutbox(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable): Outbox {
+  checkFunction('pool.query', (pool as Partial<IDatabasePool> | undefined)?.query, { required: true });
+  return new Outbox(pool, options);
+}

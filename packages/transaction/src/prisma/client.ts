@@ -1,0 +1,68 @@
+import { sqlStateOf } from '../core/sql-state.js';
+import type { Transaction } from '../transaction/transaction.js';
+import { beginAs, type PrismaTransaction } from './adapter.js';
+import { clientThat } from './calls.js';
+
+/** A client that `prisma generate` has made. */
+export interface PrismaClientLike {
+  $transaction(...args: never[]): Promise<unknown>;
+}
+
+/** A client of Prisma without what concerns connections. */
+export type TransactionClient<Client> = Omit<Client, '$connect' | '$disconnect' | '$on' | '$use' | '$extends'>;
+
+type Begin = (work: (client: object) => Promise<void>, limits: object) => Promise<void>;
+
+/** The longest time that a timer can have. The limits of `runInTransaction()` apply, not Prisma's. */
+const NO_LIMIT = { maxWait: 2 ** 31 - 1, timeout: 2 ** 31 - 1 };
+
+export function transactionClient<Client extends PrismaClientLike>(
+  transaction: Transaction,
+  prisma: Client,
+): TransactionClient<Client> {
+  const state: PrismaTransaction = { transaction, failure: undefined };
+  let opened: Promise<object> | undefined;
+
+  async function send(call: (client: object) => unknown): Promise<unknown> {
+    // Refused, with the reason.
+    if (transaction.state !== 'open') await transaction.connection.query('SELECT 1');
+    try {
+      return await call(await (opened ??= open(state, prisma)));
+    } catch (error) {
+      throw withCause(error, state.failure);
+    }
+  }
+
+  /** Prisma's own would let statements of others into the nested transaction. */
+  function nested(work: Promise<unknown>[] | ((client: object) => Promise<unknown>)): Promise<unknown> {
+    return transaction.runNested(() => (typeof work === 'function' ? work(client) : inTurn(work)), {});
+  }
+
+  const client = clientThat(send, { $transaction: nested });
+  return client as TransactionClient<Client>;
+}
+
+/** Prisma's promises send their query when they are awaited. */
+async function inTurn(queries: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const results: unknown[] = [];
+  for (const query of queries) results.push(await query);
+  return results;
+}
+
+/** Prisma calls this a transaction for as long as ours is open; it sends nothing for that. */
+function open(state: PrismaTransaction, prisma: PrismaClientLike): Promise<object> {
+  return new Promise((resolve, reject) => {
+    const begin = prisma.$transaction.bind(prisma) as unknown as Begin;
+    const work = (client: object): Promise<void> => {
+      resolve(client);
+      return new Promise((close) => state.transaction.onWhole('afterEnd', () => close()));
+    };
+    beginAs(state, () => begin(work, NO_LIMIT)).catch(reject);
+  });
+}
+
+/** Prisma's errors have codes of their own, and lack the database's: `runInTransaction()` retries by that. */
+function withCause(error: unknown, cause: unknown): unknown {
+  if (!(error instanceof Error) || cause === undefined || error === cause || error.cause !== undefined) return error;
+  return Object.assign(error, { cause, sqlState: sqlStateOf(cause) });
+}

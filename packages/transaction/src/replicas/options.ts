@@ -1,0 +1,53 @@
+import { inspect } from 'node:util';
+import { type Clock, systemClock } from '../core/clock.js';
+import type { IDatabasePool } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { checkClock, checkTime, given } from '../core/options.js';
+
+export interface ReplicatedPoolOptions {
+  /** Takes every write, and the reads that no replica may serve. */
+  readonly primary: IDatabasePool;
+  /**
+   * One pool for each standby, and one server behind each pool: what is known of one server says nothing about another.
+   * For `createPostgresPool()` with `targetSessionAttrs: 'prefer-standby'`, or every read needs a new connection.
+   */
+  readonly replicas: readonly IDatabasePool[];
+  /** A replica that is further behind the primary serves no reads. Default: no limit. */
+  readonly maxLagMs?: number;
+  /** For how long it counts how far a replica was when it was last asked. Default 100 ms. */
+  readonly checkEveryMs?: number;
+  /** How long a replica may take to give a connection, or to say how far it is. After that it is left out. Default 1 s. */
+  readonly replicaTimeoutMs?: number;
+  /** How often a replica that was left out is asked whether it is back. Default 1 s. */
+  readonly retryEveryMs?: number;
+  readonly clock?: Clock;
+}
+
+const DEFAULTS = {
+  maxLagMs: Infinity,
+  checkEveryMs: 100,
+  replicaTimeoutMs: 1000,
+  retryEveryMs: 1000,
+  clock: systemClock,
+} satisfies Partial<ReplicatedPoolOptions>;
+
+export type ReplicatedSettings = Required<ReplicatedPoolOptions>;
+
+export function readReplicatedOptions(options: ReplicatedPoolOptions): ReplicatedSettings {
+  const { primary, replicas } = options;
+  checkPool('primary', primary);
+  if (!Array.isArray(replicas)) throw invalid('replicas must be a list of pools', replicas);
+  for (const [index, replica] of replicas.entries()) checkPool(`replicas[${index}]`, replica);
+  for (const name of ['maxLagMs', 'checkEveryMs', 'replicaTimeoutMs', 'retryEveryMs'] as const)
+    checkTime(name, options[name]);
+  checkClock(options.clock);
+  return { ...DEFAULTS, ...given(options), primary, replicas };
+}
+
+function checkPool(name: string, pool: Partial<IDatabasePool> | undefined): void {
+  if (typeof pool?.getConnection !== 'function') throw invalid(`${name} must be a pool`, pool);
+}
+
+function invalid(what: string, value: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_OPTION', `${what}, not ${inspect(value, { depth: 0 })}`);
+}

@@ -1,0 +1,184 @@
+import type {
+  BeginOptions,
+  ExecuteOptions,
+  ExecuteResult,
+  IDatabasePool,
+  IPooledConnection,
+  Row,
+} from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
+import { codeOf } from '../core/sql-state.js';
+import { TransactionError } from '../core/errors.js';
+import type { SandboxSettings } from './options.js';
+
+const SAVEPOINT = 'ambit_sandbox';
+const CHECK = 'ambit_sandbox_check';
+
+/** What the sandbox has to know of the database; only PostgreSQL has this table. */
+const PROBE = `SELECT EXISTS (SELECT FROM pg_constraint WHERE condeferrable) AS deferrable,
+  set_config('lock_timeout', $1, true) AS lock_timeout`;
+
+interface Dialect {
+  readonly beginReadOnly: string;
+  /** PostgreSQL does this by itself when the savepoint is released or undone. */
+  readonly endReadOnly?: string;
+  /** Whether COMMIT may find a violated constraint that no statement has found. */
+  readonly hasDeferrable: boolean;
+  /** SQLite rolls the whole transaction back after some errors; BEGIN then succeeds, and is refused otherwise. */
+  readonly mayLoseTransaction: boolean;
+}
+
+const SQLITE: Dialect = {
+  beginReadOnly: 'PRAGMA query_only = ON',
+  endReadOnly: 'PRAGMA query_only = OFF',
+  hasDeferrable: false,
+  mayLoseTransaction: true,
+};
+
+/**
+ * The one transaction of a sandbox, which is never committed. A transaction within the sandbox is a savepoint in it. Once
+ * the transaction is lost, every use is refused: a statement after that could be stored.
+ */
+export class OuterTransaction {
+  readonly #connection: IPooledConnection;
+  readonly #dialect: Dialect;
+  /** Why nothing may be sent any more. */
+  #lost: { readonly cause: unknown } | undefined = undefined;
+  #isReadOnly = false;
+
+  private constructor(connection: IPooledConnection, dialect: Dialect) {
+    this.#connection = connection;
+    this.#dialect = dialect;
+  }
+
+  static async begin(pool: IDatabasePool, settings: SandboxSettings): Promise<OuterTransaction> {
+    const { acquireTimeoutMs: timeoutMs, isolation, lockTimeoutMs } = settings;
+    const connection = await pool.getConnection({ timeoutMs });
+    try {
+      await connection.beginTransaction(isolation === undefined ? {} : { isolation });
+      return new OuterTransaction(connection, await dialectOf(connection, lockTimeoutMs));
+    } catch (error) {
+      connection.release(true);
+      throw error;
+    }
+  }
+
+  /** Throws once the transaction is lost. */
+  refuseIfLost(): void {
+    if (!this.#lost) return;
+    const what = 'The sandbox has lost its transaction, and everything in it';
+    throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, this.#lost);
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#send(() => this.#connection.query<R>(sql, params));
+  }
+
+  async execute<R extends object>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#send(() => executeOn<R>(this.#connection, sql, params, options));
+  }
+
+  async begin({ readOnly = false }: BeginOptions): Promise<void> {
+    await this.query(`SAVEPOINT ${SAVEPOINT}`);
+    this.#isReadOnly = readOnly;
+    if (readOnly) await this.query(this.#dialect.beginReadOnly);
+  }
+
+  /** What COMMIT does. Where it fails, nothing is kept. */
+  async keep(): Promise<void> {
+    try {
+      await this.#writable();
+      if (this.#dialect.hasDeferrable) await this.#checkConstraints();
+      await this.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
+    } catch (error) {
+      await this.undo().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** What ROLLBACK does. Where it fails, the sandbox is lost. */
+  async undo(): Promise<void> {
+    try {
+      await this.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);
+      await this.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
+      await this.#writable();
+    } catch (error) {
+      this.lose(error);
+      this.refuseIfLost();
+    }
+  }
+
+  /** From now on every use is refused, because the connection or the transaction may be broken. */
+  lose(cause: unknown): void {
+    this.#lost ??= { cause };
+  }
+
+  cancel(): void {
+    this.#connection.cancel?.();
+  }
+
+  /** Undoes everything and returns the connection; where that is uncertain the connection is closed, which undoes it, too. */
+  async end({ isBusy }: { isBusy: boolean }): Promise<void> {
+    if (isBusy) this.cancel();
+    if (isBusy || this.#lost) return this.#connection.release(true);
+    try {
+      await this.#connection.rollback();
+      this.#connection.release();
+    } catch {
+      this.#connection.release(true);
+    }
+  }
+
+  async #send<T>(statement: () => Promise<T>): Promise<T> {
+    this.refuseIfLost();
+    try {
+      return await statement();
+    } catch (error) {
+      if (codeOf(error) === 'AMBIT_TX_CONNECTION_LOST' || (await this.#isUndone())) this.lose(error);
+      throw error;
+    }
+  }
+
+  async #isUndone(): Promise<boolean> {
+    if (!this.#dialect.mayLoseTransaction) return false;
+    try {
+      await this.#connection.beginTransaction();
+    } catch {
+      return false;
+    }
+    await this.#connection.rollback();
+    return true;
+  }
+
+  async #writable(): Promise<void> {
+    const { endReadOnly } = this.#dialect;
+    if (this.#isReadOnly && endReadOnly) await this.query(endReadOnly);
+    this.#isReadOnly = false;
+  }
+
+  /** In a savepoint of its own, so that the constraints are deferred again in the next transaction. */
+  async #checkConstraints(): Promise<void> {
+    await this.query(`SAVEPOINT ${CHECK}`);
+    await this.query('SET CONSTRAINTS ALL IMMEDIATE');
+    await this.query(`ROLLBACK TO SAVEPOINT ${CHECK}`);
+  }
+}
+
+/** On SQLite a statement that fails does not affect its transaction. */
+async function dialectOf(connection: IPooledConnection, lockTimeoutMs: number): Promise<Dialect> {
+  try {
+    const [found] = await connection.query<{ deferrable: boolean }>(PROBE, [String(lockTimeoutMs)]);
+    return {
+      beginReadOnly: 'SET TRANSACTION READ ONLY',
+      hasDeferrable: found?.deferrable === true,
+      mayLoseTransaction: false,
+    };
+  } catch (error) {
+    if (codeOf(error) !== 'AMBIT_TX_STATEMENT_FAILED') throw error;
+    return SQLITE;
+  }
+}

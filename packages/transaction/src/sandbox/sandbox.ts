@@ -1,0 +1,128 @@
+import { within } from '../core/clock.js';
+import type {
+  AcquireOptions,
+  AfterBegin,
+  DatabasePool,
+  ExecuteOptions,
+  ExecuteResult,
+  IDatabasePool,
+  PoolSize,
+  Row,
+} from '../core/contract.js';
+import { WaitQueue } from '../pool/wait-queue.js';
+import { SandboxConnection } from './connection.js';
+import { readSandboxOptions, type SandboxOptions, type SandboxSettings } from './options.js';
+import { OuterTransaction } from './outer-transaction.js';
+
+const PLACE =
+  'the one connection of the sandbox, on which transactions and pool.query() run one after another: code that holds it must release it before it asks again';
+
+/** A pool whose transactions can all be undone. */
+export class Sandbox implements DatabasePool {
+  /** That of the pool: it is part of the BEGIN of every transaction in the sandbox. */
+  readonly afterBegin: AfterBegin | undefined;
+  readonly #outer: OuterTransaction;
+  readonly #settings: SandboxSettings;
+  readonly #queue: WaitQueue;
+  #inUse: SandboxConnection | undefined = undefined;
+  #ending: Promise<void> | undefined = undefined;
+
+  /** @internal Call `sandbox()` instead. */
+  constructor(outer: OuterTransaction, settings: SandboxSettings, afterBegin: AfterBegin | undefined) {
+    this.afterBegin = afterBegin;
+    this.#outer = outer;
+    this.#settings = settings;
+    this.#queue = new WaitQueue(1, { ...settings, name: PLACE });
+  }
+
+  get size(): PoolSize {
+    return { open: 1, idle: 1 - this.#queue.taken, waiting: this.#queue.waiting };
+  }
+
+  async getConnection(options: AcquireOptions = {}): Promise<SandboxConnection> {
+    const place = this.#queue.enter(options, options.timeoutMs ?? this.#settings.acquireTimeoutMs);
+    const leave = place instanceof Promise ? await place : place;
+    try {
+      this.#outer.refuseIfLost();
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return (this.#inUse = new SandboxConnection(this.#outer, leave));
+  }
+
+  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#withConnection((connection) => connection.query<R>(sql, params));
+  }
+
+  async execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<ExecuteResult<R>> {
+    return this.#withConnection((connection) => connection.execute<R>(sql, params, options));
+  }
+
+  /**
+   * Undoes everything that happened in the sandbox, and returns its connection to the pool. Waits for connections in use,
+   * for `closeTimeoutMs` at most. Never rejects; a second call does nothing more.
+   */
+  rollback(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  /** The same: nothing is kept. The pool below stays open. */
+  close(): Promise<void> {
+    return this.rollback();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.rollback();
+  }
+
+  async #withConnection<T>(work: (connection: SandboxConnection) => Promise<T>): Promise<T> {
+    const connection = await this.getConnection();
+    try {
+      return await work(connection);
+    } finally {
+      connection.release();
+    }
+  }
+
+  async #end(): Promise<void> {
+    const { clock, closeTimeoutMs } = this.#settings;
+    this.#queue.close();
+    await within(clock, closeTimeoutMs, this.#queue.empty(), () => new Error('overdue')).catch(() =>
+      this.#inUse?.takeAway(),
+    );
+    await this.#outer.end({ isBusy: this.#inUse?.isBusy ?? false });
+  }
+}
+
+/**
+ * A pool for one test, on the real database: everything runs in one transaction of one connection, which is never committed.
+ * Transactions within it are savepoints, so code under test begins, commits and rolls back as usual, and sees its own data.
+ * Nobody else does, and `rollback()` undoes all of it.
+ *
+ * @param pool - where the one connection is from; it is returned by `rollback()`
+ * @param options - time limits, and the isolation level of the outermost transaction
+ * @returns the sandbox, to register as `IDatabasePool`
+ * @throws TransactionError what `getConnection()` and `beginTransaction()` of the pool throw; `AMBIT_TX_OPTION`
+ *
+ * @example
+ * ```ts
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { sandbox } from '@ambit/transaction/testing';
+ *
+ * async function countAfter(pool: IDatabasePool, work: (pool: IDatabasePool) => Promise<void>): Promise<number> {
+ *   await using box = await sandbox(pool);
+ *   await work(box);
+ *   return (await box.query('SELECT id FROM orders')).length;
+ * }
+ * ```
+ */
+export async function sandbox(pool: IDatabasePool, options: SandboxOptions = {}): Promise<Sandbox> {
+  const settings = readSandboxOptions(options);
+  return new Sandbox(await OuterTransaction.begin(pool, settings), settings, pool.afterBegin);
+}

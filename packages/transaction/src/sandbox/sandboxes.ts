@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import type { IContainer } from '@ambit/container';
+import { startTimer } from '../core/clock.js';
+import type { IDatabasePool } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { report, warn } from '../core/report.js';
+import { readSandboxOptions, type SandboxSettings } from './options.js';
+import { type Sandbox, sandbox } from './sandbox.js';
+import {
+  checkSandboxesOptions,
+  headerOf,
+  type RequestWithHeaders,
+  type SandboxesOptions,
+} from './sandboxes-options.js';
+
+interface Open {
+  readonly scope: IContainer;
+  readonly box: Sandbox;
+  stopTimer: () => void;
+}
+
+/**
+ * A sandbox for each test, in one server with one database: a request that names a sandbox in its header runs in it, so tests
+ * that run in parallel do not see each other's data, and nothing is stored. For a server that is started for tests.
+ *
+ * @example
+ * ```ts
+ * import type { Container } from '@ambit/container';
+ * import { createHandler } from '@ambit/http';
+ * import { Sandboxes } from '@ambit/transaction/testing';
+ * import { createServer } from 'node:http';
+ *
+ * async function serve(app: Container): Promise<void> {
+ *   const sandboxes = new Sandboxes(app);
+ *   const server = createServer(createHandler(sandboxes.scopeOf, (_req, res) => void res.end('Hello')));
+ *   server.listen(3000);
+ *   console.log('x-ambit-sandbox:', await sandboxes.create());
+ * }
+ * ```
+ */
+export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
+  readonly #application: IContainer;
+  readonly #options: SandboxesOptions<R>;
+  readonly #settings: SandboxSettings;
+  readonly #header: string;
+  readonly #idleTimeoutMs: number;
+  readonly #open = new Map<string, Open>();
+  #isClosed = false;
+
+  /**
+   * @param application - the container of the application, whose `IDatabasePool` the sandboxes take their connections from
+   * @param options - the header, time limits, and what each sandbox has of its own
+   * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option, and wherever `NODE_ENV` is `production`
+   */
+  constructor(application: IContainer, options: SandboxesOptions<R> = {}) {
+    if (process.env['NODE_ENV'] === 'production') {
+      const what = 'Sandboxes are for tests: what clients store in them is lost, and NODE_ENV is production';
+      throw new TransactionError('AMBIT_TX_OPTION', what);
+    }
+    checkSandboxesOptions(options);
+    const { header = 'x-ambit-sandbox', idleTimeoutMs = 60_000 } = options;
+    this.#application = application;
+    this.#options = options;
+    this.#settings = readSandboxOptions(options);
+    this.#header = header.toLowerCase();
+    this.#idleTimeoutMs = idleTimeoutMs;
+  }
+
+  /** How many are open. Each has a connection of the pool. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Opens a sandbox.
+   *
+   * @returns its id, which requests send in the header
+   * @throws TransactionError what `sandbox()` throws: `AMBIT_TX_ACQUIRE_TIMEOUT` where the pool has no connection left
+   */
+  async create(): Promise<string> {
+    this.#refuseIfClosed();
+    const box = await sandbox(this.#application.resolve<IDatabasePool>('IDatabasePool'), this.#settings);
+    try {
+      this.#refuseIfClosed();
+      return await this.#add(box);
+    } catch (error) {
+      await box.rollback();
+      throw error;
+    }
+  }
+
+  /**
+   * Disposes the scopes of requests that are still in the sandbox, and undoes everything that was done in it.
+   *
+   * @param id - what `create()` returned
+   * @throws TransactionError `AMBIT_TX_SANDBOX` where no sandbox of this id is open
+   */
+  async release(id: string): Promise<void> {
+    await this.#end(id, this.#named(id, 'release() was called with an id that no open sandbox has'));
+  }
+
+  /** Releases all, and opens no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#open].map(([id, open]) => this.#end(id, open)));
+  }
+
+  /**
+   * The scope above that of a request: pass this function to a host in place of the application container.
+   *
+   * @param request - whatever has headers
+   * @returns the scope of the sandbox that the request names, or the application container where it names none
+   * @throws TransactionError `AMBIT_TX_SANDBOX` (400) where the header names no open sandbox, or a required one is missing
+   */
+  readonly scopeOf = (request: R): IContainer => {
+    const id = headerOf(request, this.#header);
+    if (id !== undefined) return this.#use(id).scope;
+    if (!this.#options.required?.(request)) return this.#application;
+    throw new TransactionError('AMBIT_TX_SANDBOX', `The request has no header ${this.#header}, which is required here`);
+  };
+
+  async #add(box: Sandbox): Promise<string> {
+    const id = randomUUID();
+    const scope = this.#application.createScope({ tags: ['sandbox'] });
+    const open: Open = { scope, box, stopTimer: () => undefined };
+    scope.register('IDatabasePool', () => box);
+    // The application may be disposed without a call of ours.
+    scope.defer?.(() => {
+      this.#forget(id, open);
+      return box.rollback();
+    });
+    try {
+      await this.#options.register?.(scope);
+    } catch (error) {
+      await scope.dispose();
+      throw error;
+    }
+    this.#open.set(id, open);
+    this.#restartTimer(id, open);
+    return id;
+  }
+
+  #named(id: string, otherwise: string): Open {
+    const open = this.#open.get(id);
+    if (open) return open;
+    throw new TransactionError('AMBIT_TX_SANDBOX', otherwise);
+  }
+
+  #use(id: string): Open {
+    const open = this.#named(id, `The header ${this.#header} names no open sandbox`);
+    this.#restartTimer(id, open);
+    return open;
+  }
+
+  #restartTimer(id: string, open: Open): void {
+    open.stopTimer();
+    open.stopTimer = startTimer(this.#settings.clock, () => this.#expire(id, open), this.#idleTimeoutMs);
+  }
+
+  #expire(id: string, open: Open): void {
+    // A request that takes this long is still in it.
+    if (open.box.size.idle === 0) return this.#restartTimer(id, open);
+    this.#end(id, open).catch((cause: unknown) => {
+      const { onError = warn } = this.#options;
+      report(
+        { onError },
+        new TransactionError('AMBIT_TX_SCOPE_FAILED', 'An idle sandbox failed to dispose', { cause }),
+      );
+    });
+  }
+
+  async #end(id: string, open: Open): Promise<void> {
+    this.#forget(id, open);
+    try {
+      await open.scope.dispose();
+    } finally {
+      await open.box.rollback();
+    }
+  }
+
+  #forget(id: string, open: Open): void {
+    open.stopTimer();
+    this.#open.delete(id);
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The sandboxes are closed');
+  }
+}

@@ -1,0 +1,2 @@
+export type { TenantScopesOptions } from './options.js';
+export { TenantScopes } from './tenant-scopes.js';

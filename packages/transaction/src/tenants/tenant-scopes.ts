@@ -1,0 +1,195 @@
+import { inspect } from 'node:util';
+import type { IContainer } from '@ambit/container';
+import type { ScopeOf } from '@ambit/container/work';
+import { startTimer } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
+import { codeOf } from '../core/sql-state.js';
+import { type Leave, WaitQueue } from '../pool/wait-queue.js';
+import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
+import { disposeScope, prepareScope } from './scope-of-tenant.js';
+import { Tenant } from './tenant.js';
+import { whenDisposed } from './when-disposed.js';
+
+interface Entry {
+  readonly tenant: Tenant;
+  readonly opening: Promise<IContainer>;
+}
+
+/**
+ * The scopes of the tenants in use, between the application and the request: each with services of its own, such as its
+ * connection pool. A tenant is opened at its first request, and disposed when it is idle, or when it is the least recently used
+ * of those unused and another one needs its place; never while a scope below it is open.
+ *
+ * @example
+ * ```ts
+ * import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+ * import { createPostgresPool } from '@ambit/transaction/postgres';
+ * import { TenantScopes } from '@ambit/transaction/tenants';
+ *
+ * declare module '@ambit/container' {
+ *   interface ServiceMap {
+ *     ITenant: string;
+ *   }
+ * }
+ *
+ * const app = new Container({ tags: ['application'] }).addRegistration(
+ *   Registration.fromFactory((tenant) => createPostgresPool({ database: `shop_${tenant}`, max: 4 }), ['ITenant'])
+ *     .pipe(singleton(), scope(hasTag('tenant')))
+ *     .to('IDatabasePool'),
+ * );
+ * const known = new Set(['acme', 'bolt']);
+ * const tenants = new TenantScopes(app, {
+ *   capacity: 50,
+ *   register: (tenantScope, tenant) => {
+ *     if (!known.has(tenant)) throw new Error(`There is no tenant ${tenant}`);
+ *     tenantScope.register('ITenant', () => tenant);
+ *   },
+ * });
+ *
+ * const requestScope = (await tenants.scopeOf('acme')).createScope({ tags: ['request'] });
+ * ```
+ */
+export class TenantScopes<C extends IContainer = IContainer> implements AsyncDisposable {
+  readonly #application: C;
+  readonly #settings: TenantSettings<C>;
+  /** Those that are open or being opened; the one handed out last is the last. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #closing = new Map<string, Promise<void>>();
+  readonly #places: WaitQueue;
+  #disposing: Promise<void> | undefined = undefined;
+
+  /**
+   * @param application the parent of the tenants' scopes. Where it has `defer()`, its disposal disposes them all.
+   * @param options what a tenant's scope needs, and how many may be open for how long
+   * @throws TransactionError AMBIT_TX_OPTION
+   */
+  constructor(application: C, options: TenantScopesOptions<C>) {
+    this.#application = application;
+    this.#settings = readTenantOptions(options);
+    const { capacity, maxWaiting, clock } = this.#settings;
+    this.#places = new WaitQueue(capacity, { clock, maxWaiting });
+    application.defer?.(() => this.dispose());
+  }
+
+  /** How many tenants are open, being opened or being disposed. */
+  get size(): number {
+    return this.#places.taken;
+  }
+
+  /**
+   * The scope of the tenant. Open a scope below it within a second, as the hosts do: until that is disposed, the tenant is in use.
+   *
+   * @param tenant its name; check first that the caller may use it
+   * @throws TransactionError AMBIT_TX_TENANTS_BUSY where all tenants stay in use, AMBIT_TX_POOL_CLOSED after `dispose()`; and
+   *   what `register` or `onStart` throws (all as rejections)
+   */
+  async scopeOf(tenant: string): Promise<ScopeOf<C>> {
+    if (typeof tenant !== 'string' || tenant === '') throw noName(tenant);
+    for (let closing = this.#closing.get(tenant); closing; closing = this.#closing.get(tenant)) await closing;
+    if (this.#disposing) throw disposed();
+    const entry = this.#entries.get(tenant) ?? this.#add(tenant);
+    this.#entries.delete(tenant);
+    this.#entries.set(tenant, entry);
+    entry.tenant.enter();
+    const scope = await entry.opening;
+    entry.tenant.handOut();
+    return scope as ScopeOf<C>;
+  }
+
+  /** Refuses new callers and disposes the scopes of all tenants, also of those in use: drain the host first. */
+  dispose(): Promise<void> {
+    this.#disposing ??= this.#dispose();
+    return this.#disposing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #add(name: string): Entry {
+    const tenant = new Tenant(name, this.#settings.clock, { onUnused: (unused) => this.#unused(unused) });
+    // A turn later it has its entry, which a failure removes.
+    const entry: Entry = { tenant, opening: Promise.resolve().then(() => this.#open(tenant)) };
+    this.#entries.set(name, entry);
+    return entry;
+  }
+
+  async #open(tenant: Tenant): Promise<IContainer> {
+    let leave: Leave | undefined;
+    let scope: IContainer | undefined;
+    try {
+      leave = await this.#place();
+      if (this.#disposing) throw disposed();
+      scope = this.#application.createScope({ tags: [...this.#settings.tags] });
+      // Before anything is created in it, so that the place is free when all of that is disposed.
+      whenDisposed(scope, () => this.#forget(tenant, leave));
+      await prepareScope(this.#settings, scope as ScopeOf<C>, tenant.name);
+      if (this.#disposing) throw disposed();
+      tenant.opened(scope);
+      return scope;
+    } catch (error) {
+      if (scope) await disposeScope(this.#settings, scope, tenant.name);
+      this.#forget(tenant, leave);
+      throw error;
+    }
+  }
+
+  async #place(): Promise<Leave> {
+    const { acquireTimeoutMs: timeoutMs, capacity } = this.#settings;
+    try {
+      const place = this.#places.enter(undefined, timeoutMs);
+      if (place instanceof Promise) this.#makeRoom();
+      return await place;
+    } catch (cause) {
+      if (codeOf(cause) === 'AMBIT_TX_POOL_CLOSED') throw disposed();
+      const what = `All ${capacity} tenants that may be open at a time are in use`;
+      throw new TransactionError('AMBIT_TX_TENANTS_BUSY', what, { cause });
+    }
+  }
+
+  /** For each that waits, one is being disposed, as long as there are unused ones. */
+  #makeRoom(): void {
+    for (const { tenant } of this.#entries.values()) {
+      if (this.#places.waiting <= this.#closing.size) return;
+      if (tenant.isUnused) this.#close(tenant);
+    }
+  }
+
+  #unused(tenant: Tenant): void {
+    if (this.#entries.get(tenant.name)?.tenant !== tenant || !tenant.scope) return;
+    const { clock, idleTimeoutMs } = this.#settings;
+    tenant.stopIdleTimer = startTimer(clock, () => this.#close(tenant), idleTimeoutMs);
+    this.#makeRoom();
+  }
+
+  /** A caller that comes meanwhile waits, and opens the tenant again. */
+  #close(tenant: Tenant): void {
+    const { name, scope } = tenant;
+    if (!scope) return;
+    this.#entries.delete(name);
+    const closing = disposeScope(this.#settings, scope, name).then(() => void this.#closing.delete(name));
+    this.#closing.set(name, closing);
+  }
+
+  /** Its scope is disposed, by us or by somebody else. */
+  #forget(tenant: Tenant, leave: Leave | undefined): void {
+    tenant.stopTimers();
+    if (this.#entries.get(tenant.name)?.tenant === tenant) this.#entries.delete(tenant.name);
+    leave?.();
+  }
+
+  async #dispose(): Promise<void> {
+    this.#places.close();
+    await Promise.allSettled([...this.#entries.values()].map(({ opening }) => opening));
+    for (const { tenant } of this.#entries.values()) this.#close(tenant);
+    await Promise.all(this.#closing.values());
+  }
+}
+
+function disposed(): TransactionError {
+  return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The scopes of the tenants are disposed');
+}
+
+function noName(tenant: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_OPTION', `The name of a tenant must be a text, not ${inspect(tenant)}`);
+}

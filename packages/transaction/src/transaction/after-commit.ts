@@ -1,0 +1,46 @@
+import type { IContainer } from '@ambit/container';
+import { systemClock } from '../core/clock.js';
+import type { DatabaseKeys } from '../core/database-keys.js';
+import { checkFunction } from '../core/options.js';
+import { warn } from '../core/report.js';
+import type { AfterCommitOptions } from './around-commit.js';
+import { callAndReport } from './callback-call.js';
+import { requireMember, transactionOf } from './transaction-of.js';
+import { disposeAfter } from './unfinished.js';
+
+const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
+
+/**
+ * For code that knows only its scope: calls `fn` when the transaction of the scope has committed, like its `afterCommit()`.
+ * Where the scope is in no transaction, what was written is stored already, and `fn` is called at once.
+ *
+ * @param scope the scope that the work is done in
+ * @param fn its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
+ * @param options whether the commit waits for it, and which of several databases it is about, by the key of its connection
+ * @throws TransactionError `AMBIT_TX_ENDED` where the transaction has been rolled back, or its outcome is unknown;
+ *   `AMBIT_TX_VERSION` where an older copy of this package has begun it
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { afterCommit, type IConnection } from '@ambit/transaction';
+ *
+ * declare const mailer: { send(template: string, to: string): Promise<void> };
+ *
+ * async function register(scope: IContainer, email: string): Promise<void> {
+ *   await scope.resolve<IConnection>('IConnection').query('INSERT INTO users (email) VALUES ($1)', [email]);
+ *   afterCommit(scope, () => mailer.send('welcome', email));
+ * }
+ * ```
+ */
+export function afterCommit(
+  scope: IContainer,
+  fn: () => unknown,
+  options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
+): void {
+  const transaction = transactionOf(scope, options);
+  if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
+  checkFunction('the callback', fn, { required: true });
+  const calling = callAndReport(fn, WITHOUT_TRANSACTION);
+  if (calling) disposeAfter(calling, scope);
+}

@@ -1,0 +1,127 @@
+import { AsyncResource } from 'node:async_hooks';
+import { isTransactionError, TransactionError } from '../core/errors.js';
+import type { Settings } from '../core/options.js';
+import { savepointIn } from '../sql/savepoints.js';
+import { callAndReport } from './callback-call.js';
+
+export type CallbackKind = 'beforeCommit' | 'beforeResponse' | 'afterCommit' | 'afterRollback' | 'afterEnd';
+
+interface Callback {
+  readonly kind: CallbackKind;
+  readonly fn: (argument?: unknown) => unknown;
+  /** It belongs to the whole transaction, wherever it was registered. */
+  readonly ofWhole: boolean;
+  /** A savepoint around it was undone. */
+  isUndone: boolean;
+  /** Why. */
+  error: TransactionError | undefined;
+}
+
+type Step = () => Promise<void> | undefined | void;
+
+/** A transaction whose outcome is decided. */
+interface Completed {
+  readonly state: string;
+  readonly error: TransactionError | undefined;
+}
+
+/** The callbacks of one transaction, in the order in which they were registered. */
+export class Callbacks {
+  readonly #callbacks: Callback[] = [];
+  /** Those set since the first callback: what was set earlier was set before all callbacks. */
+  readonly #savepoints: { readonly name: string; readonly callbacks: number }[] = [];
+  #prepared = 0;
+  #isRunning = false;
+
+  /** The transaction has completed, and its callbacks are being called. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** Whether something is left to do before COMMIT. */
+  get prepares(): boolean {
+    return this.#callbacks.some(({ kind, isUndone }) => kind === 'beforeCommit' && !isUndone);
+  }
+
+  add(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
+    // In the async context of the code that registered it, so that its log lines name the request.
+    this.#callbacks.push({
+      kind,
+      fn: AsyncResource.bind(fn as Callback['fn']),
+      ofWhole,
+      isUndone: false,
+      error: undefined,
+    });
+  }
+
+  /** Calls the `beforeCommit` callbacks, also those that they register, until one fails or `isCancelled()`. */
+  async prepare(isCancelled: () => boolean): Promise<void> {
+    for (; this.#prepared < this.#callbacks.length && !isCancelled(); this.#prepared += 1) {
+      const callback = this.#callbacks[this.#prepared];
+      if (callback?.kind === 'beforeCommit' && !callback.isUndone) await callback.fn();
+    }
+  }
+
+  /** Called after every successful statement: `ROLLBACK TO` undoes what was registered since its savepoint. */
+  follow(sql: string): void {
+    const statement = savepointIn(sql);
+    if (!statement) return;
+    const { does, name } = statement;
+    if (does === 'set') return void this.#savepoints.push({ name, callbacks: this.#callbacks.length });
+    const index = this.#savepoints.findLastIndex((savepoint) => savepoint.name === name);
+    if (does === 'undo') this.#undoSince(this.#savepoints[index]?.callbacks ?? 0);
+    // ROLLBACK TO keeps the savepoint itself, RELEASE does not.
+    this.#savepoints.length = Math.max(0, does === 'undo' ? index + 1 : index);
+  }
+
+  /** Why a nested run was undone, for its callbacks. */
+  undoneBecause(cause: unknown): void {
+    for (const callback of this.#callbacks) if (callback.isUndone) callback.error ??= undoneBy(cause);
+  }
+
+  /**
+   * Calls every callback that fits the outcome of the work around it, one after the other. `onReleased` is called where the
+   * caller of `commit()` or `rollback()` may go on: after COMMIT that is before most callbacks. Never rejects.
+   */
+  async run(completed: Completed, settings: Settings, onReleased: () => void): Promise<void> {
+    const stepsOf = (...kinds: CallbackKind[]): Step[] =>
+      this.#callbacks
+        .filter((callback) => kinds.includes(callback.kind) && fits(callback, completed))
+        .map((callback) => () => callAndReport(() => callback.fn(argumentOf(callback, completed)), settings));
+    const rest = [...stepsOf('afterCommit', 'afterRollback'), ...stepsOf('afterEnd')];
+    const isCommitted = completed.state === 'committed';
+    this.#isRunning = true;
+    for (const step of isCommitted ? [...stepsOf('beforeResponse'), onReleased, ...rest] : [...rest, onReleased]) {
+      const settled = step();
+      // Only promises are awaited: callbacks that are not async have all been called when `commit()` resolves.
+      if (settled) await settled;
+    }
+    this.#isRunning = false;
+  }
+
+  #undoSince(first: number): void {
+    for (const callback of this.#callbacks.slice(first)) callback.isUndone = !callback.ofWhole;
+  }
+}
+
+function outcomeOf({ isUndone }: Callback, { state }: Completed): string {
+  return isUndone ? 'rolled back' : state;
+}
+
+function fits(callback: Callback, completed: Completed): boolean {
+  if (callback.kind === 'afterEnd') return true;
+  return outcomeOf(callback, completed) === (callback.kind === 'afterRollback' ? 'rolled back' : 'committed');
+}
+
+function argumentOf(callback: Callback, completed: Completed): unknown {
+  if (callback.kind === 'afterEnd') return outcomeOf(callback, completed);
+  return callback.kind === 'afterRollback'
+    ? (callback.error ?? (callback.isUndone ? undoneBy(undefined) : completed.error))
+    : undefined;
+}
+
+function undoneBy(cause: unknown): TransactionError {
+  if (isTransactionError(cause)) return cause;
+  const options = cause === undefined ? {} : { cause };
+  return new TransactionError('AMBIT_TX_ENDED', 'The savepoint around the callback was undone', options);
+}

@@ -1,0 +1,529 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  afterCommit,
+  beginTransaction,
+  type IConnection,
+  runInTransaction,
+  type Transaction,
+  type TransactionError,
+  transactionOf,
+  type TransactionOptions,
+} from '../src/index.js';
+import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+const fine: FakeFault = { ms: 0, kind: 'none' };
+
+describe.each([
+  { container: 'a container with defer()', defers: true },
+  { container: 'a foreign container', defers: false },
+])('around COMMIT, in $container', ({ defers }) => {
+  let clock: SimulatedClock;
+  let faults: Partial<Record<FaultPoint, FakeFault>>;
+  let pool: FakePool;
+  let request: TinyContainer;
+  let reported: TransactionError[];
+  /** What has happened, in this order. */
+  let log: string[];
+  let client: AbortController;
+
+  beforeEach(() => {
+    clock = new SimulatedClock();
+    faults = {};
+    pool = new FakePool({ max: 2, clock, faultAt: (point) => faults[point] ?? fine });
+    request = requestScope(pool, { defers });
+    reported = [];
+    log = [];
+    client = new AbortController();
+  });
+
+  /** Plays until nothing is left to happen, and gives what the promise came to. */
+  async function play<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    await clock.run();
+    return promise;
+  }
+
+  const options = (): TransactionOptions => ({ clock, onError: (error) => void reported.push(error) });
+  const begin = (more: TransactionOptions = {}): Promise<Transaction> =>
+    play(beginTransaction(request, { ...options(), timeoutMs: Infinity, ...more }));
+  const note = (what: string) => (): void => void log.push(what);
+  const slowly =
+    (what: string, ms = 20) =>
+    async (): Promise<void> => {
+      await clock.sleep(ms);
+      log.push(what);
+    };
+
+  /** One callback of each kind. */
+  function registerAll(transaction: Transaction, name = ''): void {
+    transaction.afterEnd((outcome) => log.push(`${name}end: ${outcome}`));
+    transaction.afterRollback((error) => log.push(`${name}rollback: ${error.code}`));
+    transaction.afterCommit(note(`${name}commit`));
+    transaction.afterCommit(note(`${name}before the response`), { before: 'response' });
+    transaction.beforeCommit(note(`${name}before`));
+  }
+
+  function expectNothingLeft(): void {
+    expect(pool.out).toBe(0);
+    expect(pool.violations).toEqual([]);
+    expect(openTransactionScopes(request)).toBe(0);
+  }
+
+  describe('the callbacks that are called', () => {
+    test('after a COMMIT: those before it, those before the response, those after it, those at the end', async () => {
+      const transaction = await begin();
+      registerAll(transaction);
+      await play(transaction.commit());
+      expect(log).toEqual(['before', 'before the response', 'commit', 'end: committed']);
+      expectNothingLeft();
+    });
+
+    test('after a rollback: afterRollback, with the error whose cause is the reason, and afterEnd', async () => {
+      const transaction = await begin();
+      const reason = new Error('out of stock');
+      let received: TransactionError | undefined;
+      registerAll(transaction);
+      transaction.afterRollback((error) => (received = error));
+      await play(transaction.rollback(reason));
+      expect(log).toEqual(['rollback: AMBIT_TX_ENDED', 'end: rolled back']);
+      expect(received).toBe(transaction.error);
+      expect(received?.cause).toBe(reason);
+    });
+
+    test('after a COMMIT that the database refused: those of a rollback', async () => {
+      faults.commit = { ms: 1, kind: 'refused' };
+      const transaction = await begin();
+      registerAll(transaction);
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
+      expect(log).toEqual(['before', 'rollback: AMBIT_TX_COMMIT_FAILED', 'end: rolled back']);
+    });
+
+    test.each(['lost', 'lost after', 'never'] as const)(
+      'after an unknown outcome (%s): afterEnd only',
+      async (kind) => {
+        faults.commit = { ms: 1, kind };
+        const transaction = await begin();
+        registerAll(transaction);
+        await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+        expect(log).toEqual(['before', 'end: unknown']);
+      },
+    );
+
+    test('after a failed statement: those of a rollback, and nothing before COMMIT', async () => {
+      const transaction = await begin();
+      registerAll(transaction);
+      faults.query = { ms: 1, kind: 'refused' };
+      await play(transaction.connection.query('INSERT').catch(() => undefined));
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+      expect(log).toEqual(['rollback: AMBIT_TX_FAILED', 'end: rolled back']);
+    });
+
+    const ends: [string, (transaction: Transaction) => unknown, string][] = [
+      ['commit() of its connection', ({ connection }) => connection.commit(), 'committed'],
+      ['rollback() of its connection', ({ connection }) => connection.rollback(), 'rolled back'],
+      ['the disposal of its scope', ({ scope }) => scope.dispose(), 'rolled back'],
+      ['the disposal of the scope around it', () => request.dispose(), 'rolled back'],
+      ['an abort of its signal', () => client.abort(), 'rolled back'],
+    ];
+    test.each(ends)('once, when it is completed by %s', async (_what, end, outcome) => {
+      const transaction = await begin({ signal: client.signal });
+      transaction.afterEnd((how) => log.push(how));
+      await play(Promise.resolve(end(transaction)));
+      await play(transaction.rollback());
+      expect(log).toEqual([outcome]);
+      expectNothingLeft();
+    });
+  });
+
+  describe('beforeCommit', () => {
+    test('may send statements, and register more of them', async () => {
+      const transaction = await begin();
+      const { connection } = transaction;
+      transaction.beforeCommit(async () => {
+        await connection.query('flush 1');
+        transaction.beforeCommit(() => connection.query('flush 2').then(() => undefined));
+        transaction.afterCommit(note('committed'));
+      });
+      await play(transaction.commit());
+      expect(pool.stored).toEqual(['flush 1', 'flush 2']);
+      expect(log).toEqual(['committed']);
+      expectNothingLeft();
+    });
+
+    test('runs once, however many callers commit', async () => {
+      const transaction = await begin();
+      transaction.beforeCommit(slowly('before'));
+      await play(Promise.all([transaction.commit(), transaction.commit(), transaction.connection.commit()]));
+      expect(log).toEqual(['before']);
+    });
+
+    test('that fails rolls back, and commit() rejects with what it threw', async () => {
+      const transaction = await begin();
+      const failure = new Error('the order is empty');
+      registerAll(transaction);
+      transaction.beforeCommit(() => Promise.reject(failure));
+      transaction.beforeCommit(note('too many'));
+      await play(transaction.connection.query('INSERT'));
+      await expect(play(transaction.commit())).rejects.toBe(failure);
+      await expect(transaction.commit()).rejects.toBe(failure);
+      expect(transaction).toMatchObject({ state: 'rolled back', error: { code: 'AMBIT_TX_ENDED', cause: failure } });
+      expect(log).toEqual(['before', 'rollback: AMBIT_TX_ENDED', 'end: rolled back']);
+      expect(pool.stored).toEqual([]);
+      expectNothingLeft();
+    });
+
+    test('that fails because of a conflict lets the run start again', async () => {
+      const conflicts: FakeFault[] = [{ ms: 1, kind: 'conflict' }];
+      const attempts: number[] = [];
+      const run = runInTransaction(
+        request,
+        async (scope, { number }) => {
+          attempts.push(number);
+          transactionOf(scope)?.beforeCommit(async () => {
+            faults.query = conflicts.shift() ?? fine;
+            await scope.resolve<IConnection>('IConnection').query('flush');
+          });
+        },
+        { ...options(), retries: 1 },
+      );
+      await play(run);
+      expect(attempts).toEqual([1, 2]);
+      expect(pool.stored).toEqual(['flush']);
+    });
+
+    test('stops when the transaction is rolled back meanwhile, and its statements are refused', async () => {
+      const transaction = await begin();
+      const late = vi.fn<(error: unknown) => void>();
+      transaction.beforeCommit(async () => {
+        await clock.sleep(50);
+        await transaction.connection.query('too late').catch(late);
+        throw new Error('of no importance');
+      });
+      transaction.beforeCommit(note('too many'));
+      const committing = transaction.commit();
+      clock.setTimer(() => void transaction.rollback(new Error('changed my mind')), 10);
+      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(late).toHaveBeenCalledOnce();
+      expect(log).toEqual([]);
+      expect(pool.stored).toEqual([]);
+      expectNothingLeft();
+    });
+
+    test('is not followed by the next one when the transaction is rolled back meanwhile', async () => {
+      const transaction = await begin();
+      transaction.beforeCommit(slowly('first', 50));
+      transaction.beforeCommit(note('second'));
+      const committing = transaction.commit();
+      clock.setTimer(() => void transaction.rollback(), 10);
+      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(log).toEqual(['first']);
+    });
+
+    test('that never settles is not waited for beyond the time limit', async () => {
+      const run = runInTransaction(
+        request,
+        async (scope) => transactionOf(scope)?.beforeCommit(() => new Promise(() => undefined)),
+        options(),
+      );
+      await expect(play(run)).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+      expectNothingLeft();
+    });
+
+    test('is refused once COMMIT is about to be sent', async () => {
+      const transaction = await begin();
+      const committing = transaction.commit();
+      expect(() => transaction.beforeCommit(note('never'))).toThrow(
+        expect.objectContaining({ code: 'AMBIT_TX_ENDED' }) as Error,
+      );
+      await play(committing);
+    });
+  });
+
+  describe('afterCommit', () => {
+    test('runs when the connection is back in the pool and the scope is disposed', async () => {
+      const transaction = await begin();
+      for (const before of ['response', undefined] as const) {
+        transaction.afterCommit(() => log.push(`${pool.out} out, ${openTransactionScopes(request)} open`), {
+          ...(before && { before }),
+        });
+      }
+      await play(transaction.commit());
+      expect(log).toEqual(['0 out, 0 open', '0 out, 0 open']);
+    });
+
+    test('is waited for before the response, or not', async () => {
+      const transaction = await begin();
+      transaction.afterCommit(slowly('e-mail sent', 100));
+      transaction.afterCommit(slowly('cache cleared', 50), { before: 'response' });
+      const committing = transaction.commit().then(note('response'));
+      await play(committing);
+      expect(log).toEqual(['cache cleared', 'response', 'e-mail sent']);
+    });
+
+    test('that is not async has been called when commit() resolves', async () => {
+      const transaction = await begin();
+      transaction.afterCommit(note('counted'));
+      transaction.afterCommit(note('logged'));
+      await play(transaction.commit().then(note('response')));
+      expect(log).toEqual(['counted', 'logged', 'response']);
+    });
+
+    test('that fails is reported, the others are called, and the commit stands', async () => {
+      const transaction = await begin();
+      const cause = new Error('no mail server');
+      transaction.afterCommit(() => Promise.reject(cause), { before: 'response' });
+      transaction.afterCommit(() => {
+        throw cause;
+      });
+      registerAll(transaction);
+      await play(transaction.commit());
+      expect(transaction.state).toBe('committed');
+      expect(log).toEqual(['before', 'before the response', 'commit', 'end: committed']);
+      const failed = { code: 'AMBIT_TX_CALLBACK_FAILED', cause };
+      expect(reported).toMatchObject([failed, failed]);
+    });
+
+    test('that never settles is reported after endTimeoutMs, and the response is sent', async () => {
+      const transaction = await begin();
+      transaction.afterCommit(() => new Promise(() => undefined), { before: 'response' });
+      transaction.afterCommit(note('next'));
+      await play(transaction.commit());
+      expect(log).toEqual(['next']);
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_CALLBACK_FAILED' }]);
+    });
+
+    test('is refused statements and nested runs, loudly, and says what to do', async () => {
+      const transaction = await begin();
+      const { scope, connection } = transaction;
+      transaction.afterCommit(() => connection.query('INSERT too late'));
+      transaction.afterCommit(() => runInTransaction(scope, async () => undefined));
+      await play(transaction.commit());
+      const refused = { code: 'AMBIT_TX_IN_CALLBACK', message: expect.stringContaining('beforeCommit()') as string };
+      expect(reported).toMatchObject([{ cause: refused }, { cause: refused }]);
+      expect(pool.stored).toEqual([]);
+      expectNothingLeft();
+    });
+
+    test('may begin a transaction with the scope around its own', async () => {
+      const transaction = await begin();
+      transaction.afterCommit(() =>
+        runInTransaction(request, (scope) => scope.resolve<IConnection>('IConnection').query('INSERT note'), options()),
+      );
+      await play(transaction.commit());
+      expect(pool.stored).toEqual(['INSERT note']);
+      expect(reported).toEqual([]);
+    });
+
+    test('runs in the async context of the code that registered it', async () => {
+      const requestId = new AsyncLocalStorage<string>();
+      const transaction = await begin();
+      requestId.run('request 7', () => transaction.afterCommit(() => log.push(requestId.getStore() ?? 'none')));
+      await play(transaction.commit());
+      expect(log).toEqual(['request 7']);
+    });
+
+    test('holds up the disposal of the scope around the transaction, not the commit', async () => {
+      const transaction = await begin();
+      transaction.afterCommit(slowly('e-mail sent', 100));
+      const finishing = transaction.commit().then(async () => {
+        log.push('response');
+        await request.dispose();
+        log.push('disposed');
+      });
+      await play(finishing);
+      expect(log).toEqual(['response', 'e-mail sent', 'disposed']);
+    });
+
+    test('holds up a disposal that has started before the COMMIT had its response', async () => {
+      faults.commit = { ms: 30, kind: 'none' };
+      const transaction = await begin();
+      transaction.afterCommit(slowly('e-mail sent', 100));
+      const committing = transaction.commit();
+      clock.setTimer(() => void request.dispose().then(note('disposed')), 10);
+      await play(committing);
+      expect(log).toEqual(['e-mail sent', 'disposed']);
+    });
+
+    test('is called at once after the COMMIT, and refused after a rollback', async () => {
+      const committed = await begin();
+      await play(committed.commit());
+      committed.afterCommit(note('late'));
+      expect(log).toEqual(['late']);
+      const undone = await begin();
+      await play(undone.rollback());
+      for (const { register } of [
+        { register: () => undone.afterCommit(note('never')) },
+        { register: () => undone.afterRollback(note('never')) },
+        { register: () => committed.afterEnd(note('never')) },
+        { register: () => committed.afterRollback(note('never')) },
+        { register: () => committed.beforeCommit(note('never')) },
+      ]) {
+        expect(register).toThrow(expect.objectContaining({ code: 'AMBIT_TX_ENDED' }) as Error);
+      }
+    });
+
+    test.each([undefined, null, 'mail'])('refuses %j as a callback', async (callback) => {
+      const transaction = await begin();
+      const refused = expect.objectContaining({ code: 'AMBIT_TX_OPTION' }) as Error;
+      expect(() => transaction.afterCommit(callback as never)).toThrow(refused);
+      expect(() => afterCommit(request, callback as never)).toThrow(refused);
+      expect(() => transaction.afterCommit(note(''), { before: 'lunch' as never })).toThrow(refused);
+      await play(transaction.commit());
+    });
+  });
+
+  describe('a savepoint that is undone', () => {
+    test('drops afterCommit of a nested run, at any depth, and calls its afterRollback and afterEnd', async () => {
+      const failure = new Error('out of stock');
+      let received: TransactionError | undefined;
+      const run = runInTransaction(
+        request,
+        async (scope) => {
+          const transaction = transactionOf(scope) as Transaction;
+          registerAll(transaction, 'outer ');
+          const nested = runInTransaction(scope, async () => {
+            registerAll(transaction, 'undone ');
+            transaction.afterRollback((error) => (received = error));
+            await runInTransaction(scope, async () => transaction.afterCommit(note('deeper')));
+            throw failure;
+          });
+          await nested.catch(() => undefined);
+          await runInTransaction(scope, async () => transaction.afterCommit(note('nested')));
+        },
+        options(),
+      );
+      await play(run);
+      expect(log).toEqual([
+        'outer before',
+        'outer before the response',
+        'outer commit',
+        'undone rollback: AMBIT_TX_ENDED',
+        'nested',
+        'outer end: committed',
+        'undone end: rolled back',
+      ]);
+      expect(received?.cause).toBe(failure);
+    });
+
+    test('is known to be undone where the outcome of the transaction is unknown', async () => {
+      faults.commit = { ms: 1, kind: 'lost' };
+      const run = runInTransaction(
+        request,
+        async (scope) => {
+          const transaction = transactionOf(scope) as Transaction;
+          registerAll(transaction, 'outer ');
+          const nested = runInTransaction(scope, async () => {
+            registerAll(transaction, 'undone ');
+            throw new Error('out of stock');
+          });
+          await nested.catch(() => undefined);
+        },
+        options(),
+      );
+      await expect(play(run)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+      expect(log).toEqual([
+        'outer before',
+        'undone rollback: AMBIT_TX_ENDED',
+        'outer end: unknown',
+        'undone end: rolled back',
+      ]);
+    });
+
+    test('may be one of SQL, as an ORM sets it', async () => {
+      const transaction = await begin();
+      const { connection } = transaction;
+      const commit = (name: string): void => transaction.afterCommit(note(name));
+      const script: (string | (() => void))[] = [
+        'SAVEPOINT early',
+        () => commit('1: undone, with a savepoint set before all callbacks'),
+        'ROLLBACK TO early',
+        () => commit('2'),
+        'SAVEPOINT one',
+        () => commit('3'),
+        'SAVEPOINT one',
+        () => commit('4: undone, to the newer savepoint of this name'),
+        'ROLLBACK TO one',
+        () => commit('5: undone, because ROLLBACK TO keeps its savepoint'),
+        'ROLLBACK TO one',
+        'RELEASE SAVEPOINT one',
+        () => commit('6'),
+        'SAVEPOINT two',
+        () => commit('7'),
+        'RELEASE two',
+        () => commit('8'),
+      ];
+      for (const step of script) await (typeof step === 'string' ? play(connection.query(step)) : step());
+      await play(transaction.commit());
+      expect(log).toEqual(['2', '3', '6', '7', '8']);
+    });
+
+    test('is not mistaken for the whole: a registration from outside of a nested run is refused', async () => {
+      const refused = vi.fn<(error: unknown) => void>();
+      const run = runInTransaction(
+        request,
+        async (scope) => {
+          const nested = runInTransaction(scope, () => clock.sleep(10));
+          try {
+            transactionOf(scope)?.afterCommit(note('whose?'));
+          } catch (error) {
+            refused(error);
+          }
+          await nested;
+        },
+        options(),
+      );
+      await play(run);
+      expect(refused).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: 'AMBIT_TX_NESTED' }));
+    });
+  });
+
+  describe('an attempt that is retried', () => {
+    test('drops its afterCommit, and its afterRollback has settled before the next attempt', async () => {
+      const conflicts: FakeFault[] = [{ ms: 1, kind: 'conflict' }];
+      faults.commit = conflicts[0] ?? fine;
+      const run = runInTransaction(
+        request,
+        async (scope, { number }) => {
+          log.push(`attempt ${number}`);
+          const transaction = transactionOf(scope) as Transaction;
+          transaction.afterCommit(note(`${number} committed`));
+          transaction.afterRollback(slowly(`${number} compensated`, 500));
+          transaction.afterEnd((outcome) => log.push(`${number} ${outcome}`));
+          if (number === 2) faults.commit = fine;
+        },
+        { ...options(), retries: 1 },
+      );
+      await play(run);
+      expect(log).toEqual(['attempt 1', '1 compensated', '1 rolled back', 'attempt 2', '2 committed', '2 committed']);
+    });
+  });
+
+  describe('afterCommit(scope, fn)', () => {
+    test('without a transaction runs at once, and its failure is a process warning', async () => {
+      const warnings: unknown[] = [];
+      const warned = vi.spyOn(process, 'emitWarning').mockImplementation((warning) => void warnings.push(warning));
+      afterCommit(request, note('at once'));
+      expect(log).toEqual(['at once']);
+      afterCommit(request, () => {
+        throw new Error('no mail server');
+      });
+      afterCommit(request, slowly('finished', 50));
+      await play(request.dispose().then(note('disposed')));
+      expect(warnings).toMatchObject([{ code: 'AMBIT_TX_CALLBACK_FAILED' }]);
+      expect(log).toEqual(['at once', 'finished', 'disposed']);
+      warned.mockRestore();
+    });
+
+    test('within a transaction waits for its COMMIT, from any scope below', async () => {
+      const transaction = await begin();
+      afterCommit(transaction.scope.createScope({ tags: ['step'] }), note('committed'));
+      afterCommit(transaction.scope, note('before the response'), { before: 'response' });
+      expect(log).toEqual([]);
+      await play(transaction.commit());
+      expect(log).toEqual(['before the response', 'committed']);
+    });
+  });
+});

@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterCommit,
+  beginTransaction,
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  transactionOf,
+  TransactionStart,
+} from '../src/index.js';
+import { TinyContainer } from './support/container.js';
+import { databases, type TestDatabase } from './support/databases.js';
+
+const analytics = { pool: 'IAnalyticsPool', connection: 'IAnalyticsConnection' };
+
+describe.each(databases.filter(({ missing }) => !missing))('a second database on $name', ({ open }) => {
+  let opened: TestDatabase[];
+  let main: IDatabasePool;
+  let other: IDatabasePool;
+  let request: TinyContainer;
+
+  beforeEach(async () => {
+    opened = [await open(), await open()];
+    const [one, two] = opened.map((database) => database.pool({ max: 1, acquireTimeoutMs: 100 }));
+    main = one as IDatabasePool;
+    other = two as IDatabasePool;
+    await main.query('CREATE TABLE orders (id text PRIMARY KEY)');
+    await other.query('CREATE TABLE events (id text PRIMARY KEY)');
+    const app = new TinyContainer();
+    app.register('IDatabasePool', () => main);
+    app.register('IAnalyticsPool', () => other);
+    request = app.createScope({ tags: ['request'] });
+  });
+  afterEach(() => Promise.all(opened.map((database) => database.drop())));
+
+  const order = (scope: { resolve<T>(key: string): T }): Promise<unknown> =>
+    scope.resolve<IConnection>('IConnection').query('INSERT INTO orders VALUES ($1)', ['a']);
+  const event = (scope: { resolve<T>(key: string): T }): Promise<unknown> =>
+    scope.resolve<IConnection>('IAnalyticsConnection').query('INSERT INTO events VALUES ($1)', ['a']);
+  const stored = async (): Promise<{ orders: number; events: number }> => ({
+    orders: (await main.query('SELECT * FROM orders')).length,
+    events: (await other.query('SELECT * FROM events')).length,
+  });
+
+  test('has its transaction under its own key, and leaves the main one alone', async () => {
+    await runInTransaction(
+      request,
+      async (scope) => {
+        await event(scope);
+        expect(() => scope.resolve('IConnection')).toThrow();
+      },
+      analytics,
+    );
+    await expect(stored()).resolves.toEqual({ orders: 0, events: 1 });
+  });
+
+  test('has callbacks of its own: afterCommit() is about the database whose connection is named', async () => {
+    const called: string[] = [];
+    await runInTransaction(request, async (scope) => {
+      await runInTransaction(
+        scope,
+        async (inner) => {
+          afterCommit(inner, () => called.push('events'), { connection: analytics.connection });
+          afterCommit(inner, () => called.push('orders'));
+        },
+        analytics,
+      );
+      expect(called).toEqual(['events']);
+    });
+    expect(called).toEqual(['events', 'orders']);
+  });
+
+  test('has a transaction of its own inside that of the main one: it commits although that rolls back', async () => {
+    const outer = runInTransaction(request, async (scope) => {
+      await order(scope);
+      await runInTransaction(scope, event, analytics);
+      throw new Error('out of stock');
+    });
+    await expect(outer).rejects.toThrow('out of stock');
+    await expect(stored()).resolves.toEqual({ orders: 0, events: 1 });
+  });
+
+  test('has a transaction that the main one does not lose with its failure', async () => {
+    await runInTransaction(request, async (scope) => {
+      await order(scope);
+      const inner = runInTransaction(
+        scope,
+        async (both) => {
+          await event(both);
+          throw new Error('too slow');
+        },
+        analytics,
+      );
+      await expect(inner).rejects.toThrow('too slow');
+    });
+    await expect(stored()).resolves.toEqual({ orders: 1, events: 0 });
+  });
+
+  test('is rolled back with the scope around it, where it was left open', async () => {
+    let left: Promise<unknown> = Promise.resolve();
+    await runInTransaction(request, async (scope) => {
+      await order(scope);
+      const inner = await beginTransaction(scope, analytics);
+      await event(inner.scope);
+      left = new Promise((resolve) => inner.onLost(resolve));
+    });
+    await left;
+    await expect(stored()).resolves.toEqual({ orders: 1, events: 0 });
+  });
+
+  test('knows a savepoint by the database, whatever lies between', async () => {
+    await runInTransaction(request, async (scope) => {
+      await runInTransaction(
+        scope,
+        async (both) => {
+          await event(both);
+          const nested = runInTransaction(both, async (again) => {
+            await order(again);
+            throw new Error('undone');
+          });
+          await expect(nested).rejects.toThrow('undone');
+          const duplicate = runInTransaction(both, event, analytics);
+          await expect(duplicate).rejects.toMatchObject({ sqlState: '23505' });
+          expect(transactionOf(both)).toBe(transactionOf(scope));
+          expect(transactionOf(both)).not.toBe(transactionOf(both, { connection: 'IAnalyticsConnection' }));
+        },
+        analytics,
+      );
+      expect(transactionOf(scope, { connection: 'IAnalyticsConnection' })).toBeUndefined();
+    });
+    await expect(stored()).resolves.toEqual({ orders: 0, events: 1 });
+  });
+
+  test('refuses a second transaction on its pool, under whatever key', async () => {
+    const outer = await beginTransaction(request, analytics);
+    const alreadyOpen = { code: 'AMBIT_TX_ALREADY_OPEN' };
+    await expect(beginTransaction(outer.scope, analytics)).rejects.toMatchObject(alreadyOpen);
+    const renamed = { ...analytics, connection: 'IOther' };
+    await expect(new TransactionStart(outer.scope, renamed).begun).rejects.toMatchObject(alreadyOpen);
+    const nested = runInTransaction(outer.scope, event, renamed);
+    await expect(nested).rejects.toThrow('A nested run cannot change connection of the transaction around it');
+    const inner = await beginTransaction(outer.scope);
+    await inner.commit();
+    await outer.rollback();
+  });
+});
+
+test.each([
+  { pool: 'IAnalyticsPool' },
+  { connection: 'IAnalyticsConnection' },
+  { pool: '', connection: 'IConnection' },
+])('the keys %o are refused: one alone would send the statements of one database to the other', async (keys) => {
+  const refused = { code: 'AMBIT_TX_OPTION', message: expect.stringContaining('must be a key') };
+  await expect(runInTransaction(new TinyContainer(), async () => undefined, keys)).rejects.toMatchObject(refused);
+  await expect(beginTransaction(new TinyContainer(), keys)).rejects.toMatchObject(refused);
+});

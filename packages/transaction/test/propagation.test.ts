@@ -1,0 +1,243 @@
+import { Container } from '@ambit/container';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterCommit,
+  beginTransaction,
+  type IConnection,
+  type Propagation,
+  runInTransaction,
+  type RunOptions,
+  transactionOf,
+  type Work,
+} from '../src/index.js';
+import { FakePool } from '../src/testing/index.js';
+import { databases } from './support/databases.js';
+import type { TinyContainer } from './support/container.js';
+import { openTransactionScopes, requestScope } from './support/requests.js';
+
+const insert =
+  (what: string): Work<void> =>
+  async (scope) => {
+    await scope.resolve<IConnection>('IConnection').query(what);
+  };
+const failing =
+  (what: string): Work<void> =>
+  async (scope, attempt) => {
+    await insert(what)(scope, attempt);
+    throw new Error(`${what} failed`);
+  };
+
+describe.each([
+  { container: 'a container with defer()', defers: true },
+  { container: 'a foreign container', defers: false },
+])('propagation in $container', ({ defers }) => {
+  let pool: FakePool;
+  let request: TinyContainer;
+
+  beforeEach(() => {
+    pool = new FakePool({ max: 2, acquireTimeoutMs: 20 });
+    request = requestScope(pool, { defers });
+  });
+  function expectNothingLeft(): void {
+    expect([pool.out, pool.violations, openTransactionScopes(request)]).toEqual([0, [], 0]);
+  }
+  afterEach(expectNothingLeft);
+
+  const run = <T>(work: Work<T>, options: RunOptions = {}): Promise<T> => runInTransaction(request, work, options);
+
+  describe('without a transaction', () => {
+    test.each(['nested', 'required', 'requires-new'] as const)('%s begins one', async (propagation) => {
+      await run(insert('INSERT'), { propagation });
+      await expect(run(failing('UNDONE'), { propagation })).rejects.toThrow('UNDONE failed');
+      expect(pool.stored).toEqual(['INSERT']);
+    });
+
+    test('mandatory is refused', async () => {
+      await expect(run(insert('INSERT'), { propagation: 'mandatory' })).rejects.toMatchObject({
+        code: 'AMBIT_TX_PROPAGATION',
+      });
+    });
+
+    test('never runs without one, in the scope itself', async () => {
+      const { signal } = new AbortController();
+      const seen = await run(async (scope, attempt) => [scope, attempt.number, attempt.signal], {
+        propagation: 'never',
+        signal,
+      });
+      expect(seen).toEqual([request, 1, signal]);
+      await expect(run(async (_scope, attempt) => attempt.signal.aborted, { propagation: 'never' })).resolves.toBe(
+        false,
+      );
+    });
+
+    test.each(['REQUIRED', 'supports', 'constructor', 7])(
+      '%j is refused, and says what there is',
+      async (propagation) => {
+        await expect(run(insert('INSERT'), { propagation: propagation as Propagation })).rejects.toMatchObject({
+          code: 'AMBIT_TX_OPTION',
+          message: expect.stringContaining('requires-new'),
+        });
+      },
+    );
+  });
+
+  describe('inside of a transaction', () => {
+    test('nested is a savepoint: it fails alone', async () => {
+      await run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        await runInTransaction(scope, failing('undone'), { propagation: 'nested' }).catch(() => undefined);
+      });
+      expect(pool.stored).toEqual(['outer']);
+    });
+
+    test.each(['required', 'mandatory'] as const)('%s joins it', async (propagation) => {
+      await run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        const joined = await runInTransaction(scope, async (inner) => inner, { propagation });
+        expect(joined).toBe(scope);
+        await runInTransaction(scope, insert('joined'), { propagation });
+        expect(pool.out).toBe(1);
+      });
+      expect(pool.stored).toEqual(['outer', 'joined']);
+    });
+
+    test('required that fails marks the whole rollback-only: no statement runs any more, and COMMIT is not sent', async () => {
+      const outer = run(async (scope) => {
+        await runInTransaction(scope, failing('joined'), { propagation: 'required' }).catch(() => undefined);
+        await expect(insert('more')(scope, {} as never)).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+      });
+      await expect(outer).rejects.toMatchObject({
+        code: 'AMBIT_TX_FAILED',
+        cause: { message: 'joined failed' },
+        message: expect.stringContaining('because a run that had joined the transaction failed'),
+      });
+      expect(pool.stored).toEqual([]);
+    });
+
+    test('required that fails inside of a nested run is undone with that', async () => {
+      await run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        const nested = runInTransaction(scope, async (inner) => {
+          await runInTransaction(inner, failing('joined'), { propagation: 'required' }).catch(() => undefined);
+        });
+        await expect(nested).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+        await insert('afterwards')(scope, attempt);
+      });
+      expect(pool.stored).toEqual(['outer', 'afterwards']);
+    });
+
+    test.each(['isolation', 'readOnly', 'signal'] as const)('required cannot ask for another %s', async (name) => {
+      const other = { isolation: 'serializable', readOnly: true, signal: new AbortController().signal } as const;
+      const joined = run((scope) =>
+        runInTransaction(scope, insert('joined'), { propagation: 'required', [name]: other[name] }),
+      );
+      await expect(joined).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+    });
+
+    test('required may have retries and time limits, for where it begins the transaction itself', async () => {
+      const options = { propagation: 'required', retries: 5, timeoutMs: 1000, isolation: 'serializable' } as const;
+      await run((scope) => runInTransaction(scope, insert('joined'), options), { isolation: 'serializable' });
+      expect(pool.stored).toEqual(['joined']);
+    });
+
+    test('requires-new commits by itself, under the scope that the outer one began in', async () => {
+      request.register('IRequestId', () => 'request 7');
+      const outer = run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        scope.register('ISecret', () => 'of the outer transaction');
+        const step = scope.createScope({ tags: ['step'] });
+        await runInTransaction(
+          step,
+          async (inner, second) => {
+            expect(transactionOf(inner)).not.toBe(transactionOf(scope));
+            expect(inner.resolve<IConnection>('IConnection')).not.toBe(scope.resolve<IConnection>('IConnection'));
+            expect(inner.resolve('IRequestId')).toBe('request 7');
+            expect(() => inner.resolve('ISecret')).toThrow('ISecret');
+            await insert('audit')(inner, second);
+            afterCommit(inner, () => pool.stored.push('audited'));
+          },
+          { propagation: 'requires-new', isolation: 'serializable' },
+        );
+        throw new Error('out of stock');
+      });
+      await expect(outer).rejects.toThrow('out of stock');
+      expect(pool.stored).toEqual(['audit', 'audited']);
+    });
+
+    test('requires-new that fails leaves the outer one as it is', async () => {
+      await run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        await runInTransaction(scope, failing('audit'), { propagation: 'requires-new' }).catch(() => undefined);
+      });
+      expect(pool.stored).toEqual(['outer']);
+    });
+
+    test('requires-new says that it waits for a connection while holding one, when the pool has no other', async () => {
+      const other = await pool.getConnection();
+      const outer = run((scope) =>
+        runInTransaction(scope, insert('audit'), { propagation: 'requires-new', acquireTimeoutMs: 10 }),
+      );
+      await expect(outer).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        message: expect.stringContaining('while the transaction around it holds one'),
+        cause: { code: 'AMBIT_TX_ACQUIRE_TIMEOUT' },
+        status: 503,
+      });
+      other.release();
+    });
+
+    test('never is refused, and a beginTransaction() stays refused', async () => {
+      await run(async (scope) => {
+        const never = runInTransaction(scope, insert('never'), { propagation: 'never' });
+        await expect(never).rejects.toMatchObject({ code: 'AMBIT_TX_PROPAGATION' });
+        await expect(beginTransaction(scope)).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
+      });
+    });
+  });
+
+  describe('in the scope of a completed transaction', () => {
+    const scopeOfCompleted = async (): Promise<TinyContainer> => {
+      const transaction = await beginTransaction(request);
+      await transaction.rollback();
+      return transaction.scope as TinyContainer;
+    };
+
+    test.each(['nested', 'required', 'mandatory'] as const)('%s is refused', async (propagation) => {
+      const scope = await scopeOfCompleted();
+      let isCalled = false;
+      const late = runInTransaction(scope, async () => (isCalled = true), { propagation });
+      await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      expect(isCalled).toBe(false);
+    });
+
+    test('requires-new begins another one, and never runs without', async () => {
+      const scope = await scopeOfCompleted();
+      await runInTransaction(scope, insert('another'), { propagation: 'requires-new' });
+      await expect(runInTransaction(scope, async () => 'ran', { propagation: 'never' })).resolves.toBe('ran');
+      expect(pool.stored).toEqual(['another']);
+    });
+  });
+});
+
+describe.each(databases)('requires-new over $name', ({ name, missing, open }) => {
+  test.skipIf(missing)('commits alone, or says what it waits for where there is one writer', async () => {
+    const database = await open();
+    const pool = database.pool({ max: 2, acquireTimeoutMs: 200 });
+    await pool.query('CREATE TABLE log (line TEXT)');
+    const app = new Container({ tags: ['application'] });
+    app.register('IDatabasePool', () => pool);
+    const log = (line: string, scope: { resolve(key: 'IConnection'): IConnection }): Promise<unknown> =>
+      scope.resolve('IConnection').query('INSERT INTO log VALUES ($1)', [line]);
+    const outer = runInTransaction(app, async (scope) => {
+      await log('outer', scope);
+      await runInTransaction(scope, (inner) => log('audit', inner), { propagation: 'requires-new' });
+      throw new Error('undone');
+    });
+    if (name === 'PostgreSQL') await expect(outer).rejects.toThrow('undone');
+    else await expect(outer).rejects.toThrow('while the transaction around it holds one');
+    const lines = await pool.query('SELECT line FROM log');
+    expect(lines).toEqual(name === 'PostgreSQL' ? [{ line: 'audit' }] : []);
+    await app.dispose();
+    await database.drop();
+  });
+});

@@ -1,0 +1,409 @@
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
+import { beginTransaction, executeOn, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
+import { createReplicatedPool, type ReplicatedPool, type ReplicatedPoolOptions } from '../src/replicas/index.js';
+import { FakePool } from '../src/testing/index.js';
+
+import { requestScope } from './support/requests.js';
+
+describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000 }, () => {
+  let primary: Server;
+  let standby: Server;
+  let onPrimary: Client;
+  let onStandby: Client;
+  /** In front of each of the two. */
+  let toPrimary: FaultyProxy;
+  let toStandby: FaultyProxy;
+  const standbyAddress = { host: '127.0.0.1', port: 0 };
+  const pools: IDatabasePool[] = [];
+
+  beforeAll(async () => {
+    primary = await startServer({ max_standby_streaming_delay: '0' });
+    onPrimary = new Client({ connectionString: primary.url });
+    await onPrimary.connect();
+    await onPrimary.query('CREATE TABLE orders (id serial PRIMARY KEY, name text)');
+    standby = await primary.standby();
+    onStandby = new Client({ connectionString: standby.url });
+    await onStandby.connect();
+    toPrimary = await openProxy({ host: '127.0.0.1', port: primary.port });
+    standbyAddress.port = standby.port;
+    toStandby = await openProxy(standbyAddress);
+  });
+  afterAll(async () => {
+    await Promise.all([onPrimary.end(), onStandby.end(), toPrimary.close(), toStandby.close()]);
+    standby.stop();
+    primary.stop();
+  });
+  beforeEach(async () => {
+    await onPrimary.query('TRUNCATE orders');
+    await catchUp();
+  });
+  afterEach(async () => {
+    standbyAddress.port = standby.port;
+    toStandby.faultAt = toPrimary.faultAt = () => 'none';
+    await onStandby.query('SELECT pg_wal_replay_resume()');
+    await Promise.all(pools.splice(0).map((pool) => pool.close()));
+  });
+
+  const poolAt = (port: number, options: PostgresPoolOptions = {}): IDatabasePool =>
+    createPostgresPool({
+      connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      max: 4,
+      closeTimeoutMs: 100,
+      ...options,
+    });
+  const replicated = (options: Partial<ReplicatedPoolOptions> = {}): ReplicatedPool => {
+    const pool = createReplicatedPool({
+      primary: poolAt(toPrimary.port),
+      replicas: [poolAt(toStandby.port, { targetSessionAttrs: 'prefer-standby' })],
+      checkEveryMs: 10,
+      retryEveryMs: 10,
+      replicaTimeoutMs: 500,
+      ...options,
+    });
+    pools.push(pool);
+    return pool;
+  };
+
+  /** The standby has replayed all that the primary has. */
+  async function catchUp(): Promise<void> {
+    const { rows } = await onPrimary.query('SELECT pg_current_wal_insert_lsn() AS lsn');
+    const isThere = 'SELECT pg_last_wal_replay_lsn() >= $1 AS there';
+    while ((await onStandby.query(isThere, [rows[0].lsn])).rows[0].there !== true);
+  }
+  /** From now on the standby falls behind. */
+  async function pauseReplay(): Promise<void> {
+    await onStandby.query('SELECT pg_wal_replay_pause()');
+    const state = 'SELECT pg_get_wal_replay_pause_state() AS state';
+    while ((await onStandby.query(state)).rows[0].state !== 'paused');
+  }
+  const IS_STANDBY = 'SELECT pg_is_in_recovery() AS standby';
+  /** Which of the two a read comes from. */
+  const readsFrom = async (pool: IDatabasePool): Promise<string> => {
+    const [row] = await pool.query<{ standby: boolean }>(IS_STANDBY, [], { readOnly: true });
+    return row?.standby ? 'standby' : 'primary';
+  };
+  const transactionReadsFrom = (pool: IDatabasePool, options: object = { readOnly: true }): Promise<string> =>
+    runInTransaction(
+      requestScope(pool),
+      async (scope) => {
+        const [row] = await scope.resolve<IConnection>('IConnection').query<{ standby: boolean }>(IS_STANDBY);
+        return row?.standby ? 'standby' : 'primary';
+      },
+      options,
+    );
+  const becomes = async (read: () => Promise<string>, from: string): Promise<void> => {
+    const deadline = Date.now() + 10_000;
+    while ((await read()) !== from) if (Date.now() > deadline) throw new Error(`no read came from the ${from}`);
+  };
+  const order = (pool: IDatabasePool, name: string): Promise<void> =>
+    runInTransaction(requestScope(pool), async (scope) => {
+      await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders (name) VALUES ($1)', [name]);
+    });
+  const names = async (pool: IDatabasePool): Promise<unknown[]> => {
+    const rows = await pool.query('SELECT name FROM orders ORDER BY id', [], { readOnly: true });
+    return rows.map(({ name }) => name);
+  };
+
+  test('reads come from the standby, and writes go to the primary', async () => {
+    const pool = replicated();
+    expect(await readsFrom(pool.session())).toBe('standby');
+    expect(await transactionReadsFrom(pool.session())).toBe('standby');
+    expect(await transactionReadsFrom(pool.session(), {})).toBe('primary');
+    const [row] = await pool.session().query(IS_STANDBY);
+    expect(row).toEqual({ standby: false });
+    const arrays = pool.session().execute(IS_STANDBY, [], { readOnly: true, rowMode: 'array' });
+    await expect(arrays).resolves.toMatchObject({ rows: [[true]], rowCount: 1 });
+  });
+
+  test('a serializable read goes to the primary: a standby has none', async () => {
+    const serializable = { readOnly: true, isolation: 'serializable' };
+    expect(await transactionReadsFrom(replicated().session(), serializable)).toBe('primary');
+  });
+
+  describe('that is behind', () => {
+    beforeEach(pauseReplay);
+
+    test.each([
+      ['a transaction', (pool: IDatabasePool) => order(pool, 'tea')],
+      ['a statement', (pool: IDatabasePool) => pool.query("INSERT INTO orders (name) VALUES ('tea')")],
+      [
+        'a statement with its count',
+        (pool: IDatabasePool) => executeOn(pool, "INSERT INTO orders (name) VALUES ('tea')"),
+      ],
+      [
+        'a statement on a connection',
+        async (pool: IDatabasePool) => {
+          const connection = await pool.getConnection();
+          await connection.query("INSERT INTO orders (name) VALUES ('tea')");
+          connection.release();
+        },
+      ],
+    ])('a session reads what %s of it wrote, and others read what is old', async (_what, write) => {
+      const pool = replicated();
+      const session = pool.session();
+      await write(session);
+      expect(await names(session)).toEqual(['tea']);
+      expect(await transactionReadsFrom(session)).toBe('primary');
+      expect(await names(pool.session())).toEqual([]);
+      expect(await readsFrom(pool.session())).toBe('standby');
+    });
+
+    test('a token takes the session to another instance', async () => {
+      const session = replicated().session();
+      expect(session.token).toBeUndefined();
+      await order(session, 'tea');
+      expect(session.token).toMatch(/^[0-9A-F]+\/[0-9A-F]+$/);
+      const other = replicated();
+      expect(await names(other.session(session.token))).toEqual(['tea']);
+      expect(await names(other.session())).toEqual([]);
+      expect(other.session(session.token).token).toBe(session.token);
+    });
+
+    test.each([[''], ['nonsense'], ['0/'], ['FFFFFFFFF/0'], [['1/2', '3/4']], [null]])(
+      'the token %o of a client is none',
+      async (token) => {
+        const session = replicated().session(token);
+        expect(session.token).toBeUndefined();
+        expect(await readsFrom(session)).toBe('standby');
+      },
+    );
+
+    test('the pool itself is one session for the whole process', async () => {
+      const pool = replicated();
+      await order(pool, 'tea');
+      expect(await names(pool)).toEqual(['tea']);
+    });
+
+    test('a transaction that only read, or was rolled back, keeps nobody from the standby', async () => {
+      const session = replicated().session();
+      await transactionReadsFrom(session, { readOnly: true, isolation: 'serializable' });
+      const transaction = await beginTransaction(requestScope(session));
+      await transaction.connection.query("INSERT INTO orders (name) VALUES ('tea')");
+      await transaction.rollback();
+      const refused = session.query('INSERT INTO nowhere VALUES (1)');
+      await expect(refused).rejects.toMatchObject({ sqlState: '42P01' });
+      expect(session.token).toBeUndefined();
+      expect(await readsFrom(session)).toBe('standby');
+    });
+
+    test('the session returns to the standby that has caught up', async () => {
+      const session = replicated().session();
+      await order(session, 'tea');
+      expect(await readsFrom(session)).toBe('primary');
+      await onStandby.query('SELECT pg_wal_replay_resume()');
+      await becomes(() => readsFrom(session), 'standby');
+      expect(await names(session)).toEqual(['tea']);
+    });
+
+    test('of two standbys, the one that has caught up serves the session', async () => {
+      const second = await primary.standby();
+      try {
+        const replicas = [toStandby.port, second.port].map((port) =>
+          poolAt(port, { targetSessionAttrs: 'prefer-standby' }),
+        );
+        const pool = replicated({ replicas });
+        const session = pool.session();
+        await order(session, 'tea');
+        await becomes(() => readsFrom(session), 'standby');
+        for (let read = 0; read < 10; read += 1) expect(await names(session)).toEqual(['tea']);
+        const seen = new Set<number>();
+        for (let read = 0; read < 10; read += 1) seen.add((await names(pool.session())).length);
+        expect(seen).toEqual(new Set([0, 1]));
+      } finally {
+        await Promise.all(pools.splice(0).map((pool) => pool.close()));
+        second.stop();
+      }
+    });
+
+    test('a write whose position is unknown keeps the session at the primary, until one is known', async () => {
+      const pool = replicated();
+      const session = pool.session();
+      toPrimary.faultAt = (message) => (message.includes('pg_current_wal_insert_lsn') ? 'before' : 'none');
+      await order(session, 'tea');
+      expect(session.token).toBe('FFFFFFFF/FFFFFFFF');
+      expect(await names(session)).toEqual(['tea']);
+      toPrimary.faultAt = () => 'none';
+      expect(await names(replicated().session(session.token))).toEqual(['tea']);
+      await order(session, 'milk');
+      expect(session.token).not.toBe('FFFFFFFF/FFFFFFFF');
+      expect(await names(session)).toEqual(['tea', 'milk']);
+      await onStandby.query('SELECT pg_wal_replay_resume()');
+      await becomes(() => readsFrom(session), 'standby');
+    });
+
+    test('so does a COMMIT that got no response', async () => {
+      const session = replicated().session();
+      toPrimary.faultAt = (message) => (message.includes('COMMIT') ? 'after' : 'none');
+      await expect(order(session, 'tea')).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
+      toPrimary.faultAt = () => 'none';
+      await becomes(async () => String((await names(session)).length), '1');
+    });
+
+    test('the lag limit leaves it out, and lets it back in', async () => {
+      const limited = replicated({ maxLagMs: 200 });
+      // Nothing is written, so it lacks nothing.
+      await becomes(() => readsFrom(limited.session()), 'standby');
+      await order(limited.session(), 'tea');
+      await becomes(() => readsFrom(limited.session()), 'primary');
+      expect(await names(limited.session())).toEqual(['tea']);
+      await onStandby.query('SELECT pg_wal_replay_resume()');
+      await becomes(() => readsFrom(limited.session()), 'standby');
+    });
+
+    test('after a pause, the first read within the lag limit is no older than the limit', async () => {
+      const limited = replicated({ maxLagMs: 50 });
+      await becomes(() => readsFrom(limited.session()), 'standby');
+      await onPrimary.query("INSERT INTO orders (name) VALUES ('tea')");
+      await onPrimary.query('SELECT pg_sleep(0.1)');
+      expect(await names(limited.session())).toEqual(['tea']);
+    });
+  });
+
+  test('a standby whose address is dead is left out, and comes back', async () => {
+    const pool = replicated();
+    expect(await readsFrom(pool.session())).toBe('standby');
+    standbyAddress.port = 1;
+    toStandby.faultAt = () => 'before';
+    for (let read = 0; read < 10; read += 1) expect(await readsFrom(pool.session())).toBe('primary');
+    expect(await transactionReadsFrom(pool.session())).toBe('primary');
+    standbyAddress.port = standby.port;
+    toStandby.faultAt = () => 'none';
+    await becomes(() => readsFrom(pool.session()), 'standby');
+  });
+
+  test('a standby that accepts connections and responds to none is left out, and comes back', async () => {
+    const pool = replicated();
+    const session = pool.session();
+    await order(session, 'tea');
+    await becomes(() => readsFrom(session), 'standby');
+    toStandby.faultAt = () => 'swallowed';
+    // One that is not known to be silent is asked by the first who needs to know how far it is.
+    await becomes(() => readsFrom(session), 'primary');
+    const start = performance.now();
+    for (let read = 0; read < 20; read += 1) expect(await readsFrom(pool.session())).toBe('primary');
+    expect(performance.now() - start).toBeLessThan(1000);
+    toStandby.faultAt = () => 'none';
+    await becomes(() => readsFrom(session), 'standby');
+  });
+
+  test('a server that is no standby serves no reads: nobody knows what it follows', async () => {
+    const pool = replicated({ replicas: [poolAt(primary.port, { targetSessionAttrs: 'any' })] });
+    await becomes(() => readsFrom(pool.session()), 'primary');
+    for (let read = 0; read < 10; read += 1) expect(await readsFrom(pool.session())).toBe('primary');
+  });
+
+  test('a read that the standby cancels because of what it replays is done by the primary', async () => {
+    const pool = replicated();
+    await onPrimary.query("INSERT INTO orders (name) VALUES ('tea')");
+    await catchUp();
+    const slow = pool
+      .session()
+      .query('SELECT pg_is_in_recovery() AS standby, count(*)::int AS orders FROM orders, pg_sleep(0.5)', [], {
+        readOnly: true,
+      });
+    const isReading = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.5)%' AND wait_event = 'PgSleep'";
+    while ((await onStandby.query(isReading)).rowCount === 0);
+    await onPrimary.query('ALTER TABLE orders ADD COLUMN note text');
+    await onPrimary.query('ALTER TABLE orders DROP COLUMN note');
+    await expect(slow).resolves.toEqual([{ standby: false, orders: 1 }]);
+  });
+
+  test('a read that is wrong fails once, and no replica is left out for it', async () => {
+    const pool = replicated();
+    const wrong = pool.session().query('SELECT nothing', [], { readOnly: true });
+    await expect(wrong).rejects.toMatchObject({ sqlState: '42703' });
+    const write = pool.session().query("INSERT INTO orders (name) VALUES ('tea')", [], { readOnly: true });
+    await expect(write).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25006' });
+    expect(await readsFrom(pool.session())).toBe('standby');
+  });
+
+  test('a caller that leaves while it waits for a connection to the standby goes to no other server', async () => {
+    const replica = poolAt(toStandby.port, { max: 1, targetSessionAttrs: 'prefer-standby' });
+    const pool = replicated({ replicas: [replica], checkEveryMs: Infinity });
+    expect(await readsFrom(pool.session())).toBe('standby');
+    const held = await replica.getConnection();
+    const controller = new AbortController();
+    const waiting = pool.session().getConnection({ readOnly: true, signal: controller.signal });
+    const began = beginTransaction(requestScope(pool.session()), { readOnly: true, signal: controller.signal });
+    while (replica.size?.waiting !== 2) await new Promise(setImmediate);
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    await expect(began).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    held.release();
+    expect(await readsFrom(pool.session())).toBe('standby');
+  });
+
+  test('a replica without a free connection is left out, and the read goes on', async () => {
+    const replica = poolAt(toStandby.port, { max: 1, targetSessionAttrs: 'prefer-standby' });
+    const pool = replicated({ replicas: [replica], replicaTimeoutMs: 50 });
+    const held = await replica.getConnection();
+    expect(await readsFrom(pool.session())).toBe('primary');
+    held.release();
+    await becomes(() => readsFrom(pool.session()), 'standby');
+  });
+
+  test('afterBegin of the primary is part of every BEGIN, also of those on the standby', async () => {
+    const afterBegin = (connection: IConnection): Promise<unknown> =>
+      connection.query("SELECT set_config('app.tenant', 'acme', true)");
+    const pool = replicated({ primary: poolAt(toPrimary.port, { afterBegin }) });
+    const seen = await runInTransaction(
+      requestScope(pool.session()),
+      (scope) =>
+        scope
+          .resolve<IConnection>('IConnection')
+          .query("SELECT pg_is_in_recovery() AS standby, current_setting('app.tenant') AS tenant"),
+      { readOnly: true },
+    );
+    expect(seen).toEqual([{ standby: true, tenant: 'acme' }]);
+  });
+
+  test('a storm of writes and reads leaves no connection checked out, and every session reads its own', async () => {
+    const pool = replicated();
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, user) => {
+        const session = pool.session();
+        for (let round = 0; round < 3; round += 1) {
+          await order(session, `${user}`);
+          const own = (await names(session)).filter((name) => name === `${user}`);
+          expect(own).toHaveLength(round + 1);
+        }
+      }),
+    );
+    expect(pool.size).toMatchObject({ waiting: 0, idle: pool.size.open });
+  });
+
+  test('closing the pool closes those of all servers, once, and closing a session closes nothing', async () => {
+    const pool = replicated();
+    const session = pool.session();
+    await session.close();
+    expect(await readsFrom(session)).toBe('standby');
+    await Promise.all([pool.close(), pool.close()]);
+    await expect(readsFrom(session)).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
+    await expect(session.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
+    expect(pool.size).toEqual({ open: 0, idle: 0, waiting: 0 });
+  });
+});
+
+test('without replicas, the primary does it all, and nobody asks it how far it is', async () => {
+  const primary = new FakePool();
+  const pool = createReplicatedPool({ primary, replicas: [] });
+  await pool.query('INSERT order');
+  await pool.query('SELECT order', [], { readOnly: true });
+  expect(primary.stored).toEqual(['INSERT order', 'SELECT order']);
+  expect(pool.token).toBeUndefined();
+});
+
+test.each([
+  [{}, 'primary must be a pool'],
+  [{ primary: new FakePool() }, 'replicas must be a list'],
+  [{ primary: new FakePool(), replicas: ['postgres://replica'] }, 'replicas[0] must be a pool'],
+  [{ primary: new FakePool(), replicas: [], maxLagMs: '5s' }, 'maxLagMs must be a number'],
+])('the options %o are refused', (options, message) => {
+  const create = (): unknown => createReplicatedPool(options as ReplicatedPoolOptions);
+  expect(create).toThrow(
+    expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining(message) }),
+  );
+});

@@ -1,0 +1,372 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+  TransactionError,
+  transactionOf,
+} from '../src/index.js';
+import { createOutbox } from '../src/outbox/index.js';
+import { sandbox, type Sandbox, type SandboxOptions } from '../src/testing/index.js';
+import { databases, openPostgres, openSqlite, type PostgresDatabase, type TestDatabase } from './support/databases.js';
+import { requestScope } from './support/requests.js';
+
+interface Note {
+  readonly id: number;
+}
+
+/** A transaction on a connection of its own, as any code of an application runs it. */
+async function inTransaction(on: IDatabasePool, work: (connection: IConnection) => Promise<unknown>): Promise<void> {
+  await runInTransaction(requestScope(on), (scope) => work(scope.resolve<IConnection>('IConnection')));
+}
+
+const insert = (on: Pick<IDatabasePool, 'query'>, id: number): Promise<unknown> =>
+  on.query('INSERT INTO notes (id) VALUES ($1)', [id]);
+
+const ids = async (on: Pick<IDatabasePool, 'query'>): Promise<number[]> =>
+  (await on.query<Note>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id);
+
+describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
+  const dialect = name === 'PostgreSQL' ? 'postgres' : 'sqlite';
+
+  describe.skipIf(missing)('is a pool for one test', () => {
+    let database: TestDatabase;
+    let pool: IDatabasePool;
+    let box: Sandbox;
+
+    beforeEach(async () => {
+      database = await open();
+      pool = database.pool();
+      await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
+      await insert(pool, 0);
+      box = await sandbox(pool);
+    });
+    afterEach(async () => {
+      await box.rollback();
+      await database.drop();
+    });
+
+    test('sees what was stored before, and what was committed in it', async () => {
+      await insert(box, 1);
+      await inTransaction(box, (connection) => insert(connection, 2));
+      expect(await ids(box)).toEqual([0, 1, 2]);
+    });
+
+    test('undoes commits, single statements and tables, and returns the connection to the pool', async () => {
+      await insert(box, 1);
+      await inTransaction(box, (connection) => insert(connection, 2));
+      await box.query('CREATE TABLE more (id INTEGER)');
+      await box.rollback();
+      expect(await ids(pool)).toEqual([0]);
+      await expect(pool.query('SELECT * FROM more')).rejects.toThrow(TransactionError);
+      expect(pool.size).toMatchObject({ waiting: 0 });
+      expect(pool.size?.idle).toBe(pool.size?.open);
+    });
+
+    test('undoes everything at the end of a block with `await using`', async () => {
+      await box.rollback();
+      {
+        await using other = await sandbox(pool);
+        await insert(other, 1);
+      }
+      expect(await ids(pool)).toEqual([0]);
+    });
+
+    test('undoes a transaction that fails, and keeps those before and after it', async () => {
+      await inTransaction(box, (connection) => insert(connection, 1));
+      const failing = inTransaction(box, async (connection) => {
+        await insert(connection, 2);
+        await insert(connection, 1);
+      });
+      await expect(failing).rejects.toMatchObject({ sqlState: '23505' });
+      await inTransaction(box, (connection) => insert(connection, 3));
+      expect(await ids(box)).toEqual([0, 1, 3]);
+    });
+
+    test('lets a nested run fail alone', async () => {
+      await runInTransaction(requestScope(box), async (scope) => {
+        await insert(scope.resolve<IConnection>('IConnection'), 1);
+        const nested = runInTransaction(scope, () => insert(scope.resolve<IConnection>('IConnection'), 1));
+        await expect(nested).rejects.toMatchObject({ sqlState: '23505' });
+        await insert(scope.resolve<IConnection>('IConnection'), 2);
+      });
+      expect(await ids(box)).toEqual([0, 1, 2]);
+    });
+
+    test('works on after a statement outside of a transaction has failed', async () => {
+      await expect(box.query('SELECT * FROM nothing')).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
+      await insert(box, 1);
+      expect(await ids(box)).toEqual([0, 1]);
+    });
+
+    test('writes nothing in a read-only transaction, and writes again after it', async () => {
+      for (const end of ['commit', 'rollback'] as const) {
+        const connection = await box.getConnection();
+        await connection.beginTransaction({ readOnly: true });
+        expect(await ids(connection)).toEqual([0]);
+        const refusal = { code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25006' };
+        await connection.query('SAVEPOINT before');
+        await expect(insert(connection, 1)).rejects.toMatchObject(refusal);
+        await connection.query('ROLLBACK TO SAVEPOINT before');
+        await connection[end]();
+        connection.release();
+      }
+      await insert(box, 2);
+      expect(await ids(box)).toEqual([0, 2]);
+    });
+
+    test('begins at every isolation level, because its transactions run one after another', async () => {
+      for (const isolation of ['read committed', 'repeatable read', 'serializable'] as const) {
+        await runInTransaction(requestScope(box), (scope) => insert(scope.resolve('IConnection'), isolation.length), {
+          isolation,
+        });
+      }
+      expect(await ids(box)).toEqual([0, 12, 14, 15]);
+    });
+
+    test('calls what waits for COMMIT, although nothing is committed', async () => {
+      const called: string[] = [];
+      const run = (fail: boolean): Promise<void> =>
+        runInTransaction(requestScope(box), async (scope) => {
+          const transaction = transactionOf(scope);
+          transaction?.beforeCommit(() => void called.push('before commit'));
+          transaction?.afterRollback(() => void called.push('after rollback'));
+          // The connection is free again by then.
+          transaction?.afterCommit(async () => void called.push(`after commit: ${(await ids(box)).length}`), {
+            before: 'response',
+          });
+          await insert(scope.resolve<IConnection>('IConnection'), 1);
+          if (fail) throw new Error('wanted');
+        });
+      await expect(run(true)).rejects.toThrow('wanted');
+      await run(false);
+      expect(called).toEqual(['after rollback', 'before commit', 'after commit: 2']);
+    });
+
+    test('delivers events of its outbox once their transaction has committed, and forgets them with the rest', async () => {
+      const outbox = createOutbox(box, { dialect });
+      await outbox.createTable();
+      const publish = (topic: string) => (connection: IConnection) => outbox.publish(connection, { topic, payload: 1 });
+      const undone = inTransaction(box, async (connection) => {
+        await publish('undone')(connection);
+        throw new Error('wanted');
+      });
+      await expect(undone).rejects.toThrow('wanted');
+      await inTransaction(box, publish('done'));
+      const delivered: string[] = [];
+      const relay = outbox.relay(({ topic }) => void delivered.push(topic));
+      relay.start();
+      await expect.poll(() => delivered).toEqual(['done']);
+      await relay.dispose();
+      await box.rollback();
+      await expect(pool.query('SELECT * FROM outbox')).rejects.toThrow(TransactionError);
+    });
+
+    test('says what a second connection waits for', async () => {
+      await box.rollback();
+      box = await sandbox(pool, { acquireTimeoutMs: 20 });
+      const work = inTransaction(box, () => insert(box, 1));
+      await expect(work).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        message: expect.stringMatching(
+          /^Waited 20 ms for the one connection of the sandbox, .* must release it before/,
+        ),
+      });
+      expect(await ids(box)).toEqual([0]);
+    });
+
+    test('takes the connection away from work that has not finished when it is rolled back', async () => {
+      await box.rollback();
+      box = await sandbox(pool, { closeTimeoutMs: 10 });
+      const connection = await box.getConnection();
+      await connection.beginTransaction();
+      await insert(connection, 1);
+      await box.rollback();
+      await expect(insert(connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
+      connection.release();
+      expect(await ids(pool)).toEqual([0]);
+    });
+
+    test('runs statements that were not awaited one after another', async () => {
+      const connection = await box.getConnection();
+      const results = await Promise.allSettled([1, 1, 2, 2, 3].map((id) => insert(connection, id)));
+      connection.release();
+      expect(results.map(({ status }) => status)).toEqual([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+      ]);
+      expect(await ids(box)).toEqual([0, 1, 2, 3]);
+    });
+
+    test('undoes what a connection released in a transaction did, before the next user has it', async () => {
+      const connection = await box.getConnection();
+      await connection.beginTransaction();
+      void insert(connection, 1);
+      connection.release();
+      expect(await ids(box)).toEqual([0]);
+    });
+
+    test.each<SandboxOptions>([
+      { acquireTimeoutMs: -1 },
+      { maxWaiting: 0.5 },
+      { lockTimeoutMs: Number.NaN },
+      { isolation: 'snapshot' as 'serializable' },
+    ])('refuses the option %j, and takes no connection', async (options) => {
+      await box.rollback();
+      await expect(sandbox(pool, options)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+      expect(pool.size?.idle).toBe(pool.size?.open);
+    });
+  });
+});
+
+describe('a sandbox on SQLite', () => {
+  test('refuses everything once SQLite has rolled the whole transaction back, and nothing is stored', async () => {
+    const database = await openSqlite();
+    const pool = database.pool();
+    await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
+    const box = await sandbox(pool);
+    await insert(box, 1);
+    const connection = await box.getConnection();
+    await connection.beginTransaction();
+    await expect(connection.query('INSERT OR ROLLBACK INTO notes (id) VALUES (1)')).rejects.toMatchObject({
+      sqlState: '23505',
+    });
+    const lost = { code: 'AMBIT_TX_CONNECTION_LOST', message: expect.stringMatching(/^The sandbox has lost/) };
+    await expect(insert(connection, 2)).rejects.toMatchObject(lost);
+    connection.release();
+    await expect(insert(box, 3)).rejects.toMatchObject(lost);
+    await expect(box.getConnection()).rejects.toMatchObject(lost);
+    await box.rollback();
+    expect(await ids(pool)).toEqual([]);
+    await database.drop();
+  });
+
+  test('holds the lock to write, so the next sandbox on the file begins when it is rolled back', async () => {
+    const database = await openSqlite();
+    const pool = database.pool();
+    const first = await sandbox(pool);
+    await expect(sandbox(pool, { acquireTimeoutMs: 10 })).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+    const second = sandbox(pool);
+    await first.rollback();
+    await (await second).rollback();
+    await database.drop();
+  });
+});
+
+describe.skipIf(databases.every(({ name, missing }) => name !== 'PostgreSQL' || missing))(
+  'a sandbox on PostgreSQL',
+  () => {
+    let database: PostgresDatabase;
+    let pool: IDatabasePool;
+    let box: Sandbox;
+
+    beforeEach(async () => {
+      database = await openPostgres();
+      pool = database.pool();
+      await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
+      box = await sandbox(pool);
+    });
+    afterEach(async () => {
+      await box.rollback();
+      await database.drop();
+    });
+
+    const backendOf = async (on: Pick<IDatabasePool, 'query'>): Promise<number> => {
+      const [row] = await on.query<{ id: number }>('SELECT pg_backend_pid() AS id');
+      return row?.id ?? 0;
+    };
+
+    test('does not see the data of another one', async () => {
+      await using other = await sandbox(pool);
+      await insert(box, 1);
+      await insert(other, 2);
+      expect([await ids(box), await ids(other), await ids(pool)]).toEqual([[1], [2], []]);
+    });
+
+    test('waits only so long for a row that another one has written, and says so', async () => {
+      await using other = await sandbox(pool, { lockTimeoutMs: 20 });
+      await insert(box, 1);
+      await expect(insert(other, 1)).rejects.toMatchObject({ sqlState: '55P03', unavailable: true });
+      await insert(other, 2);
+      expect(await ids(other)).toEqual([2]);
+    });
+
+    test('refuses a COMMIT that violates a deferred constraint, and the constraint stays deferred', async () => {
+      await pool.query('CREATE TABLE parts (id INTEGER PRIMARY KEY, note INTEGER)');
+      await pool.query('ALTER TABLE parts ADD FOREIGN KEY (note) REFERENCES notes DEFERRABLE INITIALLY DEFERRED');
+      await box.rollback();
+      box = await sandbox(pool);
+      const part = (on: Pick<IDatabasePool, 'query'>): Promise<unknown> =>
+        on.query('INSERT INTO parts (id, note) VALUES (1, 7)');
+      await expect(inTransaction(box, part)).rejects.toMatchObject({
+        code: 'AMBIT_TX_COMMIT_FAILED',
+        sqlState: '23503',
+      });
+      await expect(part(box)).rejects.toMatchObject({ sqlState: '23503' });
+      await inTransaction(box, async (connection) => {
+        await part(connection);
+        await insert(connection, 7);
+      });
+      expect(await ids(box)).toEqual([7]);
+    });
+
+    test('has one value of now() for all of its transactions, as it is one transaction to the server', async () => {
+      const now = async (): Promise<unknown> => (await box.query('SELECT now()::text AS now'))[0];
+      const first = await now();
+      await pause(2);
+      expect(await now()).toEqual(first);
+    });
+
+    test('begins at the isolation level that it was asked for', async () => {
+      await box.rollback();
+      box = await sandbox(pool, { isolation: 'serializable' });
+      expect(await box.query('SHOW transaction_isolation')).toEqual([{ transaction_isolation: 'serializable' }]);
+    });
+
+    test('refuses everything once its connection is lost, and the pool works on', async () => {
+      await insert(box, 1);
+      await database.admin.query('SELECT pg_terminate_backend($1)', [await backendOf(box)]);
+      await expect(insert(box, 2)).rejects.toMatchObject({ code: expect.stringMatching(/LOST|STATEMENT_FAILED/) });
+      const lost = { code: 'AMBIT_TX_CONNECTION_LOST', message: expect.stringMatching(/^The sandbox has lost/) };
+      await expect(insert(box, 2)).rejects.toMatchObject(lost);
+      await expect(box.getConnection()).rejects.toMatchObject(lost);
+      await box.rollback();
+      expect(await ids(pool)).toEqual([]);
+    });
+
+    test('works on after a client has disconnected during a statement', async () => {
+      const client = new AbortController();
+      const request = requestScope(box);
+      const work = runInTransaction(
+        request,
+        async (scope) => {
+          const connection = scope.resolve<IConnection>('IConnection');
+          await insert(connection, 1);
+          setImmediate(() => client.abort());
+          await connection.query('SELECT pg_sleep(30)');
+        },
+        { signal: client.signal, cancelAfterMs: 10 },
+      );
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+      await insert(box, 2);
+      expect(await ids(box)).toEqual([2]);
+    });
+
+    test('cancels a statement that still runs when it is rolled back, and closes the connection', async () => {
+      await box.rollback();
+      box = await sandbox(pool, { closeTimeoutMs: 10 });
+      const backend = await backendOf(box);
+      const connection = await box.getConnection();
+      await connection.beginTransaction();
+      const [statement] = await Promise.allSettled([connection.query('SELECT pg_sleep(30)'), box.rollback()]);
+      expect(statement).toMatchObject({ status: 'rejected', reason: expect.any(TransactionError) });
+      connection.release();
+      const running = 'SELECT pid FROM pg_stat_activity WHERE pid = $1';
+      await expect.poll(async () => (await database.admin.query(running, [backend])).rows).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,22 @@
+-- The events of EVENTS_URL that are not delivered yet. The table of @ambit/transaction/outbox: outboxSchema() prints it.
+
+CREATE TABLE outbox (
+  position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL,
+  topic text NOT NULL,
+  key text,
+  payload text NOT NULL,
+  created_at bigint NOT NULL,
+  state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
+  attempts integer NOT NULL DEFAULT 0,
+  due_at bigint,
+  claimed_by text,
+  claimed_until bigint,
+  settled_at bigint,
+  last_error text
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX outbox_fresh ON outbox (position) WHERE state = 'pending' AND due_at IS NULL;
+CREATE INDEX outbox_delayed ON outbox (due_at, position) WHERE state = 'pending' AND due_at IS NOT NULL;
+CREATE INDEX outbox_by_key ON outbox (key, position) WHERE state = 'pending' AND key IS NOT NULL;
+CREATE INDEX outbox_dead ON outbox (position) WHERE state = 'dead';
+CREATE INDEX outbox_delivered ON outbox (settled_at) WHERE state = 'delivered';

@@ -1,0 +1,73 @@
+import type { IContainer } from '@ambit/container';
+import { afterCommit } from '@ambit/transaction';
+import type { Outbox, Relay } from '@ambit/transaction/outbox';
+import { OrderRepository } from '../orders/order-repository.js';
+import type { NewOrder, Order } from '../orders/order.js';
+import { inRequestTransaction } from '../users/use-cases.js';
+import type { NewUser, User } from '../users/user.js';
+import { UserRepository } from '../users/user-repository.js';
+
+/** One per transaction: stores what happened in it, and lets the relay look for it after COMMIT. */
+export class TransactionEvents {
+  readonly #scope: IContainer;
+  readonly #outbox: Outbox;
+  readonly #relay: Relay;
+  #isFirst = true;
+
+  constructor(scope: IContainer) {
+    this.#scope = scope;
+    this.#outbox = scope.resolve('IOutbox');
+    this.#relay = scope.resolve('IEventRelay');
+  }
+
+  /** The id of what it is about is the key: what happens to one order or user is sent in order. */
+  async publish(topic: string, about: { readonly id: string }): Promise<void> {
+    await this.#outbox.publish(this.#scope.resolve('IConnection'), { topic, key: about.id, payload: about });
+    if (this.#isFirst) afterCommit(this.#scope, () => this.#relay.wake());
+    this.#isFirst = false;
+  }
+}
+
+export class PublishingOrderRepository extends OrderRepository {
+  readonly #events: TransactionEvents;
+
+  constructor(scope: IContainer) {
+    super(scope.resolve('IConnection'), scope.resolve('IRequestContext'), scope.resolve('ISqlDialect'));
+    this.#events = scope.resolve('ITransactionEvents');
+  }
+
+  override async create(body: NewOrder): Promise<Order> {
+    const order = await super.create(body);
+    await this.#events.publish('order.created', order);
+    return order;
+  }
+}
+
+export class PublishingUserRepository extends UserRepository {
+  readonly #events: TransactionEvents;
+
+  constructor(scope: IContainer) {
+    super(scope.resolve('IConnection'));
+    this.#events = scope.resolve('ITransactionEvents');
+  }
+
+  override async create(data: NewUser): Promise<User> {
+    const user = await super.create(data);
+    await this.#events.publish('user.created', user);
+    return user;
+  }
+}
+
+/** Outside of a transaction: a user and its event need one. */
+export class TransactionalUserRepository extends UserRepository {
+  readonly #request: IContainer;
+
+  constructor(request: IContainer) {
+    super(request.resolve('IDatabasePool'));
+    this.#request = request;
+  }
+
+  override create(data: NewUser): Promise<User> {
+    return inRequestTransaction(this.#request, (scope) => scope.resolve('IUserRepository').create(data));
+  }
+}

@@ -1,0 +1,180 @@
+import { hasPostgres } from '@ambit/host-contract';
+import { outboxSchema } from '@ambit/transaction/outbox';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { readConfig, startService } from '../src/index.js';
+import { EventsError, readEventsCommand } from '../src/events/events-command.js';
+import { App } from './support/app.js';
+import { databaseKinds, sqlite, type TestDatabase } from './support/databases.js';
+import { EventReceiver } from './support/event-receiver.js';
+import { request } from './support/http.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
+const post = (app: App, path: string, body: object, headers: Record<string, string> = {}) =>
+  app.request<{ id: string }>({ method: 'POST', path, body, headers });
+
+describe.each(databaseKinds)('with EVENTS_URL on $name', (kind) => {
+  describe.skipIf(kind.missing).each(HOST_VARIANTS)('on %s', (variant) => {
+    let database: TestDatabase;
+    let receiver: EventReceiver;
+    let app: App;
+
+    beforeEach(async () => {
+      database = await kind.open();
+      receiver = await EventReceiver.open();
+      app = await App.start(variant, { ...database.env, ...receiver.env });
+    });
+    afterEach(async () => {
+      await app.stop();
+      await receiver[Symbol.asyncDispose]();
+      await database.drop();
+    });
+    const stored = (): Promise<object[]> => app.pool.query('SELECT state, attempts, last_error FROM outbox');
+
+    test('a user and an order are posted, each as a signed CloudEvent', async () => {
+      const { body: user } = await post(app, '/api/users', ADA);
+      await receiver.hasEvents(1);
+      const { body: order } = await post(app, '/api/orders', ORDER);
+      await receiver.hasEvents(2);
+      const common = {
+        specversion: '1.0',
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        source: 'ambit-service',
+        time: expect.stringMatching(/^\d{4}-.*Z$/),
+        datacontenttype: 'application/json',
+        contentType: 'application/cloudevents+json; charset=utf-8',
+      };
+      expect(receiver.events).toEqual([
+        { ...common, type: 'user.created', subject: user.id, data: user },
+        { ...common, type: 'order.created', subject: order.id, data: order },
+      ]);
+      expect(receiver.badSignatures).toEqual([]);
+    });
+
+    test('what is rolled back or replayed is not posted', async () => {
+      await app.pool.query("INSERT INTO stock (product_id, level) VALUES ('apple', 1)");
+      const refused = await post(app, '/api/orders', { items: [{ productId: 'apple', quantity: 2 }] });
+      expect(refused.status).toBe(409);
+      for (const path of ['/api/orders', '/api/users'])
+        for (let time = 0; time < 2; time++)
+          expect((await post(app, path, path === '/api/users' ? ADA : ORDER, { 'idempotency-key': path })).status).toBe(
+            201,
+          );
+      await receiver.hasEvents(2);
+      await expect.poll(() => app.pool.query('SELECT id FROM outbox')).toEqual([]);
+      expect(receiver.events.map(({ type }) => type)).toEqual(['order.created', 'user.created']);
+    });
+
+    test('a failing receiver disturbs neither requests nor health, and gets the event again', async () => {
+      receiver.reaction = 500;
+      expect((await post(app, '/api/orders', ORDER)).status).toBe(201);
+      await receiver.hasRequests(1);
+      expect((await app.request({ path: '/health/ready' })).status).toBe(200);
+      await app.log.finds({ msg: 'The receiver of events does not accept them; they are kept and sent again' });
+      receiver.reaction = 204;
+      await receiver.hasEvents(1);
+      await app.log.finds({ msg: 'the receiver of events accepts them again' });
+    });
+
+    test('a receiver that hangs holds back no other event', async () => {
+      receiver.reaction = 'hang';
+      await post(app, '/api/users', ADA);
+      await receiver.hasRequests(1);
+      receiver.reaction = 204;
+      await post(app, '/api/orders', ORDER);
+      await receiver.hasEvents(1);
+      expect(receiver.events[0]?.type).toBe('order.created');
+      await expect.poll(stored).toEqual([{ state: 'pending', attempts: 0, last_error: null }]);
+    });
+  });
+});
+
+describe('without EVENTS_URL', () => {
+  test('nothing is stored and nothing of it is registered', async () => {
+    await using database = await sqlite.open();
+    await using app = await App.start('fastify', database.env);
+    await post(app, '/api/orders', ORDER);
+    expect(await app.pool.query('SELECT * FROM outbox')).toEqual([]);
+    expect(app.container.has('IEventRelay')).toBe(false);
+  });
+});
+
+describe.each(databaseKinds)('the events command on $name', (kind) => {
+  test.skipIf(kind.missing)('lists what failed for good, and sends it again', async () => {
+    await using database = await kind.open();
+    await using receiver = await EventReceiver.open();
+    receiver.reaction = 410;
+    const env = { ...database.env, ...receiver.env };
+    await using app = await App.start('fastify', env);
+    const { body } = await post(app, '/api/users', ADA);
+    await receiver.hasRequests(1);
+    const run = (...args: string[]) => new ServiceProcess(env, { program: 'events.js', args }).exit;
+    expect(await run('list')).toEqual({ code: 0, output: 'No event has failed for good.\n' });
+    // As after its last attempt.
+    await app.log.finds({ msg: 'The receiver of events does not accept them; they are kept and sent again' });
+    await expect
+      .poll(() => app.pool.query('SELECT attempts FROM outbox WHERE claimed_by IS NULL AND attempts > 0'))
+      .toHaveLength(1);
+    await app.pool.query("UPDATE outbox SET state = 'dead', settled_at = 0, attempts = 20");
+    const { output } = await run('list');
+    const [id = '', ...fields] = output.trimEnd().split('\t');
+    expect(fields).toEqual([
+      'user.created',
+      body.id,
+      '20 attempts',
+      '1970-01-01T00:00:00.000Z',
+      'The receiver responded with 410',
+    ]);
+    receiver.reaction = 204;
+    expect(await run('retry', 'another')).toEqual({
+      code: 0,
+      output: '0 events are sent again; the other ids are of no event that failed for good\n',
+    });
+    expect(await run('retry', id)).toEqual({ code: 0, output: '1 event is sent again\n' });
+    await receiver.hasEvents(1);
+    expect(receiver.events[0]).toMatchObject({ id, subject: body.id });
+  });
+});
+
+test('with METRICS=1, /metrics has deliveries, lag and backlog', async () => {
+  await using receiver = await EventReceiver.open();
+  const env = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', METRICS: '1', ...receiver.env };
+  const service = await startService(readConfig(env));
+  await request(service.url, { method: 'POST', path: '/api/users', body: ADA });
+  await receiver.hasEvents(1);
+  const metrics = async (): Promise<string> => (await fetch(`${service.url}/metrics`)).text();
+  await expect.poll(metrics).toMatch(/^ambit_outbox_delivered_total\{ambit_outbox_table="outbox",.*\} 1$/m);
+  expect(await metrics()).toMatch(/^ambit_outbox_lag_count\{.*\} 1$/m);
+  expect(await metrics()).toMatch(/^ambit_outbox_pending\{.*\} \d+$/m);
+  await service.stop();
+});
+
+test.each([[[]], [['list', 'x']], [['retry']], [['send', 'x']]])('the events command refuses %j', (args) => {
+  expect(() => readEventsCommand(args)).toThrow(EventsError);
+});
+
+test.each(['postgres', 'sqlite'] as const)('the migration for %s creates the table of the package', (dialect) => {
+  const url = new URL(`../src/database/migrations/0003-outbox.${dialect}.sql`, import.meta.url);
+  expect(readFileSync(url, 'utf8').replace(/^--.*\n\n/, '')).toBe(outboxSchema({ dialect }));
+});
+
+test.skipIf(!hasPostgres)('SIGTERM during a delivery: it is completed, or released for the next start', async () => {
+  const [kind] = databaseKinds;
+  await using database = await kind!.open();
+  await using receiver = await EventReceiver.open();
+  const env = { ...database.env, ...receiver.env };
+  receiver.reaction = 'hang';
+  await using first = new ServiceProcess(env);
+  const order = { method: 'POST', path: '/api/orders', body: ORDER };
+  expect((await request(await first.url(), order)).status).toBe(201);
+  await receiver.hasRequests(1);
+  first.kill('SIGTERM');
+  expect((await first.exit).code).toBe(0);
+  receiver.reaction = 204;
+  await using second = new ServiceProcess(env);
+  await second.url();
+  await receiver.hasEvents(1);
+});
