@@ -2,7 +2,9 @@ import { array, assert, constantFrom, integer, oneof, property, string } from 'f
 import { describe, expect, test } from 'vitest';
 import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
 import { splitStatements, withoutLiterals } from '../src/index.js';
-import { EITHER, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
+import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
+import { commandOf } from '../src/sql/command.js';
+import { PositionalTexts } from '../src/sql/positional.js';
 import { numberedParameters } from '../src/sqlite/statement.js';
 
 const PIECES = [
@@ -267,3 +269,39 @@ describe('statements that control transactions', () => {
     (sql) => expect(isRollbackTo(sql)).toBe(false),
   );
 });
+
+describe('PositionalTexts, which put ? for $n', () => {
+  const mysql = (sql: string, params: unknown[]): unknown =>
+    new PositionalTexts(MYSQL).translate(sql, params, (value) => value);
+
+  test.each([
+    ['SELECT $2, $1, $2', ['a', 'b'], 'SELECT ?, ?, ?', ['b', 'a', 'b']],
+    [String.raw`SELECT '\'$2', "$3\"", $1`, ['a'], String.raw`SELECT '\'$2', "$3\"", ?`, ['a']],
+    [
+      "SELECT `$2`, '$3''', a$4, $1 # $5\n-- $6\n/* $7 */",
+      ['a'],
+      "SELECT `$2`, '$3''', a$4, ? # $5\n-- $6\n/* $7 */",
+      ['a'],
+    ],
+    ['SELECT 5--$1', [1], 'SELECT 5--?', [1]],
+  ])('read %j as MySQL does', (sql, params, text, values) => {
+    expect(mysql(sql, params)).toEqual({ text, values });
+  });
+
+  test('refuse too few and too many parameters', () => {
+    for (const params of [[], [1, 2]])
+      expect(() => mysql('SELECT $1', params)).toThrow(expect.objectContaining({ sqlState: '08P01' }));
+  });
+});
+
+test.each([
+  ['select 1', 'SELECT'],
+  ['/* x */ Insert INTO t VALUES (1)', 'INSERT'],
+  ['REPLACE INTO t VALUES (1)', 'INSERT'],
+  ['VALUES (1)', 'SELECT'],
+  ['WITH "insert" AS (DELETE FROM t RETURNING 1) UPDATE t SET a = 1', 'UPDATE'],
+  ['WITH RECURSIVE a (n) AS (SELECT 1) SELECT * FROM a', 'SELECT'],
+  ['CREATE TABLE t (id INTEGER)', 'CREATE'],
+  ['WITH', 'WITH'],
+  ['', ''],
+])('the command of %j is %s', (sql, command) => expect(commandOf(sql, POSTGRES)).toBe(command));

@@ -8,7 +8,8 @@ import {
   transactionOf,
 } from '../src/index.js';
 import type { TinyContainer } from './support/container.js';
-import { databases, type PoolsToTest, sandboxes } from './support/databases.js';
+import { databases, sandboxes } from './support/databases.js';
+import type { PoolsToTest } from './support/pool-contract.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const refuse = (): never => {

@@ -35,7 +35,10 @@ export interface ExecuteResult<R = Row> {
   readonly rowCount: number | null;
   /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
   readonly command: string;
-  /** On SQLite: the rowid of the row that an INSERT without RETURNING stored last; beyond 2^53 the driver rounds it. */
+  /**
+   * Of an INSERT without RETURNING. On SQLite: the rowid of the row stored last; beyond 2^53 the driver rounds it. On MySQL: the
+   * first id that AUTO_INCREMENT gave.
+   */
   readonly insertId?: number;
   /** The columns of the rows; none for a statement without rows. */
   readonly fields: readonly { readonly name: string; readonly dataTypeID?: number }[];

@@ -105,6 +105,14 @@ export function onCancelled(options: AcquireOptions, listener: Listener): () => 
   return () => signal?.removeEventListener('abort', onAbort);
 }
 
+/** Settles as `promise` does, or rejects when the request is cancelled. The work behind the promise continues. */
+export function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stopListening = onCancelled(options, (why) => reject(aborted(why)));
+    promise.then(resolve, reject).finally(stopListening);
+  });
+}
+
 const oneTurn = Promise.resolve();
 
 interface Acquiring {

@@ -1,24 +1,18 @@
 import type { QueryResult } from 'pg';
 import { beginStatement, refuseTransactionControl } from '../sql/control-statements.js';
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
+import { lostBeforeCommit, nothingToCommit, poolClosed, released, rolledBack } from '../core/connection-errors.js';
 import { TransactionError } from '../core/errors.js';
 import type { Linked } from '../core/linked-list.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { checkExecuteOptions } from '../core/options.js';
-import {
-  lostBeforeCommit,
-  mayBeStale,
-  nothingToCommit,
-  poolClosed,
-  released,
-  rolledBack,
-  unconfirmed,
-} from './errors.js';
+import { mayBeStale, unconfirmed } from './errors.js';
 import { readFailure } from './failed-statement.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
-import { commandOf, resultOf, rowsOf, Statement, type StatementNames } from './statement.js';
+import { resultOf } from './result.js';
+import { commandOf, rowsOf, Statement, type StatementNames } from './statement.js';
 
 export interface Checkout {
   readonly session: Session;

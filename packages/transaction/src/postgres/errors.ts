@@ -69,32 +69,6 @@ export function unconfirmed(): TransactionError {
   );
 }
 
-export function released(options?: { sqlState: string }): TransactionError {
-  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
-}
-
-export function nothingToCommit(): TransactionError {
-  const what = 'COMMIT found no open transaction: a statement has already committed it or rolled it back';
-  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
-}
-
-/** The SQLSTATE says that nothing was stored. */
-export function lostBeforeCommit(): TransactionError {
-  const what = 'The connection to PostgreSQL was lost before COMMIT was sent';
-  return new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
-}
-
-/** The command of its response is then ROLLBACK, and the response is no error. */
-export function rolledBack(): TransactionError {
-  const what = 'PostgreSQL rolled back in response to COMMIT';
-  return new TransactionError('AMBIT_TX_COMMIT_FAILED', what, { sqlState: '40000' });
-}
-
-/** The server rolls an open transaction back, so this is a definite response to a COMMIT too. */
-export function poolClosed(): TransactionError {
-  return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile', { sqlState: '08003' });
-}
-
 /** The server allows no further connection, or has no memory for one. */
 export function hasNoSpace(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('53') ?? false;

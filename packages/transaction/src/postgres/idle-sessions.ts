@@ -1,6 +1,7 @@
 import { startTimer } from '../core/clock.js';
 import { Connector } from './connector.js';
-import { hasNoSpace, poolClosed } from './errors.js';
+import { poolClosed } from '../core/connection-errors.js';
+import { hasNoSpace } from './errors.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { WaitingForSpace } from './waiting-for-space.js';

@@ -1,4 +1,4 @@
-import { onCancelled } from '../pool/checkout.js';
+import { unlessCancelled } from '../pool/checkout.js';
 import { within } from '../core/clock.js';
 import type {
   AcquireOptions,
@@ -9,7 +9,7 @@ import type {
   PoolSize,
   Row,
 } from '../core/contract.js';
-import { aborted, isTransactionError, TransactionError } from '../core/errors.js';
+import { isTransactionError, TransactionError } from '../core/errors.js';
 import { LinkedList } from '../core/linked-list.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -144,11 +144,4 @@ export class PostgresPool implements DatabasePool {
       throw isTransactionError(error) ? error : noConnection(error);
     }
   }
-}
-
-function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stopListening = onCancelled(options, (why) => reject(aborted(why)));
-    promise.then(resolve, reject).finally(stopListening);
-  });
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
-import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { ExecuteOptions } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
+import { safely } from './result.js';
 import { leavesSessionState } from './session-state.js';
 
 /** What the driver hands over but does not declare. */
@@ -49,31 +50,9 @@ export class Statement extends Query {
 
 export const rowsOf = ({ rows }: QueryResult): unknown => rows;
 export const commandOf = ({ command }: QueryResult): string => command;
-export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
-  rows: rows as never[],
-  rowCount,
-  command,
-  fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
-});
-
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
-  return { text, values: params, rowMode, ...(types ? { types: { getTypeParser: safely(types) } } : {}) };
-}
-
-/** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
-function safely(types: Required<ExecuteOptions>['types']): (oid: number, format?: string) => (text: string) => unknown {
-  return (oid, format) => {
-    try {
-      return (
-        types.getTypeParser(oid, format) ??
-        (driverTypes.getTypeParser(oid, format as 'text') as (text: string) => unknown)
-      );
-    } catch (error) {
-      return () => {
-        throw error;
-      };
-    }
-  };
+  const parsers = types && { types: safely(types, driverTypes) };
+  return { text, values: params, rowMode, ...parsers };
 }
 
 /** The server and the driver keep every name for as long as the connection is open, so only so many are given. */

@@ -10,6 +10,8 @@ export interface Dialect {
   readonly lineEnds: string;
   /** Whether there are `E'it\'s'` and `$tag$ ... $tag$`. */
   readonly postgresTexts: boolean;
+  /** MySQL: `\\` escapes in `'...'` and `"..."`, both of which are texts, and `#` begins a comment. */
+  readonly mysql?: true;
 }
 
 export const POSTGRES: Dialect = {
@@ -26,6 +28,16 @@ export const SQLITE: Dialect = {
   nestedComments: false,
   lineEnds: '\\n',
   postgresTexts: false,
+};
+
+/** MySQL and MariaDB, as they are unless sql_mode says otherwise. */
+export const MYSQL: Dialect = {
+  nameQuotes: '`',
+  brackets: 'subscript',
+  nestedComments: false,
+  lineEnds: '\\n',
+  postgresTexts: false,
+  mysql: true,
 };
 
 /** A script for both. Where the two would end something in different places, it ends in the later one. */
@@ -52,13 +64,13 @@ export interface Token {
 const LETTER = String.raw`A-Za-z_\u0080-\uffff`;
 
 /** How each kind of token begins; expressions find where it begins and loops where it ends, so that no text takes long. */
-function beginnings({ nameQuotes, lineEnds, postgresTexts, brackets }: Dialect): RegExp {
+function beginnings({ nameQuotes, lineEnds, postgresTexts, brackets, mysql }: Dialect): RegExp {
   const texts = String.raw`(?:[bBnNxX]|[uU]&)?'`;
   const postgres = String.raw`|[eE]'|\$(?:[${LETTER}][\w\u0080-\uffff]*)?\$`;
   const sources: Readonly<Record<Exclude<Kind, 'mark'>, string>> = {
     space: String.raw`\s+`,
-    comment: String.raw`--[^${lineEnds}]*|/\*`,
-    text: postgresTexts ? texts + postgres : texts,
+    comment: mysql ? String.raw`(?:#|--(?=\s|$))[^\n]*|/\*` : String.raw`--[^${lineEnds}]*|/\*`,
+    text: mysql ? `${texts}|"` : postgresTexts ? texts + postgres : texts,
     name: brackets === 'subscript' ? `[${nameQuotes}]` : String.raw`[${nameQuotes}\[]`,
     parameter: String.raw`[$?]\d+`,
     number: String.raw`\.?\d`,
@@ -96,7 +108,7 @@ export function* tokensOf(sql: string, dialect: Dialect): Generator<Token> {
       // Where comments do not end as PostgreSQL reads them, they are written for SQLite.
       if (nested === 'either' && nestedEnd === undefined) nested = false;
       end = nested ? nestedEnd : after(sql, '*/', end);
-    } else if (kind === 'text') end = endOfText(sql, opening, end);
+    } else if (kind === 'text') end = dialect.mysql ? endOfMysqlText(sql, end) : endOfText(sql, opening, end);
     else if (kind === 'number') end = endOfRun(sql, end, DIGITS);
     else if (opening === '[' && (subscripts > 0 || isSubscript(sql, start, dialect, previous))) {
       kind = 'mark';
@@ -140,6 +152,16 @@ function endOfNestedComment(sql: string, start: number): number | undefined {
 function endOfText(sql: string, opening: string, from: number): number | undefined {
   if (opening.startsWith('$')) return after(sql, opening, from);
   return /^e/i.test(opening) ? endOfEscapedText(sql, from) : endOfQuotes(sql, from, "'");
+}
+
+/** It ends with the quote it begins with, unless that is doubled or behind a backslash. */
+function endOfMysqlText(sql: string, from: number): number | undefined {
+  const quote = sql[from - 1];
+  for (let at = from; at < sql.length; at += 1) {
+    if (sql[at] === '\\' || (sql[at] === quote && sql[at + 1] === quote)) at += 1;
+    else if (sql[at] === quote) return at + 1;
+  }
+  return undefined;
 }
 
 /** A quote that is doubled does not close. */

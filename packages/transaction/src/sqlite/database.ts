@@ -1,5 +1,6 @@
 import Libsql from 'libsql';
 import type { ExecuteResult } from '../core/contract.js';
+import { savepointAlone } from '../core/connection-errors.js';
 import { TransactionError } from '../core/errors.js';
 import { DescribedStatement } from './described-statement.js';
 import { isBusy, leavesStatementBusy, translated } from './errors.js';
@@ -190,9 +191,4 @@ export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promis
     if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
     return retryBusy(attempt, error, options);
   }
-}
-
-function savepointAlone(): TransactionError {
-  const what = 'A savepoint needs an open transaction';
-  return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
 }

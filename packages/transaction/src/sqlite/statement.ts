@@ -162,7 +162,7 @@ function sqliteValues(params: readonly unknown[], count: number): SqliteValue[] 
   return params.map((value, index) => sqliteValue(value, index + 1));
 }
 
-function sqliteValue(value: unknown, position: number): SqliteValue {
+export function sqliteValue(value: unknown, position: number): SqliteValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') {
     if (value.includes('\0')) throw refused(position, 'has a NUL character', '22021');
@@ -192,7 +192,7 @@ function refused(position: number, why: string, sqlState: string): TransactionEr
   return new TransactionError('AMBIT_TX_PARAMETER', `Parameter $${position} ${why}`, { sqlState });
 }
 
-function severalStatements(): TransactionError {
+export function severalStatements(): TransactionError {
   const what = 'query() takes one statement; splitStatements() makes them of a script';
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
 }

@@ -6,24 +6,12 @@ import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
 import { type Sandbox, sandbox } from '../../src/testing/index.js';
-
-interface PoolOptions {
-  readonly max?: number;
-  readonly acquireTimeoutMs?: number;
-  readonly maxWaiting?: number;
-}
+import type { PoolOptions, PoolsToTest } from './pool-contract.js';
 
 /** A database of a test's own: empty, and removed by `drop()`. */
-export interface TestDatabase {
+export interface TestDatabase extends PoolsToTest {
   /** A pool of at most `max` writers. */
   pool(options?: PoolOptions): DatabasePool;
-  drop(): Promise<void>;
-}
-
-/** The same, where the pool is a sandbox, which has to begin first. */
-export interface PoolsToTest {
-  pool(options?: PoolOptions): DatabasePool | Promise<DatabasePool>;
-  drop(): Promise<void>;
 }
 
 export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [

@@ -1,0 +1,78 @@
+import { DatabaseSync } from 'node:sqlite';
+import { PGlite } from '@electric-sql/pglite';
+import { fromMysql2Pool } from '@ambit/transaction/mysql2';
+import { fromNodeSqlite } from '@ambit/transaction/node-sqlite';
+import { fromPgPool } from '@ambit/transaction/pg';
+import { fromPGlite } from '@ambit/transaction/pglite';
+import { fromPostgresJs } from '@ambit/transaction/postgres-js';
+import mysql from 'mysql2/promise';
+import { Pool } from 'pg';
+import postgres from 'postgres';
+import { afterAll } from 'vitest';
+import { LACKS } from '../../../packages/transaction/test/support/lacks.js';
+import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
+import { inFolder, mysqlUrl, newName, openSchema, testDatabase } from './databases.js';
+
+let started: Promise<PGlite> | undefined;
+const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
+afterAll(async () => (await started)?.close());
+
+const pools: readonly Required<Pick<ContractDatabase, 'name' | 'open'>>[] = [
+  {
+    name: 'pg',
+    open: async () => {
+      const { url, drop } = await openSchema();
+      return testDatabase(({ max, ...options }) => fromPgPool(new Pool({ connectionString: url, max }), options), drop);
+    },
+  },
+  {
+    name: 'postgres-js',
+    open: async () => {
+      const { url, schema, drop } = await openSchema();
+      const address = new URL(url);
+      address.search = '';
+      const connection = { search_path: schema };
+      return testDatabase(
+        ({ max, ...options }) =>
+          fromPostgresJs(postgres(address.href, { max, connection, onnotice: () => {} }), options),
+        drop,
+      );
+    },
+  },
+  {
+    name: 'pglite',
+    open: async () => {
+      // It takes seconds to start, so all tests share one.
+      const database = await pglite();
+      await database.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+      return testDatabase(({ max: _max, ...options }) => fromPGlite(database, { ...options, keepOpen: true }));
+    },
+  },
+  {
+    name: 'mysql2',
+    open: async () => {
+      const name = newName();
+      const admin = await mysql.createConnection(mysqlUrl);
+      await admin.query(`CREATE DATABASE ${name}`);
+      const uri = `${mysqlUrl}/${name}`;
+      return testDatabase(
+        ({ max, ...options }) => {
+          const pool = mysql.createPool({ uri, connectionLimit: max });
+          // The statements of the contract are standard SQL: "x" is a name in them, and || concatenates.
+          pool.pool.on('connection', (connection) => void connection.query("SET sql_mode = 'ANSI,TRADITIONAL'"));
+          return fromMysql2Pool(pool, { max, ...options });
+        },
+        async () => {
+          await admin.query(`DROP DATABASE ${name}`);
+          await admin.end();
+        },
+      );
+    },
+  },
+  {
+    name: 'node-sqlite',
+    open: () => inFolder((path, options) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), options)),
+  },
+];
+
+for (const pool of pools) poolContract({ ...pool, cannot: LACKS[pool.name] ?? {} });

@@ -1,0 +1,191 @@
+import { Container } from '@ambit/container';
+import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
+import { fromMysql2Pool } from '@ambit/transaction/mysql2';
+import { fromPgPool } from '@ambit/transaction/pg';
+import { fromPostgresJs } from '@ambit/transaction/postgres-js';
+import mysql from 'mysql2/promise';
+import { Pool } from 'pg';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { mysqlUrl, newName, openSchema } from './databases.js';
+
+/** The transaction scope of an application over the pool. */
+function inTransaction<T>(pool: DatabasePool, work: (connection: IConnection) => Promise<T>): Promise<T> {
+  const app = new Container();
+  app.register('IDatabasePool', () => pool);
+  return runInTransaction(app, (scope) => work(scope.resolve<IConnection>('IConnection')), { onError: () => {} });
+}
+
+/** As `set_config()` for row-level security would do it. */
+const afterBegin = (connection: IConnection): Promise<unknown> =>
+  connection.query("SET LOCAL application_name = 'begun'");
+
+describe.each([
+  ['pg', (url: string, max: number) => fromPgPool(new Pool({ connectionString: url, max }), { afterBegin })],
+  [
+    'postgres.js',
+    (url: string, max: number) => {
+      const address = new URL(url);
+      const search_path = address.searchParams.get('options')?.replace('-c search_path=', '') ?? '';
+      address.search = '';
+      return fromPostgresJs(postgres(address.href, { max, connection: { search_path }, onnotice: () => {} }), {
+        afterBegin,
+      });
+    },
+  ],
+])('a pool over %s', (_name, open) => {
+  let database: Awaited<ReturnType<typeof openSchema>>;
+  let pool: DatabasePool;
+  beforeEach(async () => {
+    database = await openSchema();
+    pool = open(database.url, 1);
+    await pool.query('CREATE TABLE notes (id INTEGER)');
+  });
+  afterEach(async () => {
+    await pool.close();
+    await database.drop();
+  });
+  const count = async (): Promise<unknown> => {
+    const [row, ...others] = await pool.query('SELECT count(*)::int AS n FROM notes');
+    expect(others).toEqual([]);
+    return row;
+  };
+
+  it('rejects a COMMIT to which PostgreSQL responds with ROLLBACK', async () => {
+    const connection = await pool.getConnection();
+    await connection.beginTransaction();
+    await connection.query('INSERT INTO notes VALUES (1)');
+    await connection.query('SELECT * FROM nowhere').catch(() => undefined);
+    await expect(connection.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '40000' });
+    connection.release();
+    expect(await count()).toEqual({ n: 0 });
+  });
+
+  it('says that the connection was lost when the server closes it, and works with another one', async () => {
+    const lost = inTransaction(pool, async (connection) => {
+      const [row] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await connection.query('INSERT INTO notes VALUES (1)');
+      // It sends thousands of rows, and then sleeps.
+      const slow = connection.query('SELECT pg_sleep(n / 4000) FROM generate_series(1, 30000) AS n');
+      slow.catch(() => undefined);
+      const state = 'SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = $2';
+      await vi.waitUntil(async () => (await database.admin.query(state, [row?.pid, 'PgSleep'])).rowCount === 1);
+      await database.admin.query('SELECT pg_terminate_backend($1)', [row?.pid]);
+      await slow;
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', status: 503 });
+    expect(await count()).toEqual({ n: 0 });
+  });
+
+  it('stops the statement of a client that has disconnected', async () => {
+    const client = new AbortController();
+    const app = new Container();
+    app.register('IDatabasePool', () => pool);
+    const started = performance.now();
+    const aborted = runInTransaction(
+      app,
+      async (scope) => {
+        const slow = scope.resolve<IConnection>('IConnection').query('SELECT pg_sleep(15)');
+        setTimeout(() => client.abort(), 50);
+        await slow;
+      },
+      { signal: client.signal, cancelAfterMs: 0 },
+    );
+    await expect(aborted).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    expect(await count()).toEqual({ n: 0 });
+    expect(performance.now() - started).toBeLessThan(14_000);
+  });
+
+  it('does not pass on a setting of the session', async () => {
+    await pool.query("SET application_name = 'mine'");
+    const [row] = await pool.query("SELECT current_setting('application_name') AS name");
+    expect(row).not.toEqual({ name: 'mine' });
+  });
+
+  it('prepares every transaction as afterBegin says', async () => {
+    const sql = "SELECT current_setting('application_name') AS name";
+    expect(await inTransaction(pool, (connection) => connection.query(sql))).toEqual([{ name: 'begun' }]);
+    expect(await pool.query(sql)).not.toEqual([{ name: 'begun' }]);
+  });
+
+  it('parses values as the caller says', async () => {
+    // For every other type the parser of the driver is used.
+    const types = { getTypeParser: (oid: number) => (oid === 1082 ? (text: string) => `${oid}:${text}` : undefined) };
+    const sql = "SELECT DATE '2024-02-29' AS day, NULL::int AS missing, 5 AS five";
+    expect((await pool.execute(sql, [], { types })).rows).toEqual([{ day: '1082:2024-02-29', missing: null, five: 5 }]);
+    expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([['1082:2024-02-29', null, 5]]);
+  });
+});
+
+describe('a pool over mysql2', () => {
+  const name = newName();
+  let pool: DatabasePool;
+  beforeEach(async () => {
+    const admin = await mysql.createConnection(mysqlUrl);
+    await admin.query(`CREATE DATABASE ${name}`);
+    await admin.end();
+    pool = fromMysql2Pool(mysql.createPool(`${mysqlUrl}/${name}`), { max: 1 });
+    await pool.query('CREATE TABLE notes (id INTEGER, body TEXT)');
+  });
+  afterEach(async () => {
+    await pool.query(`DROP DATABASE ${name}`);
+    await pool.close();
+  });
+
+  it.each(['CREATE TABLE more (id INTEGER)', '# now\nDROP TABLE notes', 'truncate notes', 'LOCK TABLES notes READ'])(
+    'refuses %j in a transaction, which the server would commit before it',
+    async (sql) => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query("INSERT INTO notes VALUES (1, 'gone')");
+      await expect(connection.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+      await connection.rollback();
+      connection.release();
+      expect(await pool.query('SELECT * FROM notes')).toEqual([]);
+    },
+  );
+
+  it.each(['/*! COMMIT */', '/*M!100100 ROLLBACK */', '# now\nCOMMIT', 'SET autocommit = 1', 'XA BEGIN "x"'])(
+    'refuses %j, which no other database would run',
+    async (sql) => {
+      await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+    },
+  );
+
+  it('binds parameters outside of literals, names and comments, in any order', async () => {
+    const sql = "SELECT CONCAT($2, $1, $2) AS `$1`, '$1\\'$2' AS a, \"$3\" AS b /* $4 */ -- $5\n # $6";
+    expect(await pool.query(sql, ['b', 'a'])).toEqual([{ $1: 'aba', a: "$1'$2", b: '$3' }]);
+    expect(await pool.query('SELECT body FROM notes LIMIT $1', [1])).toEqual([]);
+  });
+
+  it('begins with the isolation that was asked for', async () => {
+    await pool.query("INSERT INTO notes VALUES (1, 'a')");
+    const connection = await pool.getConnection();
+    for (const [isolation, seen] of [
+      ['read committed', 2],
+      ['repeatable read', 1],
+    ] as const) {
+      const other = await mysql.createConnection(`${mysqlUrl}/${name}`);
+      await other.query("DELETE FROM notes WHERE body = 'b'");
+      await connection.beginTransaction({ isolation });
+      await connection.query('SELECT * FROM notes');
+      await other.query("INSERT INTO notes VALUES (2, 'b')");
+      expect(await connection.query('SELECT * FROM notes')).toHaveLength(seen);
+      await connection.rollback();
+      await other.end();
+    }
+    connection.release();
+  });
+
+  it('gives the id of a row that AUTO_INCREMENT numbered', async () => {
+    await pool.query('CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTO_INCREMENT, body TEXT)');
+    const sql = 'INSERT INTO numbered (body) VALUES ($1)';
+    for (const insertId of [1, 2]) expect(await pool.execute(sql, ['a'])).toMatchObject({ insertId, rowCount: 1 });
+    expect(await pool.execute("UPDATE numbered SET body = 'b'")).not.toHaveProperty('insertId');
+  });
+
+  it('does not pass on a setting of the session', async () => {
+    await pool.query("SET SESSION sql_mode = 'ANSI'");
+    expect(await pool.query('SELECT @@sql_mode AS mode')).not.toEqual([{ mode: expect.stringContaining('ANSI') }]);
+  });
+});

@@ -1,0 +1,72 @@
+import type { DatabasePool } from '../core/contract.js';
+import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
+import { DriverPool } from '../driver/pool.js';
+import { type Engine, EngineWire, SQLITE_LANGUAGE } from '../sqlite/engine.js';
+
+export type { DriverPoolOptions } from '../driver/options.js';
+
+interface Statement {
+  readonly reader: boolean;
+  safeIntegers(on: boolean): unknown;
+  raw(on: boolean): unknown;
+  columns(): { name: string }[];
+  all(...values: never[]): unknown[];
+  run(...values: never[]): { changes: number; lastInsertRowid: number | bigint };
+}
+
+/** What is used of a `Database` of better-sqlite3. */
+export interface BetterSqlite3 {
+  readonly open: boolean;
+  readonly inTransaction: boolean;
+  exec(sql: string): unknown;
+  prepare(sql: string): object;
+  close(): unknown;
+}
+
+/**
+ * A pool over better-sqlite3: one connection, handed out in turn.
+ *
+ * @param database - the open database; `close()` closes it, unless `keepOpen` is set
+ * @param options - who may wait for the connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ *
+ * @example
+ * ```ts
+ * import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/transaction/better-sqlite3';
+ *
+ * // database is a new Database('shop.db', { timeout: 0 }) of better-sqlite3.
+ * const poolOver = (database: BetterSqlite3) => fromBetterSqlite3(database);
+ * ```
+ */
+export function fromBetterSqlite3(database: BetterSqlite3, options: DriverPoolOptions = {}): DatabasePool {
+  const { clock, acquireTimeoutMs: busyTimeoutMs } = readDriverOptions(options);
+  const engine = engineOver(database);
+  const wire = new EngineWire(engine, { clock, busyTimeoutMs });
+  const driver = { language: SQLITE_LANGUAGE, max: 1, connect: () => wire, close: async () => engine.close() };
+  return new DriverPool(driver, options);
+}
+
+function engineOver(database: BetterSqlite3): Engine {
+  return {
+    get isOpen() {
+      return database.open;
+    },
+    get inTransaction() {
+      return database.inTransaction;
+    },
+    exec: (sql) => void database.exec(sql),
+    prepare: (sql) => {
+      const statement = database.prepare(sql) as Statement;
+      statement.safeIntegers(true);
+      if (statement.reader) statement.raw(true);
+      return {
+        isReader: statement.reader,
+        columns: () => statement.columns().map(({ name }) => name),
+        all: (values) => statement.all(...(values as never[])) as unknown[][],
+        run: (values) => statement.run(...(values as never[])),
+      };
+    },
+    close: () => void database.close(),
+  };
+}

@@ -1,0 +1,38 @@
+import { type Clock, systemClock } from '../core/clock.js';
+import type { AfterBegin } from '../core/contract.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+
+/** What every pool over a driver takes. */
+export interface DriverPoolOptions {
+  /** How long a caller waits for a connection. Default 5 s. */
+  readonly acquireTimeoutMs?: number;
+  /** How many callers may wait for a connection; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  readonly maxWaiting?: number;
+  /** How long `close()` waits for connections in use. Default 10 s. */
+  readonly closeTimeoutMs?: number;
+  /** `close()` leaves the driver open, for others who use it. Default false: it is closed, too. */
+  readonly keepOpen?: boolean;
+  /** Part of every BEGIN on this pool, such as `set_config(..., true)` for row-level security. Default: nothing. */
+  readonly afterBegin?: AfterBegin;
+  readonly clock?: Clock;
+}
+
+export type DriverSettings = Required<Omit<DriverPoolOptions, 'afterBegin'>> & Pick<DriverPoolOptions, 'afterBegin'>;
+
+const DEFAULTS: DriverSettings = {
+  acquireTimeoutMs: 5000,
+  maxWaiting: 1000,
+  closeTimeoutMs: 10_000,
+  keepOpen: false,
+  clock: systemClock,
+};
+
+export function readDriverOptions(options: DriverPoolOptions): DriverSettings {
+  checkTime('acquireTimeoutMs', options.acquireTimeoutMs);
+  checkTime('closeTimeoutMs', options.closeTimeoutMs);
+  checkCount('maxWaiting', options.maxWaiting, 0);
+  checkBoolean('keepOpen', options.keepOpen);
+  checkFunction('afterBegin', options.afterBegin);
+  checkClock(options.clock);
+  return { ...DEFAULTS, ...given(options) };
+}

@@ -1,0 +1,44 @@
+import type { DatabasePool } from '../core/contract.js';
+import { checkCount } from '../core/options.js';
+import type { DriverPoolOptions } from '../driver/options.js';
+import { DriverPool } from '../driver/pool.js';
+import { PositionalTexts } from '../sql/positional.js';
+import { MYSQL } from '../sql/lexer.js';
+import { MYSQL_LANGUAGE } from './language.js';
+import { type Mysql2Pool, Mysql2Wire } from './wire.js';
+
+export type { Mysql2Connection, Mysql2Pool } from './wire.js';
+
+export interface Mysql2PoolOptions extends DriverPoolOptions {
+  /** The `connectionLimit` of the mysql2 pool. Default 10, which is the default of mysql2. */
+  readonly max?: number;
+}
+
+/**
+ * A pool over mysql2, for MySQL and MariaDB. Statements have `$1 ... $n`, as everywhere; a statement that would make the
+ * server commit the open transaction, such as CREATE TABLE, is refused inside of one.
+ *
+ * @param pool - what `createPool()` of `mysql2/promise` returned; `close()` ends it, unless `keepOpen` is set
+ * @param options - how many connections there may be, who may wait for one, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ *
+ * @example
+ * ```ts
+ * import { fromMysql2Pool, type Mysql2Pool } from '@ambit/transaction/mysql2';
+ *
+ * // mysql is createPool({ host: 'localhost', database: 'shop', connectionLimit: 8 }) of mysql2/promise.
+ * const poolOver = (mysql: Mysql2Pool) => fromMysql2Pool(mysql, { max: 8 });
+ * ```
+ */
+export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql2PoolOptions = {}): DatabasePool {
+  checkCount('max', max, 1);
+  const texts = new PositionalTexts(MYSQL);
+  const driver = {
+    language: MYSQL_LANGUAGE,
+    max,
+    connect: async () => new Mysql2Wire(await pool.getConnection(), texts),
+    close: () => pool.end(),
+  };
+  return new DriverPool(driver, options);
+}

@@ -1,0 +1,89 @@
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import { wantsArrays } from '../core/options.js';
+import { TransactionError } from '../core/errors.js';
+import type { Wire } from '../driver/driver.js';
+import { commandOf, countsRows } from '../sql/command.js';
+import { MYSQL } from '../sql/lexer.js';
+import type { PositionalTexts } from '../sql/positional.js';
+import { isFatal } from './language.js';
+
+/** What is used of a connection of `mysql2/promise`. */
+export interface Mysql2Connection {
+  query(sql: string): Promise<unknown>;
+  execute(options: never, values?: never): Promise<unknown>;
+  release(): void;
+  destroy(): void;
+}
+
+/** What is used of a pool of `mysql2/promise`. */
+export interface Mysql2Pool {
+  getConnection(): Promise<Mysql2Connection>;
+  end(): Promise<void>;
+}
+
+type Response = readonly [
+  rows: unknown[] | { readonly affectedRows: number; readonly insertId: number | string },
+  fields?: readonly { name: string }[],
+];
+
+export class Mysql2Wire implements Wire {
+  isLost = false;
+  readonly #connection: Mysql2Connection;
+  readonly #texts: PositionalTexts;
+
+  constructor(connection: Mysql2Connection, texts: PositionalTexts) {
+    this.#connection = connection;
+    this.#texts = texts;
+  }
+
+  async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
+    const rowsAsArray = wantsArrays(options);
+    try {
+      const [rows, fields] = await (params ? this.#execute(sql, params, rowsAsArray) : this.#query(sql));
+      const command = commandOf(sql, MYSQL);
+      if (!Array.isArray(rows)) return { ...resultOf(command, rows.affectedRows), ...insertIdOf(rows.insertId) };
+      const names = (fields ?? []).map(({ name }) => ({ name }));
+      return { ...resultOf(command, rows.length), rows: rows as never[], fields: names };
+    } catch (error) {
+      this.isLost ||= isFatal(error);
+      throw error;
+    }
+  }
+
+  release(possiblyBroken: boolean): void {
+    if (possiblyBroken || this.isLost) this.#connection.destroy();
+    else this.#connection.release();
+  }
+
+  /** Prepared, so the server itself binds the values and refuses a second statement. */
+  #execute(sql: string, params: readonly unknown[], rowsAsArray: boolean): Promise<Response> {
+    const { text, values } = this.#texts.translate(sql, params, mysqlValue);
+    // Integers beyond the safe range are given as text.
+    const config = { sql: text, values, rowsAsArray, supportBigNumbers: true, bigNumberStrings: false };
+    return this.#connection.execute(config as never) as Promise<Response>;
+  }
+
+  #query(sql: string): Promise<Response> {
+    return this.#connection.query(sql) as Promise<Response>;
+  }
+}
+
+function resultOf(command: string, count: number): ExecuteResult<never> {
+  return { rows: [], rowCount: countsRows(command) ? count : null, command, fields: [] };
+}
+
+/** The server says 0 where no id was given; an id beyond the safe range is text. */
+function insertIdOf(id: number | string): { insertId?: number } {
+  return Number(id) > 0 ? { insertId: Number(id) } : {};
+}
+
+/** A value for the driver, and what PostgreSQL would refuse is refused here too. */
+function mysqlValue(value: unknown, position: number): unknown {
+  if (typeof value === 'string' && value.includes('\0')) throw refused(position, 'has a NUL character', '22021');
+  if (typeof value === 'number' && Number.isNaN(value)) throw refused(position, 'is not a number', '22003');
+  return value ?? null;
+}
+
+function refused(position: number, why: string, sqlState: string): TransactionError {
+  return new TransactionError('AMBIT_TX_PARAMETER', `Parameter $${position} ${why}`, { sqlState });
+}

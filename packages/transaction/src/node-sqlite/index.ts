@@ -1,0 +1,32 @@
+import type { DatabasePool } from '../core/contract.js';
+import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
+import { DriverPool } from '../driver/pool.js';
+import { EngineWire, SQLITE_LANGUAGE } from '../sqlite/engine.js';
+import { type NodeSqlite, NodeSqliteEngine } from './engine.js';
+
+export type { DriverPoolOptions } from '../driver/options.js';
+export type { NodeSqlite } from './engine.js';
+
+/**
+ * A pool over a `DatabaseSync` of `node:sqlite`: one connection, handed out in turn. It needs Node 22.16, 24 or newer.
+ *
+ * @param database - the open database; `close()` closes it, unless `keepOpen` is set
+ * @param options - who may wait for the connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ *
+ * @example
+ * ```ts
+ * import { fromNodeSqlite, type NodeSqlite } from '@ambit/transaction/node-sqlite';
+ *
+ * // database is a new DatabaseSync('shop.db') of node:sqlite.
+ * const poolOver = (database: NodeSqlite) => fromNodeSqlite(database);
+ * ```
+ */
+export function fromNodeSqlite(database: NodeSqlite, options: DriverPoolOptions = {}): DatabasePool {
+  const { clock, acquireTimeoutMs: busyTimeoutMs } = readDriverOptions(options);
+  const engine = new NodeSqliteEngine(database);
+  const wire = new EngineWire(engine, { clock, busyTimeoutMs });
+  const driver = { language: SQLITE_LANGUAGE, max: 1, connect: () => wire, close: async () => engine.close() };
+  return new DriverPool(driver, options);
+}

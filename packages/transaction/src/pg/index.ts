@@ -1,0 +1,40 @@
+import type { DatabasePool } from '../core/contract.js';
+import type { DriverPoolOptions } from '../driver/options.js';
+import { DriverPool } from '../driver/pool.js';
+import { POSTGRES_LANGUAGE } from '../postgres/language.js';
+import { type PgPool, PgWire } from './wire.js';
+
+export type { DriverPoolOptions } from '../driver/options.js';
+export type { PgClient, PgPool } from './wire.js';
+
+/** What `pg` itself takes when `max` is not given. */
+const DEFAULT_MAX = 10;
+
+/**
+ * A pool over a `pg.Pool` that the application has already, with its settings, its hooks and its other users.
+ *
+ * @param pool - the `Pool` of `pg`; `close()` ends it, unless `keepOpen` is set
+ * @param options - who may wait for a connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ *
+ * @example
+ * ```ts
+ * import { fromPgPool } from '@ambit/transaction/pg';
+ * import pg from 'pg';
+ *
+ * const pool = fromPgPool(new pg.Pool({ connectionString: 'postgres://localhost/shop', max: 8 }));
+ * ```
+ */
+export function fromPgPool(pool: PgPool, options: DriverPoolOptions = {}): DatabasePool {
+  const driver = {
+    language: POSTGRES_LANGUAGE,
+    max: pool.options?.max ?? DEFAULT_MAX,
+    get size() {
+      return { open: pool.totalCount, idle: pool.idleCount };
+    },
+    connect: async () => new PgWire(await pool.connect()),
+    close: () => pool.end(),
+  };
+  return new DriverPool(driver, options);
+}

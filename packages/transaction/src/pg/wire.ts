@@ -1,0 +1,69 @@
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { Wire } from '../driver/driver.js';
+import { resultOf, safely } from '../postgres/result.js';
+import { requestCancel } from '../postgres/side-channel.js';
+
+type Result = Parameters<typeof resultOf>[0];
+type Listener = () => void;
+
+/** What is used of a `PoolClient` of `pg`. */
+export interface PgClient {
+  query(config: object): Promise<unknown>;
+  on(event: 'error' | 'end', listener: Listener): unknown;
+  removeListener(event: 'error' | 'end', listener: Listener): unknown;
+  release(destroy?: boolean): void;
+  getTypeParser(oid: number, format?: never): unknown;
+}
+
+/** What is used of a `Pool` of `pg`. */
+export interface PgPool {
+  connect(): Promise<PgClient>;
+  end(): Promise<void>;
+  readonly options?: { readonly max?: number | undefined };
+  readonly totalCount: number;
+  readonly idleCount: number;
+}
+
+/** Fields that the driver does not declare (pg 8.21): the address of the backend, for a cancel request. */
+interface Backend {
+  readonly host: string;
+  readonly port: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
+}
+
+const CANCEL_MS = 1000;
+
+export class PgWire implements Wire {
+  isLost = false;
+  readonly #client: PgClient;
+  /** Without a listener, a client that breaks while it is checked out crashes the process. */
+  readonly #onLost = (): void => void (this.isLost = true);
+
+  constructor(client: PgClient) {
+    this.#client = client;
+    client.on('error', this.#onLost);
+    client.on('end', this.#onLost);
+  }
+
+  async send(text: string, values?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
+    const { rowMode, types } = options;
+    // The extended protocol takes one statement only.
+    const config = values ? { text, values, queryMode: 'extended', rowMode } : { text };
+    return resultOf(
+      (await this.#client.query(types ? { ...config, types: safely(types, this.#client) } : config)) as Result,
+    );
+  }
+
+  cancel(): void {
+    const { host, port, processID, secretKey } = this.#client as unknown as Backend;
+    if (processID && secretKey) requestCancel({ host, port, processId: processID, secretKey }, CANCEL_MS);
+  }
+
+  release(possiblyBroken: boolean): void {
+    this.#client.removeListener('end', this.#onLost);
+    // A client that is destroyed may still report an error; one that goes back is watched by its pool again.
+    if (!possiblyBroken) this.#client.removeListener('error', this.#onLost);
+    this.#client.release(possiblyBroken);
+  }
+}

@@ -1,0 +1,14 @@
+import { refusedStatement } from '../core/errors.js';
+import { sqlStateOf } from '../core/sql-state.js';
+import type { Language } from '../driver/driver.js';
+import { beginStatement } from '../sql/control-statements.js';
+import { hangsUp, translated } from './errors.js';
+import { leavesSessionState } from './session-state.js';
+
+/** PostgreSQL, whichever driver is used. */
+export const POSTGRES_LANGUAGE: Language = {
+  begin: (options) => [beginStatement(options)],
+  leavesSessionState,
+  translate: (error, isLost) =>
+    isLost || hangsUp(error) ? translated(error, true) : refusedStatement(error, sqlStateOf(error)),
+};

@@ -1,0 +1,56 @@
+import { TransactionError } from '../core/errors.js';
+import { type Dialect, tokensOf } from './lexer.js';
+
+const MOST_TEXTS = 500;
+
+interface Positional {
+  /** With `?` for each `$n`. */
+  readonly text: string;
+  /** Which parameter each `?` stands for, from 0 on. */
+  readonly order: readonly number[];
+  readonly count: number;
+}
+
+/** Translates `$n` to `?`, outside of literals, for drivers that bind by place. Each text is read once. */
+export class PositionalTexts {
+  readonly #dialect: Dialect;
+  readonly #known = new Map<string, Positional>();
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  /** The text and its values in the order of the `?`, each as `convert` makes it. */
+  translate<T>(
+    sql: string,
+    params: readonly unknown[],
+    convert: (value: unknown, position: number) => T,
+  ): { text: string; values: T[] } {
+    const { text, order, count } = this.#read(sql);
+    if (params.length !== count) {
+      const what = `The statement has ${count} parameters and ${params.length} parameters were passed`;
+      throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '08P01' });
+    }
+    return { text, values: order.map((index) => convert(params[index], index + 1)) };
+  }
+
+  #read(sql: string): Positional {
+    const known = this.#known.get(sql);
+    if (known) return known;
+    const read = positional(sql, this.#dialect);
+    if (this.#known.size >= MOST_TEXTS) this.#known.clear();
+    this.#known.set(sql, read);
+    return read;
+  }
+}
+
+function positional(sql: string, dialect: Dialect): Positional {
+  let text = '';
+  const order: number[] = [];
+  for (const token of tokensOf(sql, dialect)) {
+    const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
+    if (isNumbered) order.push(Number(token.text.slice(1)) - 1);
+    text += isNumbered ? '?' : token.text;
+  }
+  return { text, order, count: Math.max(-1, ...order) + 1 };
+}

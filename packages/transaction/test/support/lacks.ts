@@ -1,0 +1,15 @@
+/** What the pools over other people's drivers lack: each guarantee of the pool contract, and why. */
+export const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  pg: {},
+  'postgres-js': {
+    'refuses too few and too many parameters': 'too many are refused with 42P18, because it names their types',
+  },
+  pglite: {},
+  mysql2: {
+    'counts the rows of UPDATE with RETURNING': 'MariaDB has RETURNING for INSERT and DELETE only, MySQL not at all',
+    'counts no row that ON CONFLICT left out': 'it is INSERT IGNORE there',
+    'counts the rows of a statement that begins with WITH': 'MariaDB has WITH before SELECT only',
+  },
+  'node-sqlite': {},
+  'better-sqlite3': {},
+};
