@@ -24,7 +24,7 @@ const PACKAGES = [
 /** The metadata polyfill, and what awilix looks for files with. */
 const LEFT_OUT = ['reflect-metadata', 'fast-glob', 'camel-case'];
 /** The words of Ambit's errors, and the search for what to say. */
-const WORDS = ['./errors.js', './problems.js'];
+const WORDS = ['./errors.js', '../errors.js', './problems.js'];
 
 const rows = [];
 for (const name of PACKAGES) rows.push([name, version(name), ...(await weigh(name))]);

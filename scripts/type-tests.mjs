@@ -1,7 +1,8 @@
 // Checks with every supported TypeScript which lines compile and which do not: each folder packages/*/test/types*.
 // `// error: some words` means that the next line of code has an error with these words in its message;
-// every other line must compile.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+// every other line must compile. In a folder with an `errors.md`, that file has the whole message of each error, of each compiler;
+// `node scripts/type-tests.mjs --write` writes it.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { diagnose } from './diagnostics.mjs';
@@ -59,13 +60,54 @@ function at({ file, line }) {
   return `${relative(process.cwd(), file)}:${line}`;
 }
 
+/**
+ * The messages of the compilers, each once: compilers of one opinion share a line.
+ * @param {string} folder
+ */
+export function messages(folder) {
+  /** @type {Map<string, Map<string, string[]>>} */
+  const found = new Map();
+  for (const compiler of COMPILERS)
+    for (const { file, line, message } of diagnose(compiler, ['-p', folder])) {
+      const key = `${relative(folder, file)} ${codeAt(file, line)}`;
+      const texts = found.get(key) ?? new Map();
+      found.set(key, texts.set(message, [...(texts.get(message) ?? []), compiler]));
+    }
+  return [...found]
+    .map(([key, texts]) => {
+      const said = [...texts].map(
+        ([text, by]) => `${by.length < COMPILERS.length ? `${by.join(', ')}:\n` : ''}${text}`,
+      );
+      const [file, ...code] = key.split(' ');
+      return `## ${file}: \`${code.join(' ')}\`\n\n\`\`\`text\n${said.join('\n\n')}\n\`\`\`\n`;
+    })
+    .join('\n');
+}
+
+/** @param {string} file @param {number} line */
+const codeAt = (file, line) => (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '').trim();
+
+/** @param {string} folder @returns {string[]} */
+function differences(folder) {
+  const golden = join(folder, 'errors.md');
+  const now = `# What the compilers say\n\n${messages(folder)}`;
+  if (process.argv.includes('--write')) writeFileSync(golden, now);
+  return now === readFileSync(golden, 'utf8')
+    ? []
+    : [`${golden} is another one now: node scripts/type-tests.mjs --write`];
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folders = readdirSync('packages')
     .map((name) => join('packages', name, 'test'))
     .filter((folder) => existsSync(folder))
     .flatMap((test) => readdirSync(test).map((name) => join(test, name)))
     .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
-  const broken = folders.flatMap((folder) => COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)));
+  const broken = folders.flatMap((folder) =>
+    existsSync(join(folder, 'errors.md'))
+      ? differences(folder)
+      : COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)),
+  );
   for (const line of broken) console.error(line);
   process.exitCode = broken.length > 0 ? 1 : 0;
 }

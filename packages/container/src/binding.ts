@@ -23,6 +23,15 @@ interface Hook {
   readonly act: (instance: never) => unknown;
 }
 
+/** What a graph says of one of its entries. */
+export interface Declared {
+  /** The tag of the scopes in which it is available; undefined for an alias. */
+  readonly lifetime?: string | undefined;
+  readonly feature?: string | undefined;
+  /** How it joins what an earlier feature has under the key. */
+  readonly joining?: 'override' | 'also' | undefined;
+}
+
 /** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
 export interface Recipe<out T = unknown> {
   readonly source: Source;
@@ -35,6 +44,7 @@ export interface Recipe<out T = unknown> {
   readonly onDispose?: readonly Hook[] | undefined;
   readonly onStart?: readonly Hook[] | undefined;
   readonly override?: symbol | undefined;
+  readonly declared?: Declared | undefined;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
 }
@@ -56,6 +66,7 @@ export const bound = (recipe: Recipe, key: Key): Binding => ({
   onDispose: recipe.onDispose,
   onStart: recipe.onStart,
   override: recipe.override,
+  declared: recipe.declared,
 });
 
 /** Turns one recipe into another; `A` is what it made before, `B` what it makes after. */

@@ -3,7 +3,7 @@ import type { Templates } from './fast.js';
 import { registered } from './keeping.js';
 import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
 import { place, places, reachable, type Place } from './places.js';
-import { cycle, keyless, missing, traced, type Step } from './problems.js';
+import { below, cycle, keyless, missing, traced, type Step } from './problems.js';
 import { giving, NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
 import type { Function_ } from './templates.js';
 import { Unavailable, type Walk } from './walk.js';
@@ -80,9 +80,9 @@ export function deliver(
   if (kind === 'all') return deliverAll(key, home, path, walk);
   const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
   if (kind === 'optional' && !found) {
-    // A singleton would never receive what is registered only for scopes below: `verify` reports that.
-    const problem = walk.dry && missing(key, home, path, walk);
-    return problem?.code === 'AMBIT_SHORTER_LIFE' ? walk.report(problem) : NOTHING;
+    // It would never be delivered what is registered only for scopes below: `verify` reports that.
+    const lasts = path?.holder !== undefined || path?.binding.declared !== undefined;
+    return walk.dry && lasts && below(key, home, walk) ? walk.report(missing(key, home, path, walk)) : NOTHING;
   }
   if (kind === 'lazy' && path) {
     // It has to be available where its holder is: `verify` checks that now. What it needs cannot close a cycle.

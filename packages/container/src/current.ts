@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage } from '#platform';
 import type { IContainer } from './contract.js';
 import { ContainerError } from './errors.js';
 

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers';
+import { setTimeout } from '#platform';
 import { ContainerError, DisposeError, type Failure } from './errors.js';
 import { findDisposer, isPromise } from './keeping.js';
 import { descendants } from './scope.js';

@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { inspect } from '#platform';
 import type { Key } from './keys.js';
 
 /** The tags of a scope and of those around it, the outermost first. */
@@ -42,6 +42,7 @@ const sentences = {
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_UNREACHABLE: 'No declared scope accepts %',
   AMBIT_UNDISPOSED: 'Nobody disposes the instances of %',
+  AMBIT_TWO_FEATURES: 'Two features register %',
   AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
   AMBIT_DISPOSED: '% was called on a disposed scope',
   AMBIT_DISPOSE_FAILED: 'Some instances failed to dispose; all others are disposed. The errors are in .failures:%',

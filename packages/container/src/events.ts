@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { channel } from '#platform';
 
 /** `{ scope }`, after a child scope was opened. */
 export const scopeOpened = channel('ambit:scope:opened');

@@ -12,6 +12,8 @@ export interface Verdict {
   readonly singleton: boolean;
   /** The tags of the scope that would own the instance and of those above it; undefined where none does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;
+  /** The feature that registers it, where it has one. */
+  readonly feature: string | undefined;
   readonly why: string;
 }
 
@@ -51,15 +53,16 @@ export function explain(scope: Container, key: Key): Explanation {
   return { key, winner, rejected, toString: () => [`${show(key)} in ${showTags(shape.lineage)}`, ...lines].join('\n') };
 }
 
-const verdict = ({ source, singleton = false }: Binding, place: Place | undefined, why: string): Verdict => ({
+const verdict = ({ source, singleton = false, declared }: Binding, place: Place | undefined, why: string): Verdict => ({
   kind: source.kind,
   singleton,
   owner: place?.owner.lineage,
+  feature: declared?.feature,
   why,
 });
 
-const line = ({ kind, singleton, owner, why }: Verdict) =>
-  `  ${singleton ? 'singleton' : 'transient'} ${kind}${owner ? ` of ${showTags(owner)}` : ''}: ${why}`;
+const line = ({ kind, singleton, owner, feature, why }: Verdict) =>
+  `  ${singleton ? 'singleton' : 'transient'} ${kind}${owner ? ` of ${showTags(owner)}` : ''}${feature === undefined ? '' : ` by feature ${show(feature)}`}: ${why}`;
 
 function whyItWins({ override }: Binding, places: readonly Place[]): string {
   if (places.length === 0) return 'wins: a class can be made without a registration';

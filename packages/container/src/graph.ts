@@ -15,6 +15,8 @@ export interface GraphNode {
   readonly singleton: boolean;
   /** The tags of the scope that has it, and of those above it. */
   readonly scope: readonly (readonly string[])[];
+  /** The feature that registers it, where it has one. */
+  readonly feature: string | undefined;
 }
 
 /** `from` depends on `to`. */
@@ -53,6 +55,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       kind: binding?.source.kind ?? 'missing',
       singleton: binding?.singleton ?? false,
       scope: owner.lineage,
+      feature: binding?.declared?.feature,
     });
     return id;
   };

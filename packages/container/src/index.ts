@@ -21,5 +21,9 @@ export {
 } from './keys.js';
 export { decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
 export { Registration } from './registration.js';
-export type { Binding, Modifier, Recipe, ScopePredicate, Tagged } from './binding.js';
+export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './binding.js';
 export { currentScope, runInScope } from './current.js';
+export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
+export type { Composition, Services } from './lifetimes/composition.js';
+export type { Checked, CheckedReplacements, Outlasting, OwnList, ServiceOf } from './lifetimes/checked.js';
+export type { Alias, Also, Entry, NoList, Override } from './lifetimes/entry.js';

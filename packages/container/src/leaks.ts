@@ -1,4 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from '#platform';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import { descendants } from './scope.js';

@@ -39,7 +39,7 @@ export const keyless = (i: number, { key, source }: Binding, home: Shape, path: 
     about: `Parameter ${i} of ${show(source.kind === 'class' ? source.target : key)}`,
     path: pathOf(path),
     tags: home.lineage,
-    hint: 'name its key with @inject(key) or in the list of keys; a key is also undefined where two modules import each other',
+    hint: 'list its key, or name it with @inject(key), which Babel and Vite may drop; a key is also undefined where two modules import each other',
   });
 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
@@ -91,10 +91,10 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   const shown = show(key);
   const holder = holderAt(home, path);
   const asked = tagsAsked(reachable(home, key), home);
-  const below = [...search.shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
+  const deeper = below(key, home, search);
   // `verify` knows all kinds of scopes there will be.
   const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
-  const lifetime = below ? showTags(place(below, key)?.owner.lineage ?? []) : elsewhere;
+  const lifetime = deeper ? showTags(place(deeper, key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_SHORTER_LIFE', {
       ...details,
@@ -116,6 +116,10 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
         : `did you mean ${show(near)}?`,
   });
 }
+
+/** A shape below that has the key. */
+export const below = (key: Key, home: Shape, { shapes }: Search): Shape | undefined =>
+  [...shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
 
 function shapesRunning(): Shape[] {
   const shapes: Shape[] = [];

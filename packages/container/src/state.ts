@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers';
+import { hasClock, setTimeout } from '#platform';
 import type { Binding } from './binding.js';
 import type { Failure } from './errors.js';
 import type { Key } from './keys.js';
@@ -157,7 +157,7 @@ export class Slots {
 }
 
 let now = 0;
-let fresh = false;
+let fresh = !hasClock;
 
 /** Tenths of a second since the process started. Read from the clock at most ten times a second: a reading costs as much as opening a scope. */
 export function tenths(): number {
@@ -171,4 +171,5 @@ export function tenths(): number {
 }
 
 /** How long ago that was, for a message. */
-export const ago = (then: number): string => `${((performance.now() - then * 100) / 1000).toFixed(1)} s ago`;
+export const ago = (then: number): string =>
+  hasClock ? `${((performance.now() - then * 100) / 1000).toFixed(1)} s ago` : 'earlier';

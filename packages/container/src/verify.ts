@@ -1,7 +1,7 @@
 import type { Binding } from './binding.js';
 import { compile } from './compile.js';
 import type { Container } from './container.js';
-import { ContainerError, showTags } from './errors.js';
+import { ContainerError, show, showTags } from './errors.js';
 import { shared } from './fast.js';
 import type { Key } from './keys.js';
 import { keysOf, places, type Place } from './places.js';
@@ -83,8 +83,9 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
     const { binding } = found;
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
-    // A singleton must work wherever it applies; a transient may be meant for some of the scopes only.
-    else if (binding.singleton || path?.holder !== undefined) note(made);
+    // What names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
+    else if (binding.singleton || path?.holder !== undefined || (isOfGraph(binding) && found.owner === shape))
+      note(made);
     else impossible.set(binding, made);
   };
   for (const shape of shapes)
@@ -92,9 +93,12 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  for (const problem of [...unreachable(shapes), ...undisposed(shapes)]) note(new Unavailable(problem));
+  for (const problem of [...unreachable(shapes), ...undisposed(shapes), ...contested(shapes)])
+    note(new Unavailable(problem));
   return problems;
 }
+
+const isOfGraph = ({ declared }: Binding) => declared?.lifetime !== undefined;
 
 /** Distinguishes two problems, but not one problem that was found on several paths. */
 function identities(): (problem: ContainerError) => string {
@@ -155,4 +159,16 @@ const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
             hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
           }),
       ),
+  );
+
+/** Keys that two features register, where neither says that it replaces the other or adds to it. */
+const contested = (shapes: readonly Shape[]): ContainerError[] =>
+  shapes.flatMap(({ bindings, lineage }) =>
+    [...bindings].flatMap(([key, registered]) => {
+      const features = registered.flatMap(({ declared }) => (declared?.joining ? [] : (declared?.feature ?? [])));
+      const names = [...new Set(features)];
+      if (names.length < 2) return [];
+      const hint = `${names.map(show).join(' and ')} register it, and the last one would win: say .override() to replace it, or .also() to add to it`;
+      return new ContainerError('AMBIT_TWO_FEATURES', { key, tags: lineage, hint });
+    }),
   );

@@ -1,5 +1,4 @@
-import { setMaxListeners } from 'node:events';
-import { setTimeout } from 'node:timers';
+import { setMaxListeners, setTimeout } from '#platform';
 import type { IContainer } from './contract.js';
 import { ContainerError, show } from './errors.js';
 

@@ -8,7 +8,7 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const sources = readdirSync(at('../src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
 
 /** The texts of errors, and the search for what to say: what happened, where, and how to fix it. */
-const WORDS = ['./errors.js', './problems.js'];
+const WORDS = ['./errors.js', '../errors.js', './problems.js'];
 
 async function gzipped(...without: string[]): Promise<number> {
   const { outputFiles } = await build({
@@ -24,12 +24,12 @@ async function gzipped(...without: string[]): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
 }
 
-it('the main entry point is less than 12.4 kB, minified and gzipped', async () => {
-  expect(await gzipped()).toBeLessThan(12_400);
+it('the main entry point is less than 13.2 kB, minified and gzipped', async () => {
+  expect(await gzipped()).toBeLessThan(13_200);
 });
 
 it('the words of errors are a sixth of that', async () => {
-  expect(await gzipped(...WORDS)).toBeLessThan(10_200);
+  expect(await gzipped(...WORDS)).toBeLessThan(11_200);
 });
 
 it.each(sources)('%s has at most 200 lines', (name) => {

@@ -90,17 +90,18 @@ export function requestScopeContract(test: StageTest): void {
     });
   });
 
-  test('a request that is over is forgotten, though its connection stays open', async ({ stage }) => {
-    let served: WeakRef<object> | undefined;
+  test('requests that are over are forgotten, though their connection stays open', async ({ stage }) => {
+    const served: WeakRef<object>[] = [];
     await stage.serveRequest(({ scope }) => {
-      served ??= new WeakRef(scope);
+      served.push(new WeakRef(scope));
       return { kind: 'text', text: 'hello' };
     });
     const client = await stage.client();
-    for (let i = 0; i < 3; i += 1) await client.request({ path: '/' });
+    for (let i = 0; i < 20; i += 1) await client.request({ path: '/' });
     await stage.quiet();
     await collectGarbage();
-    expect(served?.deref()).toBe(undefined);
+    // The connection may know its last one, and Bun takes any number on the stack for a reference.
+    expect(served.filter((scope) => scope.deref()).length).toBeLessThan(4);
     expect((await client.request({ path: '/' })).status).toBe(200);
   });
 

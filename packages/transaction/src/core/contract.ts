@@ -52,10 +52,13 @@ export interface ExecuteResult<R = Row> {
  * import type { IConnection } from '@ambit/transaction';
  *
  * class OrderRepository {
- *   constructor(private readonly connection: IConnection) {}
+ *   readonly #connection: IConnection;
+ *   constructor(connection: IConnection) {
+ *     this.#connection = connection;
+ *   }
  *
  *   async find(id: string): Promise<{ id: string } | undefined> {
- *     const rows = await this.connection.query<{ id: string }>('SELECT id FROM orders WHERE id = $1', [id]);
+ *     const rows = await this.#connection.query<{ id: string }>('SELECT id FROM orders WHERE id = $1', [id]);
  *     return rows[0];
  *   }
  * }

@@ -24,7 +24,7 @@ export interface RelayOptions {
   readonly gatherMs?: number;
   /** After how long another relay takes over the events of one that crashed. Default 10 s. */
   readonly claimMs?: number;
-  /** How long `dispose()` waits for deliveries in progress before it aborts them. Default 5 s. */
+  /** How long `dispose()` waits for deliveries in progress before it aborts them: less than `claimMs`. Default 5 s. */
   readonly drainMs?: number;
   /** How long delivered events stay in the table. Default 0: they are deleted at once. */
   readonly keepDeliveredMs?: number;
@@ -68,7 +68,14 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
   checkCount('maxAttempts', options.maxAttempts, 1);
   checkFunction('onError', options.onError);
   checkClock(options.clock);
-  return { ...DEFAULTS, ...given(options) };
+  const settings = { ...DEFAULTS, ...given(options) };
+  const { drainMs, claimMs } = settings;
+  if (drainMs >= claimMs)
+    throw new TransactionError(
+      'AMBIT_TX_OPTION',
+      `drainMs must be less than claimMs, ${claimMs}, not ${drainMs}: otherwise another relay delivers what this one still delivers while it shuts down`,
+    );
+  return settings;
 }
 
 /** The pause before the next attempt: between the half and the whole of what has doubled with each failure. */

@@ -178,7 +178,7 @@ describe.each(databases)('an outbox on $name', ({ name, missing, open }) => {
     test('the rest when a relay crashed in the middle of a key, in order', async () => {
       const crashed = new Receiver(({ payload }) => (payload === 1 ? never : undefined));
       for (let n = 0; n < 4; n++) await outbox.publish(pool, event(n, 'a'));
-      const first = startRelay(crashed.deliver, { claimMs: 300, deliveryTimeoutMs: 60_000, drainMs: 1000 });
+      const first = startRelay(crashed.deliver, { claimMs: 300, deliveryTimeoutMs: 60_000, drainMs: 250 });
       await crashed.hasSeen(2);
       const taker = new Receiver();
       startRelay(taker.deliver);

@@ -72,6 +72,7 @@ describe('an invalid option', () => {
     ['deliveryTimeoutMs', Infinity],
     ['pollMs', 0],
     ['claimMs', -1],
+    ['drainMs', 10_000],
     ['concurrency', 0],
     ['maxAttempts', 1.5],
     ['backoffMs', 'soon'],

@@ -2,6 +2,7 @@ import {
   Container,
   hasTag,
   lazy,
+  lifetimes,
   onDispose,
   onStart,
   Registration,
@@ -19,6 +20,7 @@ class Session {
 }
 
 const single = singleton();
+const { value, feature, build } = lifetimes('application');
 const nothing = undefined as unknown as Key;
 const doNothing = () => undefined;
 
@@ -27,6 +29,9 @@ export const declaring = {
   AMBIT_BAD_REGISTRATION: {
     'a registration without .to(key)': () => openApplication(asking() as never),
     'nothing in place of a registration': () => openApplication(undefined as never),
+    'what is not an entry of a graph': () => build({ IClock: 1 as never }),
+    'a lifetime that is there twice': () => lifetimes('application', 'application'),
+    'a lifetime that does not exist': () => lifetimes('application').make('request' as 'application', doNothing),
     'nothing as a key': () => asking().to(nothing),
     'nothing as a key in register': () => openApplication().register(nothing, doNothing),
     'an instance in place of a class': () => Registration.fromClass(new (class Users {})() as never),
@@ -58,6 +63,13 @@ export const declaring = {
     'a class with a disposer, with a predicate and without singleton()': () =>
       verifyOne(Registration.fromClass(Session).pipe(perRequest).to('ISession')),
   },
+  AMBIT_TWO_FEATURES: {
+    'a key of two features': () => {
+      const users = feature('users', { IClock: value(1) });
+      const orders = feature('orders', { IClock: value(2) as never });
+      return verifyOne(...build(users, orders).registrations);
+    },
+  },
   AMBIT_INVALID: {
     'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),
     'problems of every kind': () =>
@@ -86,9 +98,9 @@ class Keyless {
 }
 
 /** The one problem that verify finds in it. */
-function verifyOne(registration: Binding): void {
+function verifyOne(...registrations: readonly Binding[]): void {
   try {
-    verify(openApplication(registration), request);
+    verify(openApplication(...registrations), request);
   } catch (error) {
     throw (error as { problems: unknown[] }).problems[0];
   }

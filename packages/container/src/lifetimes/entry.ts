@@ -1,0 +1,103 @@
+import type { Declared, Modifier, Recipe } from '../binding.js';
+import type { Registration } from '../registration.js';
+
+/**
+ * A service of a graph: how it is made, its lifetime and what it needs. Made by the functions of {@link lifetimes}; immutable.
+ * The compiler checks its type parameters: the lifetime, what is made, the keys it needs, and the parameters that receive them.
+ */
+export class Entry<out Tag, out T, out Needs, out Takes> {
+  /** Only in types. */
+  declare readonly is: readonly [Tag, T, Needs, Takes];
+
+  /** @internal */
+  constructor(
+    readonly declared: Declared,
+    /** Undefined for a key that is registered directly on each scope. */
+    readonly registration?: Registration<unknown>,
+  ) {}
+
+  /**
+   * Applies modifiers, in order: `onStart`, `onDispose`, `decorate`, `externallyOwned`.
+   * @param a the first modifier; up to three more follow
+   * @returns the changed entry
+   *
+   * @example
+   * ```ts
+   * import { lifetimes, onStart } from '@ambit/container';
+   * class Pool { connect() {} }
+   * const { of } = lifetimes('application');
+   * const pool = of('application', Pool).pipe(onStart((made) => made.connect()));
+   * ```
+   */
+  pipe<A, B = A, C = B, D = C>(
+    a: Modifier<T, A>,
+    b?: Modifier<A, B>,
+    c?: Modifier<B, C>,
+    d?: Modifier<C, D>,
+  ): Entry<Tag, D, Needs, Takes>;
+  pipe(...modifiers: never[]): Entry<Tag, never, Needs, Takes> {
+    return new Entry(this.declared, this.registration?.pipe(...(modifiers as Modifier<unknown>[])));
+  }
+
+  /**
+   * Makes a new instance at each `resolve`, in place of one for each scope. The container does not dispose these.
+   * @returns the changed entry
+   */
+  transient(): Entry<Tag, T, Needs, Takes> {
+    const forget = (recipe: Recipe<T>): Recipe<T> => ({ ...recipe, singleton: undefined });
+    return this.pipe(forget);
+  }
+
+  /**
+   * Lets others know the service as a `U`, for example as an interface of its class.
+   * @returns the same entry, with another type
+   */
+  as<U>(this: Entry<Tag, U, Needs, Takes>): Entry<Tag, U, Needs, Takes> {
+    return this;
+  }
+
+  /**
+   * Replaces what an earlier feature has under the key.
+   * @returns the changed entry
+   */
+  override(): Override<this> {
+    return this.with({ joining: 'override' }) as never;
+  }
+
+  /**
+   * Adds to what an earlier feature has under the key: `all(key)` delivers both.
+   * @returns the changed entry
+   */
+  also(): Also<this> {
+    return this.with({ joining: 'also' }) as never;
+  }
+
+  /** @internal The entry of this feature, unless it belongs to one already. */
+  within(feature: string): this {
+    return this.with({ feature: this.declared.feature ?? feature });
+  }
+
+  private with(changed: Partial<Declared>): this {
+    return new Entry({ ...this.declared, ...changed }, this.registration) as this;
+  }
+}
+
+/** A second name for another key. */
+export interface Alias<out K> {
+  readonly aliasFor: K;
+}
+
+/** An entry that replaces the one of an earlier feature. */
+export interface Override<out E> {
+  readonly overriding: E;
+}
+
+/** An entry beside those of earlier features. */
+export interface Also<out E> {
+  readonly adding: E;
+}
+
+/** Why a class has no list of keys, in place of the list. */
+export interface NoList<out Why extends string> extends ReadonlyArray<never> {
+  readonly noList: Why;
+}

@@ -1,0 +1,155 @@
+import { refuse, show } from '../errors.js';
+import type { Factory } from '../contract.js';
+import { all, lazy, optional, type All, type Class, type Dependency, type Lazy, type Optional } from '../keys.js';
+import { hasTag, scope, singleton } from '../modifiers.js';
+import { Registration } from '../registration.js';
+import type { Checked, Outlasting, OwnList } from './checked.js';
+import { Entry, type Alias } from './entry.js';
+import { composed, named, type Composition } from './composition.js';
+
+/** The functions that make the entries of a graph, and the graph. `Tags` are its lifetimes, the longest first. */
+export interface Lifetimes<Tags extends readonly string[]> {
+  /**
+   * A class, of which each scope of the lifetime keeps one instance.
+   * @param lifetime the tag of the scopes
+   * @param target the class
+   * @param needs the keys of its constructor parameters; without it, those of its `static inject`
+   * @returns the entry
+   */
+  of<const Tag extends Tags[number], C extends Class, const Needs extends readonly Dependency[] = OwnList<C>>(
+    this: void,
+    lifetime: Tag,
+    target: C,
+    needs?: Needs,
+  ): Entry<Tag, InstanceType<C>, Needs, ConstructorParameters<C>>;
+
+  /**
+   * A factory, of whose results each scope of the lifetime keeps one. It names the types of its parameters.
+   * @param lifetime the tag of the scopes
+   * @param factory makes the service from those it needs; without `needs`, from the scope
+   * @param needs the keys of its parameters
+   * @returns the entry
+   */
+  make<const Tag extends Tags[number], T>(this: void, lifetime: Tag, factory: Factory<T>): Entry<Tag, T, [], []>;
+  make<const Tag extends Tags[number], T, Takes extends readonly unknown[], const Needs extends readonly Dependency[]>(
+    this: void,
+    lifetime: Tag,
+    factory: (...needs: Takes) => T,
+    needs: Needs,
+  ): Entry<Tag, T, Needs, Takes>;
+
+  /**
+   * A value that exists already. The code that made it disposes it.
+   * @param value the value, available in all scopes
+   * @returns the entry
+   */
+  value<T>(this: void, value: T): Entry<Tags[0], T, [], []>;
+
+  /**
+   * A second name for another key.
+   * @param key the other key
+   * @returns the entry
+   */
+  alias<const K extends string | symbol>(this: void, key: K): Alias<K>;
+
+  /**
+   * A key that is registered directly on each scope, with `scope.register(key, ...)`; a host does so with `IRequestSignal`.
+   * @param lifetime the tag of the scopes
+   * @returns what takes its type: `registered('request').as<AbortSignal>()`
+   */
+  registered<const Tag extends Tags[number]>(this: void, lifetime: Tag): { as<T>(): Entry<Tag, T, [], []> };
+
+  /** `lazy(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  lazy<const K extends string | symbol>(this: void, key: K): Lazy<K>;
+
+  /** `all(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  all<const K extends string | symbol>(this: void, key: K): All<K>;
+
+  /** `optional(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  optional<const K extends string | symbol>(this: void, key: K): Optional<K>;
+
+  /**
+   * Gives the entries of a feature a name, which `explain` and the graph show.
+   * @param name the name of the feature
+   * @param entries the entries by key
+   * @returns the same entries, with the name
+   */
+  feature<const F extends object>(this: void, name: string, entries: F): F;
+
+  /**
+   * The graph of all features, checked by the compiler: keys that are not registered, services that do not fit, captive dependencies,
+   * keys that two features register. Each is an error at the key that is wrong.
+   * @returns the registrations for a container, and what checks and replaces them
+   */
+  build<
+    const A extends object,
+    const B = unknown,
+    const C = unknown,
+    const D = unknown,
+    const E = unknown,
+    const F = unknown,
+    const G = unknown,
+    const H = unknown,
+  >(
+    this: void,
+    a: Checked<A, A & B & C & D & E & F & G & H, Outlasting<Tags>, never>,
+    b?: Checked<B, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof A>,
+    c?: Checked<C, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B)>,
+    d?: Checked<D, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B & C)>,
+    e?: Checked<E, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B & C & D)>,
+    f?: Checked<F, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B & C & D & E)>,
+    g?: Checked<G, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B & C & D & E & F)>,
+    h?: Checked<H, A & B & C & D & E & F & G & H, Outlasting<Tags>, keyof (A & B & C & D & E & F & G)>,
+  ): Composition<A & B & C & D & E & F & G & H, Tags>;
+}
+
+/**
+ * Starts a graph that the compiler checks as a whole. It makes ordinary registrations, so both styles mix in one container.
+ * @param tags the tags of the scopes, the outermost first, each within the one before
+ * @returns the functions for the entries of the graph, and `build`
+ * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` if a tag is there twice
+ *
+ * @example
+ * ```ts
+ * import { Container, lifetimes } from '@ambit/container';
+ * class Pool {
+ *   url: string;
+ *   constructor(url: string) { this.url = url; }
+ * }
+ * class Users {
+ *   pool: Pool;
+ *   constructor(pool: Pool) { this.pool = pool; }
+ * }
+ * const { of, make, value, build } = lifetimes('application', 'request');
+ * const app = build({
+ *   url: value('postgres://localhost'),
+ *   IPool: make('application', (url: string) => new Pool(url), ['url']),
+ *   IUsers: of('request', Users, ['IPool']),
+ * });
+ * const container = new Container({ tags: ['application'] }).addRegistration(...app.registrations);
+ * ```
+ */
+export function lifetimes<const Tags extends readonly [string, ...string[]]>(...tags: Tags): Lifetimes<Tags> {
+  if (new Set(tags).size < tags.length) refuse(`lifetimes got ${tags.map(show).join(', ')}`, 'name each tag once');
+  const within = (lifetime: string, registration: Registration<unknown>) => {
+    if (!tags.includes(lifetime))
+      refuse(`The lifetime ${show(lifetime)} is unknown`, `use one of ${tags.map(show).join(', ')}`);
+    const kept = registration.pipe(singleton());
+    // What is kept as long as the container applies wherever it is added.
+    return new Entry({ lifetime }, lifetime === tags[0] ? kept : kept.pipe(scope(hasTag(lifetime))));
+  };
+  return {
+    of: (lifetime: string, target: Class, needs?: never) =>
+      within(lifetime, Registration.fromClass(target, needs as never)),
+    make: (lifetime: string, factory: () => unknown, needs?: never) =>
+      within(lifetime, Registration.fromFactory(factory, needs as never)),
+    value: (value: unknown) => new Entry({ lifetime: tags[0] }, Registration.fromValue(value)),
+    alias: (key: string) => new Entry({}, Registration.alias(key)),
+    registered: (lifetime: string) => ({ as: () => new Entry({ lifetime }) }),
+    lazy,
+    all,
+    optional,
+    feature: named,
+    build: (...features: object[]) => composed(tags, features),
+  } as never;
+}

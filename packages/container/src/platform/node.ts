@@ -1,0 +1,12 @@
+/** What the container takes from Node, Bun and Deno. `web.ts` has the same for browsers and Workers. */
+import { setTimeout } from 'node:timers';
+
+export { AsyncLocalStorage } from 'node:async_hooks';
+export { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+export { setMaxListeners } from 'node:events';
+export { inspect } from 'node:util';
+// Tests replace the global one.
+export { setTimeout };
+
+/** Whether a scope notes when it was opened. */
+export const hasClock: boolean = true;

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { all, Container, decorate, lifetimes, onDispose, onStart, type ContainerError } from '../src/index.js';
+import { explain, graph, override, verify } from '../src/tools.js';
+
+const { of, make, value, alias, registered, feature, build } = lifetimes('application', 'request', 'transaction');
+
+class Pool {
+  constructor(readonly url: string) {}
+}
+class Users {
+  constructor(
+    readonly pool: Pool,
+    readonly signal?: AbortSignal,
+  ) {}
+}
+class Health {
+  static readonly inject = ['IPool'] as const;
+  constructor(readonly pool: Pool) {}
+}
+
+const app = () =>
+  build({
+    url: value('postgres://localhost'),
+    IPool: make('application', (url: string) => new Pool(url), ['url']),
+    IHealth: of('application', Health),
+    IRequestSignal: registered('request').as<AbortSignal>(),
+    IUsers: of('request', Users, ['IPool', 'IRequestSignal']),
+    people: alias('IUsers'),
+    unit: [make('request', () => 'request'), make('transaction', () => 'transaction')],
+    IDate: make('request', () => new Date()).transient(),
+  });
+
+const open = ({ registrations }: { registrations: ReturnType<typeof app>['registrations'] }) =>
+  new Container({ tags: ['application'] }).addRegistration(...registrations);
+
+const openRequest = (container: Container) =>
+  container.createScope({ tags: ['request'] }).register('IRequestSignal', () => new AbortController().signal);
+
+describe('a graph', () => {
+  it('registers every entry with its lifetime', () => {
+    const container = open(app());
+    const [one, two] = [openRequest(container), openRequest(container)];
+    const inner = one.createScope({ tags: ['transaction'] });
+    expect(one.resolve<Users>('IUsers').pool).toBe(container.resolve('IPool'));
+    expect(container.resolve<Health>('IHealth').pool.url).toBe('postgres://localhost');
+    expect(one.resolve('IUsers')).toBe(inner.resolve('people'));
+    expect(one.resolve('IUsers')).not.toBe(two.resolve('IUsers'));
+    expect([one.resolve('unit'), inner.resolve('unit')]).toEqual(['request', 'transaction']);
+    expect(one.resolve('IDate')).not.toBe(one.resolve('IDate'));
+    expect(() => container.resolve('IUsers')).toThrow('AMBIT_OUT_OF_SCOPE');
+  });
+
+  it('tells verify() and graph() which scopes there are, and what is registered on them', () => {
+    const { scopes, ...composition } = app();
+    expect(scopes).toEqual([
+      {
+        tags: ['request'],
+        registers: ['IRequestSignal'],
+        scopes: [{ tags: ['transaction'], registers: [], scopes: [] }],
+      },
+    ]);
+    verify(open(composition), ...scopes);
+    expect(graph(open(composition), ...scopes).nodes.filter(({ kind }) => kind === 'missing')).toEqual([]);
+  });
+
+  it('applies modifiers, which see what the entry makes', async () => {
+    const seen: unknown[] = [];
+    const { registrations } = build({
+      IPool: make('application', () => new Pool('a')).pipe(
+        onStart((pool) => seen.push(['start', pool.url])),
+        decorate((pool) => ({ wrapped: pool })),
+        onDispose(({ wrapped }) => seen.push(['dispose', wrapped.url])),
+      ),
+    });
+    const container = open({ registrations });
+    await container.start();
+    await container.dispose();
+    expect(seen).toEqual([
+      ['start', 'a'],
+      ['dispose', 'a'],
+    ]);
+  });
+
+  it('replaces services for a test', () => {
+    const composition = app();
+    const container = open(composition);
+    const { IPool } = { IPool: value(new Pool('test')) };
+    using _ = override(container, ...composition.replacing({ IPool }));
+    expect(openRequest(container).resolve<Users>('IUsers').pool.url).toBe('test');
+  });
+
+  it('refuses what is not an entry, an unknown lifetime, and a lifetime that is there twice', () => {
+    expect(() => build({ url: 'postgres://localhost' as never })).toThrow("'url' is 'postgres://localhost'");
+    expect(() => of('requets' as 'request', Pool, ['url'])).toThrow("The lifetime 'requets' is unknown");
+    expect(() => lifetimes('application', 'application')).toThrow('name each tag once');
+  });
+
+  it('lets verify() report a transient that cannot be made in scopes of its lifetime', () => {
+    const { registrations, scopes } = build({
+      unit: make('transaction', () => 'transaction'),
+      IDate: make('request', (unit: string) => new Date(unit), ['unit' as never]).transient(),
+    });
+    expect(() => verify(open({ registrations }), ...scopes)).toThrow('AMBIT_OUT_OF_SCOPE');
+  });
+});
+
+describe('features', () => {
+  class Clock {
+    now() {
+      return 1;
+    }
+  }
+  const users = feature('users', { IClock: of('application', Clock), rule: make('request', () => 'users') });
+
+  it('replace services of earlier ones, or add to them', () => {
+    const { registrations, scopes } = build(
+      users,
+      feature('orders', {
+        IClock: make('application', () => ({ now: () => 2 })).override(),
+        rule: make('request', () => 'orders').also(),
+        rules: make('request', (rules: string[]) => rules, [all('rule')]),
+      }),
+    );
+    const container = open({ registrations });
+    verify(container, ...scopes);
+    expect(container.resolve<Clock>('IClock').now()).toBe(2);
+    expect(openRequest(container).resolve('rules')).toEqual(['users', 'orders']);
+    expect(openRequest(container).resolve('rule')).toBe('orders');
+  });
+
+  it('replace all registrations of a key at once', () => {
+    const { registrations } = build(
+      { unit: [make('request', () => 'old'), make('transaction', () => 'old')] },
+      { unit: [make('request', () => 'request').override(), make('transaction', () => 'transaction').override()] },
+    );
+    const request = openRequest(open({ registrations }));
+    expect(request.createScope({ tags: ['transaction'] }).resolveAll('unit')).toEqual(['request', 'transaction']);
+  });
+
+  it('are named where a service is explained or drawn, though they were spread', () => {
+    const { registrations, scopes } = build({ ...users, other: value(1) });
+    const container = open({ registrations });
+    expect(String(explain(container, 'IClock'))).toContain("by feature 'users'");
+    expect(graph(container, ...scopes).nodes.map(({ key, feature: name }) => [key, name])).toEqual([
+      ['IClock', 'users'],
+      ['other', undefined],
+      ['rule', 'users'],
+    ]);
+  });
+
+  it.each([
+    ['of one graph', () => build(users, { IClock: of('application', Clock) as never }).registrations, 'feature 2'],
+    [
+      'of two graphs',
+      () => [
+        ...build(users).registrations,
+        ...build(feature('orders', { IClock: of('application', Clock) })).registrations,
+      ],
+      'orders',
+    ],
+  ])('%s that register one key are reported', (_, registrations, other) => {
+    const problem = (() => {
+      try {
+        return verify(open({ registrations: registrations() }), { tags: ['request'] });
+      } catch (error) {
+        return error as ContainerError;
+      }
+    })();
+    expect(problem?.problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_TWO_FEATURES', 'IClock']]);
+    expect(problem?.message).toContain(`'users' and '${other}' register it`);
+  });
+});
