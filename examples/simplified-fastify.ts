@@ -1,6 +1,6 @@
 // GET /users and POST /users on Fastify, in memory, on port 3000.
 import { realpathSync } from 'node:fs';
-import { Container, hasTag, inject, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
+import { Container, lifetimes, type Services } from '@ambit/container';
 import { containerPlugin } from '@ambit/fastify';
 import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
 
@@ -24,54 +24,51 @@ interface IUserRepository {
   create(data: NewUser): Promise<User>;
 }
 
-// Which service goes by which key: from here on the compiler knows.
-declare module '@ambit/container' {
-  interface ServiceMap {
-    ILogger: ILogger;
-    IAuditLogger: IAuditLogger;
-    IUserList: User[];
-    IUserRepository: IUserRepository;
-  }
-}
-
 class AuditLogger implements IAuditLogger {
-  constructor(@inject('ILogger') private readonly logger: ILogger) {}
+  readonly #logger: ILogger;
+  constructor(logger: ILogger) {
+    this.#logger = logger;
+  }
 
   async log(action: string, data: object): Promise<void> {
-    this.logger.info(`AUDIT: ${action}`, data);
+    this.#logger.info(`AUDIT: ${action}`, data);
   }
 }
 
 class UserRepository implements IUserRepository {
-  constructor(@inject('IUserList') private readonly list: User[]) {}
+  readonly #list: User[];
+  constructor(list: User[]) {
+    this.#list = list;
+  }
 
   async findAll(): Promise<User[]> {
-    return [...this.list];
+    return [...this.#list];
   }
 
   async create({ name, email }: NewUser): Promise<User> {
-    const user = { id: String(this.list.length + 1), name, email };
-    this.list.push(user);
+    const user = { id: String(this.#list.length + 1), name, email };
+    this.#list.push(user);
     return user;
   }
 }
 
-const perRequest = [singleton(), scope(hasTag('request'))] as const;
+const { of, make, value, build } = lifetimes('application', 'request');
 
-/** One logger and one list for the whole application; everything else is request-scoped. */
+/** One logger and one list for the whole application; everything else is request-scoped. The compiler checks all of it. */
+const graph = build({
+  ILogger: value<ILogger>(console),
+  IUserList: make('application', (): User[] => []),
+  IUserRepository: of('request', UserRepository, ['IUserList']).as<IUserRepository>(),
+  IAuditLogger: of('request', AuditLogger, ['ILogger']).as<IAuditLogger>(),
+});
+
+// Which service goes by which key: from here on `resolve` knows.
+declare module '@ambit/container' {
+  interface ServiceMap extends Services<typeof graph> {}
+}
+
 export function createAppContainer(): Container {
-  return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
-    Registration.fromValue(console).to('ILogger'),
-    Registration.fromFactory((): User[] => [])
-      .pipe(singleton())
-      .to('IUserList'),
-    Registration.fromClass(UserRepository)
-      .pipe(...perRequest)
-      .to('IUserRepository'),
-    Registration.fromClass(AuditLogger)
-      .pipe(...perRequest)
-      .to('IAuditLogger'),
-  );
+  return new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
 }
 
 const name = { type: 'string', minLength: 1 };

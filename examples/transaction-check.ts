@@ -7,16 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  Container,
-  hasTag,
-  type IContainer,
-  inject,
-  MetadataInjector,
-  Registration,
-  scope,
-  singleton,
-} from '@ambit/container';
+import { Container, type IContainer, lifetimes, type Services } from '@ambit/container';
 import { containerMiddleware, requireTransactionScope, withTransaction } from '@ambit/express';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
@@ -26,18 +17,21 @@ import express from 'express';
 import { fastify } from 'fastify';
 
 class Orders {
-  constructor(@inject('IConnection') private readonly connection: IConnection) {}
+  readonly #connection: IConnection;
+  constructor(connection: IConnection) {
+    this.#connection = connection;
+  }
 
   async place(product: string): Promise<void> {
-    await this.connection.query('INSERT INTO orders (product) VALUES ($1)', [product]);
+    await this.#connection.query('INSERT INTO orders (product) VALUES ($1)', [product]);
   }
 
   /** One SELECT for each order, where one for all would do. */
   async list(): Promise<unknown[]> {
-    const ids = await this.connection.query<{ id: number }>('SELECT id FROM orders LIMIT 20');
+    const ids = await this.#connection.query<{ id: number }>('SELECT id FROM orders LIMIT 20');
     const list: unknown[] = [];
     for (const { id } of ids) {
-      list.push(...(await this.connection.query('SELECT product FROM orders WHERE id = $1', [id]))); // fault: repeated
+      list.push(...(await this.#connection.query('SELECT product FROM orders WHERE id = $1', [id]))); // fault: repeated
     }
     return list;
   }
@@ -45,37 +39,50 @@ class Orders {
 
 /** A singleton, so it has the pool and not the connection of a transaction: it does not see the order. */
 class Stock {
-  constructor(@inject('IDatabasePool') private readonly pool: IDatabasePool) {}
+  readonly #pool: IDatabasePool;
+  constructor(pool: IDatabasePool) {
+    this.#pool = pool;
+  }
 
   async left(product: string): Promise<number> {
-    const ordered = await this.pool.query('SELECT 1 FROM orders WHERE product = $1', [product]); // fault: outside
+    const ordered = await this.#pool.query('SELECT 1 FROM orders WHERE product = $1', [product]); // fault: outside
     return 100 - ordered.length;
   }
 }
 
 /** Where orders are announced. */
 class Suppliers {
-  constructor(@inject('ISuppliersUrl') private readonly url: string) {}
+  readonly #url: string;
+  constructor(url: string) {
+    this.#url = url;
+  }
 
   async announce(product: string): Promise<void> {
-    const response = await fetch(`${this.url}/${product}`, { method: 'POST' }); // fault: fetch
+    const response = await fetch(`${this.#url}/${product}`, { method: 'POST' }); // fault: fetch
     await response.text();
   }
 
   async price(): Promise<void> {
-    const request = get(`${this.url}/price`, { agent: false }); // fault: http
+    const request = get(`${this.#url}/price`, { agent: false }); // fault: http
     const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream];
     response.resume();
   }
 }
 
+const { of, make, value, registered, build } = lifetimes('application', 'request', 'transaction');
+
+const shop = (pool: IDatabasePool, suppliersUrl: string) =>
+  build({
+    IDatabasePool: make('application', () => pool),
+    IConnection: registered('transaction').as<IConnection>(),
+    ISuppliersUrl: value(suppliersUrl),
+    IStock: of('application', Stock, ['IDatabasePool']),
+    ISuppliers: of('application', Suppliers, ['ISuppliersUrl']),
+    IOrders: of('transaction', Orders, ['IConnection']),
+  });
+
 declare module '@ambit/container' {
-  interface ServiceMap {
-    IOrders: Orders;
-    IStock: Stock;
-    ISuppliers: Suppliers;
-    ISuppliersUrl: string;
-  }
+  interface ServiceMap extends Services<ReturnType<typeof shop>> {}
 }
 
 /** What the routes do in their transaction; each has one fault. */
@@ -105,21 +112,8 @@ const ROUTES: Readonly<Record<string, (transaction: IContainer, request: IContai
   repeated: (transaction) => transaction.resolve('IOrders').list(),
 };
 
-const perTransaction = [singleton(), scope(hasTag('transaction'))] as const;
-
-function createContainer(pool: IDatabasePool, suppliersUrl: string): Container {
-  return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
-    Registration.fromFactory(() => pool)
-      .pipe(singleton())
-      .to('IDatabasePool'),
-    Registration.fromValue(suppliersUrl).to('ISuppliersUrl'),
-    Registration.fromClass(Stock).pipe(singleton()).to('IStock'),
-    Registration.fromClass(Suppliers).pipe(singleton()).to('ISuppliers'),
-    Registration.fromClass(Orders)
-      .pipe(...perTransaction)
-      .to('IOrders'),
-  );
-}
+const createContainer = (pool: IDatabasePool, suppliersUrl: string): Container =>
+  new Container({ tags: ['application'] }).addRegistration(...shop(pool, suppliersUrl).registrations);
 
 interface Running {
   readonly url: string;

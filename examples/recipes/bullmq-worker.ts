@@ -2,8 +2,8 @@
 import type { Container } from '@ambit/container';
 import { drainScopes, inScope } from '@ambit/container/work';
 import { type QueueOptions, Worker } from 'bullmq';
-import { createApp, pay, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
 
 /**
  * The queue delivers a failed job again, after 1, 2, 4 ... seconds: queue.add('pay', payment, RETRIES).

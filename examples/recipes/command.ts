@@ -3,8 +3,8 @@
 import { parseArgs } from 'node:util';
 import type { Container } from '@ambit/container';
 import { inScope } from '@ambit/container/work';
-import { createApp, pay } from './payments.js';
-import { isProgram } from './program.js';
+import { createApp, pay } from './payments.ts';
+import { isProgram } from './program.ts';
 
 /** Exits with 0, with 1 after a failure, with 2 for wrong arguments, with 130 after Ctrl+C. Nothing is retried: run it again. */
 export async function runCommand(app: Container, args: readonly string[], interrupted: AbortSignal): Promise<number> {

@@ -2,8 +2,8 @@
 import type { Container } from '@ambit/container';
 import { drainScopes, inScope } from '@ambit/container/work';
 import { Cron } from 'croner';
-import { createApp, pay } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
+import { createApp, pay } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
 
 const LIMIT_MS = 60 * 60_000;
 

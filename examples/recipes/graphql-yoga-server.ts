@@ -9,9 +9,9 @@ import { drain } from '@ambit/express';
 import type { IDatabasePool } from '@ambit/transaction';
 import type { ExecutionArgs } from 'graphql';
 import { createSchema, createYoga, type Plugin } from 'graphql-yoga';
-import { createApp, pay, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
-import { inStreamScope } from './stream-scope.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
+import { inStreamScope } from './stream-scope.ts';
 
 interface Operation {
   readonly scope: Container;

@@ -12,8 +12,8 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { fromJSON } from '@grpc/proto-loader';
-import { createApp, pay, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
 
 // What `protoLoader.load('payments.proto')` reads from a file.
 const definition = fromJSON({

@@ -2,8 +2,8 @@
 import type { Container } from '@ambit/container';
 import { drainScopes, inScope } from '@ambit/container/work';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { createApp, pay, type Payment } from './payments.js';
-import { onStopSignal } from './program.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { onStopSignal } from './program.ts';
 
 type Handler = (event: SQSEvent, context: Pick<Context, 'getRemainingTimeInMillis'>) => Promise<SQSBatchResponse>;
 

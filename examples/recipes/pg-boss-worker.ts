@@ -4,8 +4,8 @@ import { drainScopes, inScope } from '@ambit/container/work';
 import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import PgBoss from 'pg-boss';
-import { createApp, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
+import { createApp, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
 
 export const QUEUE = 'payments';
 

@@ -8,9 +8,9 @@ import { drainScopes } from '@ambit/container/work';
 import { drain } from '@ambit/express';
 import { initTRPC } from '@trpc/server';
 import { createHTTPServer } from '@trpc/server/adapters/standalone';
-import { createApp, pay, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
-import { inStreamScope } from './stream-scope.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
+import { inStreamScope } from './stream-scope.ts';
 
 const t = initTRPC.context<{ app: Container }>().create();
 

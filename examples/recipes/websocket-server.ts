@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { Container } from '@ambit/container';
 import { drainScopes, inScope } from '@ambit/container/work';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import { createApp, pay, type Payment } from './payments.js';
-import { isProgram, onStopSignal } from './program.js';
+import { createApp, pay, type Payment } from './payments.ts';
+import { isProgram, onStopSignal } from './program.ts';
 
 // So long a client may take to close its side, before its connection is cut.
 const CLOSE_TIMEOUT_MS = 1000;

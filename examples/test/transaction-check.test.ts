@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { fileOf, run } from './support/program.js';
+import { compiled, fileOf, run } from './support/program.js';
 
 const SOURCE = 'examples/transaction-check.ts';
 const lines = readFileSync(new URL('../transaction-check.ts', import.meta.url), 'utf8').split('\n');
@@ -40,7 +40,7 @@ describe.each(['express', 'fastify'])('the example with all five faults, on %s',
   });
 
   it('has them found in the compiled file where Node reads no source maps', async () => {
-    const { output } = await run([fileOf('transaction-check'), host]).ended();
+    const { output } = await run([compiled('transaction-check'), host]).ended();
     const places = placesIn(output);
     expect(places.length).toBeGreaterThan(6);
     expect(places.filter((place) => !place.startsWith('examples/dist/transaction-check.js:'))).toEqual([]);

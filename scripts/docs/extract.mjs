@@ -11,7 +11,8 @@
 /**
  * Reads the fences of a Markdown page: ```ts compiles, ```ts run also runs, ```ts continued goes on where the block
  * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` or
- * `prisma` needs packages that only integrations/ or integrations/prisma/ has: there it is one of those that run.
+ * `prisma` needs packages that only integrations/ or integrations/prisma/ has: there it is one of those that run. One marked
+ * `tutorial` is a file of the tutorial, whose steps scripts/tutorial.mjs follows.
  * @param {string} markdown
  * @param {{ only?: 'integrations' | 'prisma' }} [options] to give those with this mark, and no others
  * @returns {Example[]}
@@ -23,7 +24,7 @@ export function examplesIn(markdown, { only } = {}) {
   for (const { line, language, words, body } of fencesIn(markdown)) {
     const last = examples.at(-1);
     if (language === 'text' && previousRuns && last) last.prints = (last.prints ?? '') + body;
-    const mark = words.find((word) => word === 'integrations' || word === 'prisma');
+    const mark = words.find((word) => ['integrations', 'prisma', 'tutorial'].includes(word));
     const isAsked = language === 'ts' && mark === only;
     const runs = only !== undefined || words.includes('run') || (words.includes('continued') && !!last?.runs);
     previousRuns = isAsked && runs;
@@ -57,8 +58,8 @@ export function commentsOf(source) {
     .join('\n');
 }
 
-/** @param {string} markdown */
-function fencesIn(markdown) {
+/** All fenced blocks of a page, in order. @param {string} markdown */
+export function fencesIn(markdown) {
   /** @type {{ fence: string, line: number, language: string, words: string[], body: string }[]} */
   const fences = [];
   let open = false;

@@ -14,6 +14,9 @@ const OPTIONS = {
   sourceMap: false,
 };
 
+/** @param {import('./extract.mjs').Example} example */
+const hasDecorators = ({ code }) => /^\s*(?:constructor\()?@\w+/m.test(code);
+
 /**
  * A scratch folder inside the workspace, where examples find the packages under their own names.
  * Every page is a program of its own, so that two pages may say different things about the same `ServiceMap` key;
@@ -40,7 +43,8 @@ export class Workshop {
       for (const example of page.examples) writeFileSync(`${this.#pathOf(page, example)}.ts`, example.code);
       this.#writeConfig(this.#folderOf(page), {
         extends: '../../../tsconfig.base.json',
-        compilerOptions: OPTIONS,
+        // What has no decorators runs without a compiler, so it must have nothing else that needs one.
+        compilerOptions: { ...OPTIONS, erasableSyntaxOnly: !page.examples.some(hasDecorators) },
         files: page.examples.map((example) => `line-${example.line}.ts`),
       });
     }
@@ -63,13 +67,14 @@ export class Workshop {
   }
 
   /**
+   * Runs the example as it is written, where Node removes the types by itself; else what the compiler made of it.
    * @param {import('./pages.mjs').Page} page
    * @param {import('./extract.mjs').Example} example
    */
   run(page, example) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [`${this.#pathOf(page, example)}.js`], {
-      encoding: 'utf8',
-    });
+    const extension = Reflect.get(process.features, 'typescript') && !hasDecorators(example) ? 'ts' : 'js';
+    const args = ['--disable-warning=ExperimentalWarning', `${this.#pathOf(page, example)}.${extension}`];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     return { status, stdout, stderr };
   }
 

@@ -15,7 +15,9 @@ describe('documentation workshop', () => {
   const decorated = pageOf(
     'docs/decorated.md',
     'const log = (_target: object, _name: undefined, index: number) => console.log(`parameter ${index}`);',
-    'class Greeter { constructor(@log readonly name: string) {} }',
+    'class Greeter {',
+    '  constructor(@log readonly name: string) {}',
+    '}',
     'console.log(new Greeter("Ada").name);',
   );
   const pages = [wrong, decorated];

@@ -9,7 +9,14 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-export const fileOf = (name: string): string => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url));
+const removesTypes = Boolean(Reflect.get(process.features, 'typescript'));
+
+/** What the compiler made of a program. */
+export const compiled = (name: string): string => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url));
+
+/** The program as it is written, where Node removes the types by itself; else what the compiler made of it. */
+export const fileOf = (name: string): string =>
+  removesTypes ? fileURLToPath(new URL(`../../${name}.ts`, import.meta.url)) : compiled(name);
 
 /** A process of Node, and what it prints. */
 export function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {

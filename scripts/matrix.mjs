@@ -1,0 +1,104 @@
+// Runs one probe from the packed container wherever it may run: node scripts/matrix.mjs ['Node 24' workerd ...]
+// The compilers and runtimes are installed once, into .cache/matrix; a change of the lock file installs them again.
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { nodeBinary, runtimeBinary } from './binaries.mjs';
+import { ROWS } from './matrix/rows.mjs';
+
+const AT_ONCE = 3;
+const root = resolve(import.meta.dirname, '..');
+const source = join(root, 'scripts/matrix');
+const home = join(root, '.cache/matrix');
+const app = join(home, 'app');
+
+/** @param {string} command @param {string[]} args @param {string} cwd */
+function run(command, args, cwd) {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+/** Installs the tools, unless they are there, and the container as it would be published. */
+function prepare() {
+  const lock = readFileSync(join(source, 'package-lock.json'), 'utf8');
+  const installed = join(home, 'package-lock.json');
+  if (!existsSync(join(home, 'node_modules')) || readFileSync(installed, 'utf8') !== lock) {
+    mkdirSync(home, { recursive: true });
+    for (const file of ['package.json', 'package-lock.json']) cpSync(join(source, file), join(home, file));
+    // Not `npm ci`, which would insist on the binaries of other platforms being in the lock file.
+    run('npm', ['install', '--no-save', '--legacy-peer-deps', '--no-audit', '--no-fund', '--loglevel=error'], home);
+  }
+  rmSync(app, { recursive: true, force: true });
+  cpSync(join(source, 'app'), app, { recursive: true });
+  const modules = join(home, 'node_modules');
+  rmSync(join(modules, '@ambit'), { recursive: true, force: true });
+  mkdirSync(join(modules, '@ambit/container'), { recursive: true });
+  run('npm', ['pack', '--silent', '--pack-destination', app], join(root, 'packages/container'));
+  const tarball = readdirSync(app).find((name) => name.endsWith('.tgz'));
+  run('tar', ['-xzf', String(tarball), '--strip-components=1', '-C', join(modules, '@ambit/container')], app);
+  if (!existsSync(join(modules, 'playwright-core')))
+    symlinkSync(join(root, 'node_modules/playwright-core'), join(modules, 'playwright-core'));
+}
+
+/** The program of a row: another version of Node, or another runtime. @param {string[]} command */
+function started([program = '', ...args]) {
+  if (program !== 'node') return { file: runtimeBinary(program), args };
+  const [version = '', ...rest] = args;
+  return { file: process.versions.node.startsWith(`${version}.`) ? process.execPath : nodeBinary(version), args: rest };
+}
+
+/** @param {string[]} command @returns {Promise<string | undefined>} what went wrong */
+function failure(command) {
+  const { file, args } = started(command);
+  const env = {
+    ...process.env,
+    NO_COLOR: '1',
+    CI: 'true',
+    TS_NODE_PROJECT: 'legacy/tsconfig.json',
+    TS_NODE_TRANSPILE_ONLY: 'true',
+    SWC_NODE_PROJECT: 'legacy/tsconfig.json',
+    DENO_NO_UPDATE_CHECK: '1',
+  };
+  return new Promise((settle) => {
+    const child = spawn(file, args, { cwd: app, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+    child.on('error', (error) => settle(String(error)));
+    child.on('close', (code) => {
+      const isTest = /jest|vitest/.test(command.join(' '));
+      const works = code === 0 && (isTest ? /\b1 passed/.test(said) : said.trimEnd().endsWith('ok'));
+      settle(works ? undefined : `${command.join(' ')}\n${said.trim()}`);
+    });
+  });
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !ROWS.some((row) => row.name === name));
+if (unknown.length > 0) {
+  console.error(`No row named ${unknown.join(', ')}. The rows: ${ROWS.map(({ name }) => name).join('; ')}.`);
+  process.exit(2);
+}
+prepare();
+const rows = ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const open = [...rows];
+/** @type {string[]} */
+const failed = [];
+await Promise.all(
+  Array.from({ length: AT_ONCE }, async () => {
+    for (let row = open.shift(); row; row = open.shift()) {
+      const start = performance.now();
+      let wrong;
+      for (const command of row.commands) wrong ??= await failure(command);
+      const seconds = ((performance.now() - start) / 1000).toFixed(1);
+      console.log(
+        `${wrong ? 'FAIL' : 'ok  '}  ${row.name.padEnd(22)} ${String(row.commands.length).padStart(2)} runs  ${seconds.padStart(5)} s`,
+      );
+      if (wrong) failed.push(`${row.name}: ${wrong}`);
+    }
+  }),
+);
+for (const text of failed) console.error(`\n${text}`);
+console.log(`${rows.length - failed.length} of ${rows.length} rows work`);
+process.exitCode = failed.length > 0 ? 1 : 0;

@@ -1,0 +1,3 @@
+import { decorated } from './decorated.ts';
+
+console.log(await decorated());

@@ -1,0 +1,5 @@
+import { probe } from '../probe.js';
+
+test('the container works', async () => {
+  expect(await probe()).toBe('ok');
+});

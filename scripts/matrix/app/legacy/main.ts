@@ -1,0 +1,3 @@
+import { legacy } from './legacy.js';
+
+void legacy().then(console.log);
