@@ -1,27 +1,18 @@
-import {
-  type Binding,
-  Container,
-  hasTag,
-  MetadataInjector,
-  onStart,
-  Registration,
-  scope,
-  singleton,
-} from '@ambit/container';
-import { type ScopeDeclaration, verify } from '@ambit/container/tools';
+import { Container, MetadataInjector, onStart, type Services } from '@ambit/container';
+import { verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
-import { type Config, ConfigService, type IConfigService } from './config/config.js';
-import type { ISqlDialect } from './database/dialect.js';
+import { type Config, ConfigService, type EventsConfig, type IConfigService } from './config/config.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { createTransactionCheck } from './database/transaction-check.js';
-import { eventBindings } from './events/bindings.js';
+import { eventFeature } from './events/feature.js';
 import { Health } from './health.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
 import { ResponseStore } from './idempotency/response-store.js';
+import { build, feature, make, of, registered, value } from './lifetimes.js';
 import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
 import { type IInventoryService, InventoryService } from './orders/inventory-service.js';
@@ -29,102 +20,75 @@ import { type IOrderRepository, OrderRepository } from './orders/order-repositor
 import { type IUserRepository, UserRepository } from './users/user-repository.js';
 
 declare module '@ambit/container' {
-  interface ServiceMap {
-    IConfigService: IConfigService;
-    IDatabasePool: IDatabasePool;
-    ITransactionCheck: TransactionCheck;
-    ISqlDialect: ISqlDialect;
-    ILogger: ILogger;
-    IHealth: Health;
-    ILockedKeys: LockedKeys;
-    IExpiredKeys: ExpiredKeys;
-    IRequestContext: IRequestContext;
-    IAuditLogger: IAuditLogger;
-    IUserRepository: IUserRepository;
-    IKeyLock: KeyLock;
-    IConnection: IConnection;
-    IOrderRepository: IOrderRepository;
-    IInventoryService: IInventoryService;
-    IResponseStore: ResponseStore;
-  }
+  interface ServiceMap extends Services<ReturnType<typeof graphWithEvents>> {}
 }
 
-const perRequest = [singleton(), scope(hasTag('request'))] as const;
-const perTransaction = [singleton(), scope(hasTag('transaction'))] as const;
+/** What the hosts register directly on the scopes that they open. */
+const hosts = feature('hosts', {
+  IRequestSignal: registered('request').as<AbortSignal>(),
+  IConnection: registered('transaction').as<IConnection>(),
+});
 
-const application = (config: Config, log: ILogger): Binding[] => [
-  Registration.fromValue(new ConfigService(config)).to('IConfigService'),
-  Registration.fromValue(log).to('ILogger'),
-  Registration.fromFactory(() => dialectOf(config.database))
-    .pipe(singleton())
-    .to('ISqlDialect'),
-  Registration.fromFactory((logger) => createTransactionCheck(config, logger), ['ILogger'])
-    .pipe(singleton())
-    .to('ITransactionCheck'),
-  Registration.fromFactory((check) => check.pool(createPool(config.database)), ['ITransactionCheck'])
-    .pipe(
-      singleton(),
-      onStart((pool) => prepareDatabase(pool, config, log)),
-    )
-    .to('IDatabasePool'),
-  Registration.fromFactory((pool, logger) => new ExpiredKeys(pool, logger), ['IDatabasePool', 'ILogger'])
-    .pipe(
-      singleton(),
-      onStart((keys) => keys.start()),
-    )
-    .to('IExpiredKeys'),
-  Registration.fromFactory((pool, logger) => new Health(pool, logger), ['IDatabasePool', 'ILogger'])
-    .pipe(singleton())
-    .to('IHealth'),
-  Registration.fromClass(LockedKeys).pipe(singleton()).to('ILockedKeys'),
-];
+/** The scopes that the hosts open. */
+export const SCOPES = build(hosts).scopes;
 
-const request = [
-  Registration.fromClass(RequestContext)
-    .pipe(...perRequest)
-    .to('IRequestContext'),
-  Registration.fromClass(AuditLogger)
-    .pipe(...perRequest)
-    .to('IAuditLogger'),
-  Registration.fromClass(UserRepository)
-    .pipe(...perRequest)
-    .to('IUserRepository'),
-  Registration.fromClass(KeyLock)
-    .pipe(...perRequest)
-    .to('IKeyLock'),
-];
+const infrastructure = (config: Config, log: ILogger) =>
+  feature('infrastructure', {
+    IConfigService: value<IConfigService>(new ConfigService(config)),
+    ILogger: value(log),
+    ISqlDialect: make('application', () => dialectOf(config.database)),
+    ITransactionCheck: make('application', (logger: ILogger) => createTransactionCheck(config, logger), ['ILogger']),
+    IDatabasePool: make('application', (check: TransactionCheck) => check.pool(createPool(config.database)), [
+      'ITransactionCheck',
+    ])
+      .pipe(onStart((pool) => prepareDatabase(pool, config, log)))
+      .as<IDatabasePool>(),
+    IHealth: of('application', Health, ['IDatabasePool', 'ILogger']),
+    IRequestContext: of('request', RequestContext).as<IRequestContext>(),
+    IAuditLogger: of('request', AuditLogger, ['ILogger', 'IRequestContext']).as<IAuditLogger>(),
+  });
 
-const transaction = [
-  Registration.fromClass(OrderRepository)
-    .pipe(...perTransaction)
-    .to('IOrderRepository'),
-  Registration.fromClass(InventoryService)
-    .pipe(...perTransaction)
-    .to('IInventoryService'),
-  Registration.fromClass(ResponseStore)
-    .pipe(...perTransaction)
-    .to('IResponseStore'),
+const idempotency = feature('idempotency', {
+  ILockedKeys: of('application', LockedKeys),
+  IExpiredKeys: of('application', ExpiredKeys, ['IDatabasePool', 'ILogger']).pipe(onStart((keys) => keys.start())),
+  IKeyLock: of('request', KeyLock, ['ILockedKeys', 'IRequestContext']),
+  IResponseStore: of('transaction', ResponseStore, ['IConnection', 'ISqlDialect', 'IRequestContext', 'IKeyLock']),
+});
+
+const users = feature('users', {
   // Within a transaction the same repository uses the transaction's connection.
-  Registration.fromFactory((connection) => new UserRepository(connection), ['IConnection'])
-    .pipe(...perTransaction)
-    .to('IUserRepository'),
-];
+  IUserRepository: [
+    of('request', UserRepository, ['IDatabasePool']).as<IUserRepository>(),
+    of('transaction', UserRepository, ['IConnection']).as<IUserRepository>(),
+  ],
+});
 
-/** The scopes that the hosts open, and what they register in them. */
-export const SCOPES: ScopeDeclaration = {
-  tags: ['request'],
-  registers: ['IRequestSignal'],
-  scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
-};
+const orders = feature('orders', {
+  IOrderRepository: of('transaction', OrderRepository, [
+    'IConnection',
+    'IRequestContext',
+    'ISqlDialect',
+  ]).as<IOrderRepository>(),
+  IInventoryService: of('transaction', InventoryService, [
+    'IConnection',
+    'IRequestContext',
+    'ISqlDialect',
+  ]).as<IInventoryService>(),
+});
 
-/** The whole object graph, verified: missing keys, circular and captive dependencies are reported here, all at once. */
+const graph = (config: Config, log: ILogger) => build(hosts, infrastructure(config, log), idempotency, users, orders);
+
+const graphWithEvents = (config: Config, log: ILogger, events: EventsConfig) =>
+  build(hosts, infrastructure(config, log), idempotency, users, orders, eventFeature(config, events));
+
+/**
+ * The whole object graph. The compiler reports missing keys, misfits and captive dependencies; verified at start-up, it reports circular
+ * dependencies, too.
+ */
 export function createAppContainer(config: Config, output = new LogOutput()): Container {
-  const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
-    ...application(config, createLogger(config.logLevel, output)),
-    ...request,
-    ...transaction,
-    ...(config.events ? eventBindings(config, config.events) : []),
-  );
-  verify(container, SCOPES);
+  const log = createLogger(config.logLevel, output);
+  const { registrations } = config.events ? graphWithEvents(config, log, config.events) : graph(config, log);
+  const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(...registrations);
+  verify(container, ...SCOPES);
   return container;
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { inject } from '@ambit/container';
 import type { TraceIds } from '@ambit/opentelemetry';
 import { isoNow } from './iso-now.js';
 import type { ILogger } from './logging/logger.js';
@@ -39,7 +38,7 @@ export class AuditLogger implements IAuditLogger {
   readonly #logger: ILogger;
   readonly #context: IRequestContext;
 
-  constructor(@inject('ILogger') logger: ILogger, @inject('IRequestContext') context: IRequestContext) {
+  constructor(logger: ILogger, context: IRequestContext) {
     this.#logger = logger;
     this.#context = context;
   }

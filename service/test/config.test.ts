@@ -127,6 +127,13 @@ describe('the configuration', () => {
     );
   });
 
+  test('refuses events of sandboxes, which would never be sent', () => {
+    const events = { EVENTS_URL: 'https://example.org/hook', EVENTS_SECRET };
+    expect(messageOf({ SANDBOX: '1', ...events })).toBe(
+      'The configuration is wrong:\n  - EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them',
+    );
+  });
+
   test.each([
     'mysql://ada:s3cret@db/shop',
     's3cret',

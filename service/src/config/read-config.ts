@@ -76,6 +76,8 @@ export function readConfig(env: Environment): Config {
   };
   if (config.sandbox && env['NODE_ENV'] === 'production')
     problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
+  if (config.sandbox && config.events)
+    problems.push('EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

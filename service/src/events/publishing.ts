@@ -1,6 +1,8 @@
 import type { IContainer } from '@ambit/container';
-import { afterCommit } from '@ambit/transaction';
+import { afterCommit, type IConnection } from '@ambit/transaction';
 import type { Outbox, Relay } from '@ambit/transaction/outbox';
+import type { IRequestContext } from '../audit.js';
+import type { ISqlDialect } from '../database/dialect.js';
 import { OrderRepository } from '../orders/order-repository.js';
 import type { NewOrder, Order } from '../orders/order.js';
 import { inRequestTransaction } from '../users/use-cases.js';
@@ -31,9 +33,9 @@ export class TransactionEvents {
 export class PublishingOrderRepository extends OrderRepository {
   readonly #events: TransactionEvents;
 
-  constructor(scope: IContainer) {
-    super(scope.resolve('IConnection'), scope.resolve('IRequestContext'), scope.resolve('ISqlDialect'));
-    this.#events = scope.resolve('ITransactionEvents');
+  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect, events: TransactionEvents) {
+    super(connection, context, dialect);
+    this.#events = events;
   }
 
   override async create(body: NewOrder): Promise<Order> {
@@ -46,9 +48,9 @@ export class PublishingOrderRepository extends OrderRepository {
 export class PublishingUserRepository extends UserRepository {
   readonly #events: TransactionEvents;
 
-  constructor(scope: IContainer) {
-    super(scope.resolve('IConnection'));
-    this.#events = scope.resolve('ITransactionEvents');
+  constructor(connection: IConnection, events: TransactionEvents) {
+    super(connection);
+    this.#events = events;
   }
 
   override async create(data: NewUser): Promise<User> {

@@ -1,4 +1,3 @@
-import { inject } from '@ambit/container';
 import type { IRequestContext } from '../audit.js';
 import { Problem } from '../problem.js';
 import { storedKey } from './idempotent-request.js';
@@ -24,7 +23,7 @@ export class KeyLock {
   readonly #context: IRequestContext;
   #locked: string | undefined;
 
-  constructor(@inject('ILockedKeys') keys: LockedKeys, @inject('IRequestContext') context: IRequestContext) {
+  constructor(keys: LockedKeys, context: IRequestContext) {
     this.#keys = keys;
     this.#context = context;
   }

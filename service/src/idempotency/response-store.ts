@@ -1,4 +1,3 @@
-import { inject } from '@ambit/container';
 import { type IConnection, sqlStateOf } from '@ambit/transaction';
 import type { IRequestContext } from '../audit.js';
 import type { ISqlDialect } from '../database/dialect.js';
@@ -29,12 +28,7 @@ export class ResponseStore {
   readonly #context: IRequestContext;
   readonly #lock: KeyLock;
 
-  constructor(
-    @inject('IConnection') connection: IConnection,
-    @inject('ISqlDialect') dialect: ISqlDialect,
-    @inject('IRequestContext') context: IRequestContext,
-    @inject('IKeyLock') lock: KeyLock,
-  ) {
+  constructor(connection: IConnection, dialect: ISqlDialect, context: IRequestContext, lock: KeyLock) {
     this.#connection = connection;
     this.#dialect = dialect;
     this.#context = context;

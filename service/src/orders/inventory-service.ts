@@ -1,4 +1,3 @@
-import { inject } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../audit.js';
 import type { ISqlDialect } from '../database/dialect.js';
@@ -22,11 +21,7 @@ export class InventoryService implements IInventoryService {
   readonly #context: IRequestContext;
   readonly #dialect: ISqlDialect;
 
-  constructor(
-    @inject('IConnection') connection: IConnection,
-    @inject('IRequestContext') context: IRequestContext,
-    @inject('ISqlDialect') dialect: ISqlDialect,
-  ) {
+  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect) {
     this.#connection = connection;
     this.#context = context;
     this.#dialect = dialect;

@@ -1,4 +1,3 @@
-import { inject } from '@ambit/container';
 import type { Queryable } from '../database/pool.js';
 import { newId, storedId } from '../ids.js';
 import type { NewUser, User } from './user.js';
@@ -30,7 +29,7 @@ export class UserRepository implements IUserRepository {
   readonly pageSize = PAGE_SIZE;
   readonly #database: Queryable;
 
-  constructor(@inject('IDatabasePool') database: Queryable) {
+  constructor(database: Queryable) {
     this.#database = database;
   }
 

@@ -1,0 +1,4 @@
+import { lifetimes } from '@ambit/container';
+
+/** The service's scopes, the outermost first, and the functions that make the entries of its graph. */
+export const { of, make, value, registered, feature, build } = lifetimes('application', 'request', 'transaction');
