@@ -1,30 +1,51 @@
 // A project outside this repository: it has only the packed tarballs, strict compiler options, and one app per host.
+//   node scripts/consumer.mjs              installed with npm
+//   node scripts/consumer.mjs pnpm yarn    with others; Yarn with Plug'n'Play
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { MANAGERS } from './package-managers.mjs';
 
 const root = resolve(import.meta.dirname, '..');
+const asked = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-consumer-'));
-const app = join(scratch, 'app');
-
-/** @type {(command: string, args: readonly string[], cwd: string) => string} */
-const run = (command, args, cwd) =>
-  execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
 /** @param {string} folder */
 const manifest = (folder) => JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
 
-try {
+/** @param {string} project */
+const compile = (project) =>
+  void execFileSync(join(root, 'node_modules/.bin/tsc'), ['--project', project], { stdio: ['ignore', 2, 2] });
+
+/** @returns {import('./package-managers.mjs').Tarballs} */
+function packed() {
+  /** @type {Record<string, string>} */
+  const tarballs = {};
   for (const folder of readdirSync(join(root, 'packages')).filter((name) => !manifest(name).private)) {
-    run('npm', ['pack', '--silent', '--pack-destination', scratch], join(root, 'packages', folder));
+    const args = ['pack', '--silent', '--pack-destination', scratch];
+    const name = execFileSync('npm', args, { cwd: join(root, 'packages', folder), encoding: 'utf8' }).trim();
+    tarballs[manifest(folder).name] = join(scratch, name);
   }
-  cpSync(join(root, 'scripts/consumer'), app, { recursive: true });
-  const tarballs = readdirSync(scratch).filter((name) => name.endsWith('.tgz'));
-  run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...tarballs.map((name) => join(scratch, name))], app);
-  run(join(root, 'node_modules/.bin/tsc'), ['--project', app], app);
-  for (const program of ['express-app.js', 'fastify-app.js', 'fetch-app.js', 'hono-app.js']) {
-    process.stdout.write(`${program}: ${run(process.execPath, [join('out', program)], app)}`);
+  return tarballs;
+}
+
+try {
+  const tarballs = packed();
+  let compiled = '';
+  for (const name of new Set(asked.length > 0 ? asked : ['npm'])) {
+    const manager = MANAGERS[name];
+    if (!manager) throw new Error(`No package manager named ${name}. They are ${Object.keys(MANAGERS).join(', ')}.`);
+    const app = join(scratch, name);
+    cpSync(join(root, 'scripts/consumer'), app, { recursive: true });
+    manager.install(app, tarballs);
+    if (manager.compiles) {
+      compile(app);
+      compiled = join(app, 'out');
+    } else if (compiled) cpSync(compiled, join(app, 'out'), { recursive: true });
+    else throw new Error(`${name} runs what the project of another package manager compiled: name one before it`);
+    for (const program of ['express-app.js', 'fastify-app.js', 'fetch-app.js', 'hono-app.js'])
+      process.stdout.write(`${name}, ${program}: ${manager.node(app, join('out', program))}`);
   }
 } finally {
   rmSync(scratch, { recursive: true, force: true });
