@@ -11,6 +11,8 @@ import { parseArgs } from 'node:util';
 const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages/host-contract/test/crowd';
 
 const TESTS = 'node_modules/vitest/vitest.mjs run --project shared --project isolated';
+/** Examples and documents: where Node removes types by itself, these run as they are written. */
+const WRITTEN = 'examples/test scripts/test/docs';
 const FEWER_RUNS = 'SEEDS=2000 FC_RUNS=1000';
 
 /** @type {Record<string, string>} */
@@ -22,11 +24,15 @@ const STEPS = {
   unused: 'knip',
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
+  'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
+  tutorial: 'node scripts/on-node.mjs 24 scripts/tutorial.mjs',
   layering: 'node scripts/layering.mjs',
   words: 'node scripts/words.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
   deploy: 'node scripts/lint-deploy.mjs',
+  workflows: 'node scripts/lint-workflows.mjs',
+  release: 'node scripts/release.mjs --dry-run',
   'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
   simulation: 'SEEDS=20000 vitest run test/simulation',
@@ -48,10 +54,11 @@ const STEPS = {
   prisma:
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
+  matrix: 'scripts/ensure-chromium.sh && node scripts/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${FEWER_RUNS} node scripts/on-node.mjs 22 ${TESTS} packages`,
+  'node-22': `${FEWER_RUNS} node scripts/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
   'node-24': `${FEWER_RUNS} node scripts/on-node.mjs 24 ${TESTS}`,
-  'node-26': `${FEWER_RUNS} node scripts/on-node.mjs 26 ${TESTS} packages`,
+  'node-26': `${FEWER_RUNS} node scripts/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
 };
 
 const { values: flags, positionals } = parseArgs({

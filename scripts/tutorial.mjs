@@ -1,0 +1,94 @@
+// Follows docs/tutorial.md in an empty folder with the packed packages, block by block, in the order of a reader:
+//   node scripts/on-node.mjs 24 scripts/tutorial.mjs
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fencesIn } from './docs/extract.mjs';
+
+const PAGE = 'docs/tutorial.md';
+const START_LIMIT_MS = 10_000;
+const scratch = mkdtempSync(join(tmpdir(), 'ambit-tutorial-'));
+const project = join(scratch, 'shop');
+const port = await freePort();
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let server;
+/** What the command before printed. */
+let output = '';
+
+try {
+  mkdirSync(project);
+  execFileSync('npm', ['pack', '--silent', '--workspace', 'packages', '--pack-destination', scratch]);
+  for (const fence of fencesIn(readFileSync(PAGE, 'utf8'))) await follow(fence);
+  console.log(`${PAGE}: all steps work`);
+} finally {
+  server?.kill('SIGKILL');
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+/** @param {{ line: number, language: string, words: string[], body: string }} fence */
+async function follow({ line, language, words, body }) {
+  const at = `${PAGE}:${line}`;
+  const [mark, file] = words;
+  if (mark === 'tutorial' && file) {
+    // A new version of a file is for the next start.
+    await stop();
+    writeFileSync(join(project, file), body);
+  } else if (language === 'sh' && body.startsWith('node server.ts')) await start(at);
+  else if (language === 'sh') output = run(body.replaceAll('localhost:3000', `localhost:${port}`), at);
+  else if (language === 'text') expect(at, output, body);
+  else if (language === 'json') expect(at, JSON.stringify(JSON.parse(output)), JSON.stringify(JSON.parse(body)));
+}
+
+/** @param {string} at @param {string} actual @param {string} shown */
+function expect(at, actual, shown) {
+  if (actual !== shown) throw new Error(`${at} shows\n${shown}\nbut the command printed\n${actual}`);
+}
+
+/** @param {string} script @param {string} at */
+function run(script, at) {
+  const env = { ...process.env, npm_config_loglevel: 'error', NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
+  try {
+    return execFileSync('bash', ['-ec', script], { cwd: project, encoding: 'utf8', env });
+  } catch (error) {
+    const { stdout, stderr } = /** @type {{ stdout: string, stderr: string }} */ (error);
+    throw new Error(`${at} fails:\n${script}${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** @param {string} at */
+async function start(at) {
+  await stop();
+  const env = { ...process.env, PORT: String(port) };
+  server = spawn(process.execPath, ['server.ts'], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const limit = performance.now() + START_LIMIT_MS;
+  while (
+    !(await fetch(`http://localhost:${port}/`).then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    if (server.exitCode !== null || performance.now() > limit) throw new Error(`${at}: the server does not listen`);
+    await pause(50);
+  }
+}
+
+async function stop() {
+  if (!server) return;
+  const exited = once(server, 'exit');
+  server.kill('SIGTERM');
+  const [code] = await exited;
+  server = undefined;
+  if (code !== 0) throw new Error(`The server of the step before exits with ${code}`);
+}
+
+async function freePort() {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port: free } = /** @type {import('node:net').AddressInfo} */ (probe.address());
+  await once(probe.close(), 'close');
+  return free;
+}
