@@ -37,25 +37,29 @@ const hosts: [string, (pool: ReplicatedPool) => Promise<Instance>][] = [
 describe.skipIf(!canStartServers)('read-replicas', { timeout: 60_000 }, () => {
   let primary: Server;
   let standby: Server;
+  let onPrimary: Client;
   let onStandby: Client;
   const instances: Instance[] = [];
 
   beforeAll(async () => {
     primary = await startServer();
-    const admin = new Client({ connectionString: primary.url });
-    await admin.connect();
-    await admin.query('CREATE TABLE orders (name text)');
-    await admin.end();
+    onPrimary = new Client({ connectionString: primary.url });
+    await onPrimary.connect();
+    await onPrimary.query('CREATE TABLE orders (name text)');
     standby = await primary.standby();
     onStandby = new Client({ connectionString: standby.url });
     await onStandby.connect();
   });
   afterAll(async () => {
-    await onStandby.end();
+    await Promise.all([onPrimary.end(), onStandby.end()]);
     standby.stop();
     primary.stop();
   });
   beforeEach(async () => {
+    // What the test before wrote is on the standby, too.
+    const [{ written }] = (await onPrimary.query('SELECT pg_current_wal_flush_lsn() AS written')).rows;
+    const isReplayed = 'SELECT pg_last_wal_replay_lsn() >= $1 AS replayed';
+    while (!(await onStandby.query(isReplayed, [written])).rows[0].replayed);
     await onStandby.query('SELECT pg_wal_replay_pause()');
     const state = 'SELECT pg_get_wal_replay_pause_state() AS state';
     while ((await onStandby.query(state)).rows[0].state !== 'paused');

@@ -18,7 +18,7 @@ export function nameOf(symbol) {
 /** @param {ts.ClassElement | ts.TypeElement} member */
 export function isPublic(member) {
   if (member.name && ts.isPrivateIdentifier(member.name)) return false;
-  if (member.name && ts.isComputedPropertyName(member.name) && !member.name.getText().startsWith('[Symbol.'))
+  if (member.name && ts.isComputedPropertyName(member.name) && !/^\[Symbol\.[a-zA-Z]+\]$/.test(member.name.getText()))
     return false;
   const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
   return (
