@@ -1,4 +1,5 @@
 import { compile, deliver } from './compile.js';
+import type { ContainerError } from './errors.js';
 import { own, shared, type Templates } from './fast.js';
 import { all, type Key } from './keys.js';
 import { place, type Place } from './places.js';
@@ -44,7 +45,7 @@ function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', w
     } catch (error) {
       // It depends on a key that was registered directly, so the scope has another shape now.
       if (scope.shape !== shape) continue;
-      return aroundChanges(scope, error, found, workOut);
+      return aroundChanges(scope, error as ContainerError, found, workOut);
     }
     if (scope.shape !== shape) continue;
     // Keys without a registration may be made from data, so they are not remembered.
@@ -56,12 +57,12 @@ function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', w
   }
 }
 
-/** Returns an instance that exists, even if it could not be made again. */
-function aroundChanges(scope: Scope, error: unknown, found: Place | undefined, workOut: WorkOut): Resolver {
+/** Returns an instance that exists, even if it could not be made again; else reports what stands in the way beside those. */
+function aroundChanges(scope: Scope, error: ContainerError, found: Place | undefined, workOut: WorkOut): Resolver {
   try {
     return workOut(scope.shape, found, compilingAround(scope));
-  } catch {
-    throw error;
+  } catch (beside) {
+    throw (beside as ContainerError).code === error.code ? error : beside;
   }
 }
 

@@ -28,6 +28,15 @@ describe('an instance that exists stays available', () => {
     expect(app.resolve('X')).toEqual({ got: [made] });
   });
 
+  it('and what is missing beside it is what resolveAll() reports', () => {
+    const app = openApplication(Registration.fromValue(1).to('X'), needing('X').pipe(singleton()).to('S'));
+    app.resolve('S');
+    app.addRegistration(needing('X').pipe(singleton()).to('X'), needing('Y').pipe(singleton()).to('S'));
+
+    const error = refusal(() => app.resolveAll('S'));
+    expect([error.code, error.key]).toEqual(['AMBIT_NOT_REGISTERED', 'Y']);
+  });
+
   it('to what is made later and needs it', () => {
     const app = openApplication(
       needing('X').pipe(singleton()).to('S'),
