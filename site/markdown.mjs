@@ -1,0 +1,75 @@
+// The Markdown of the repository as the site needs it.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { extname, join, posix } from 'node:path';
+
+/** @typedef {import('./pages.mjs').Pages} Pages */
+
+const CODE = /^(`{3,}).*\n[^]*?^\1$|`[^`\n]+`/gm;
+const LANGUAGES = new Set(['ts', 'js', 'mjs', 'json', 'yaml', 'sql', 'ini', 'cfg', 'sh']);
+
+/**
+ * @param {string} root of the repository
+ * @param {string} source
+ * @param {Pages} pages
+ */
+export function markdownOf(root, source, pages) {
+  if (statSync(join(root, source)).isDirectory()) return folderPage(root, source, pages);
+  const text = readFileSync(join(root, source), 'utf8');
+  return source.endsWith('.md') ? withLinks(text, source, pages) : codePage(source, text);
+}
+
+/** What search engines and models read first: the first paragraph. @param {string} markdown */
+export function summaryOf(markdown) {
+  const [, paragraph = ''] = /^# .*\n+(?:(?:[|<!-]|```|\[).*\n+)*([^#|<`][^]*?)(?:\n\n|\n*$)/m.exec(markdown) ?? [];
+  return paragraph
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/[`*]/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+/** @param {string} markdown */
+export const titleOf = (markdown) => /^# (.*)$/m.exec(markdown)?.[1]?.replaceAll(/[`*]/g, '') ?? '';
+
+/** The anchors that forges give to headings, which our links use. @param {string} heading */
+export const anchorOf = (heading) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+
+/** @param {string} text @param {(prose: string) => string} change what is not code */
+function outsideOfCode(text, change) {
+  let result = '';
+  let end = 0;
+  for (const match of text.matchAll(CODE)) {
+    result += change(text.slice(end, match.index)) + match[0];
+    end = match.index + match[0].length;
+  }
+  return result + change(text.slice(end));
+}
+
+/** @param {string} text @param {string} source @param {Pages} pages */
+function withLinks(text, source, pages) {
+  const isOurs = (/** @type {string} */ to) => !/^[a-z]+:|^$/.test(to);
+  return outsideOfCode(text, (prose) =>
+    prose
+      .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) => (isOurs(to) ? `${name}="/${posix.basename(to)}"` : whole))
+      .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${pages.resolve(source, to)})` : whole)),
+  );
+}
+
+/** @param {string} source @param {string} text */
+function codePage(source, text) {
+  const extension = extname(source).slice(1);
+  const language = extension === 'cfg' ? 'ini' : LANGUAGES.has(extension) ? extension : 'text';
+  return `# ${source}\n\n\`\`\`\`${language}\n${text.trimEnd()}\n\`\`\`\`\n`;
+}
+
+/** @param {string} root @param {string} source @param {Pages} pages */
+function folderPage(root, source, pages) {
+  const files = readdirSync(join(root, source), { withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== 'package-lock.json');
+  const lines = files.map(({ name }) => `- [${name}](${pages.resolve(`${source}/README.md`, name)})`);
+  return `# ${source}\n\n${lines.join('\n')}\n`;
+}

@@ -1,0 +1,2 @@
+export * from '@ambit/container';
+export { Container } from './observed.js';

@@ -1,0 +1,4 @@
+declare module '*.ts?text' {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,2 @@
+export * from '@ambit/container/tools';
+export { verify } from './observed.js';

@@ -1,0 +1,53 @@
+// Lays out what VitePress builds: every page with its links as the site has them, pictures, and the API reference.
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { apiPages } from '../scripts/api/markdown.mjs';
+import { readApi } from '../scripts/api/model.mjs';
+import { markdownOf, summaryOf, titleOf } from './markdown.mjs';
+import { sectionsIn } from './navigation.mjs';
+import { Pages } from './pages.mjs';
+
+/** @typedef {{ path: string, title: string, summary: string, markdown: string, isListed: boolean }} StagedPage */
+/** @typedef {{ pages: StagedPage[], sections: import('./navigation.mjs').Section[] }} Staged */
+
+/** What a reader of the documents looks for is hardly ever in these. */
+const BESIDE = /^(source|decisions|packages\/container\/test|service\/chaos)\/|^(changelog|architecture|contributing)\.md$/;
+
+/**
+ * @param {string} root of the repository
+ * @param {string} target
+ * @returns {Staged}
+ */
+export function stage(root, target) {
+  rmSync(target, { recursive: true, force: true });
+  const pages = new Pages(root);
+  const written = Array.from(pages.all(), ([source, path]) => ({ path, markdown: markdownOf(root, source, pages) }));
+  const api = apiPages(readApi(root), root);
+  const staged = [...written, ...api].map(({ path, markdown }) => ({
+    path,
+    markdown,
+    title: titleOf(markdown),
+    summary: summaryOf(markdown),
+    isListed: !BESIDE.test(path),
+  }));
+  for (const page of staged) {
+    const file = join(target, page.path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, frontMatter(page) + page.markdown);
+  }
+  for (const name of readdirSync(join(root, 'docs')).filter((each) => /\.(png|svg)$/.test(each)))
+    cpSync(join(root, 'docs', name), join(target, 'public', name), { recursive: true });
+  const contents = staged.find(({ path }) => path === 'documentation.md');
+  const sections = sectionsIn(contents?.markdown ?? '');
+  const reference = { text: 'API', items: api.map(({ path, title }) => ({ text: title, link: `/${path}` })) };
+  return { pages: staged, sections: [...sections, reference] };
+}
+
+/** @param {StagedPage} page */
+function frontMatter({ path, title, summary, isListed }) {
+  const wide = path === 'playground.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'wide' };
+  const fields = { title, description: summary, search: isListed, ...wide };
+  return `---\n${Object.entries(fields)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+    .join('')}---\n\n`;
+}

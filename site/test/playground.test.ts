@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { useSite, type Visit } from './support/site.js';
+
+describe('the playground', () => {
+  const site = useSite();
+  const open = async (hash = ''): Promise<Visit> => {
+    const visit = await site.open(`/playground.html${hash}`, {
+      reducedMotion: 'reduce',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await visit.page.locator('.cm-content').waitFor();
+    return visit;
+  };
+  const choose = (visit: Visit, name: string): Promise<unknown> => visit.page.getByLabel('Example').selectOption(name);
+  const type = (visit: Visit, program: string): Promise<void> => visit.page.getByLabel('Program').fill(program);
+  const run = (visit: Visit): Promise<void> => visit.page.getByRole('button', { name: 'Run' }).click();
+  const output = (visit: Visit): ReturnType<Visit['page']['locator']> => visit.page.getByRole('log', { name: 'Output' });
+
+  it('shows a captive dependency being refused, in red in the graph', async () => {
+    await using visit = await open();
+    await output(visit).getByText("Captive dependency: 'Cache'").waitFor();
+    await visit.page.locator('.service.wrong', { hasText: 'Cache' }).waitFor();
+    expect([visit.complaints, visit.elsewhere]).toEqual([[], []]);
+  });
+
+  it('shows a scope being disposed, with its services in reverse order of creation', async () => {
+    await using visit = await open();
+    await choose(visit, 'A scope is disposed');
+    await visit.page.getByText('The request scope is disposed').waitFor();
+    expect(await visit.page.getByLabel('What happened').locator('li').allTextContents()).toEqual([
+      'The request scope opens',
+      'Connection is created in the request scope',
+      'Users is created in the request scope',
+      'Users is disposed',
+      'Connection is disposed',
+      'The request scope is disposed',
+    ]);
+    expect((await output(visit).textContent())?.trim().split('\n')).toEqual(['users flushed', 'connection closed']);
+    expect(await visit.page.locator('[data-box="application > request"].open').count()).toBe(0);
+  });
+
+  it.each(['Application, request, transaction', 'A circular dependency'])('runs "%s"', async (name) => {
+    await using visit = await open();
+    await choose(visit, name);
+    await output(visit).getByText(name.startsWith('App') ? 'one audit log for both: true' : 'Circular dependency: Orders').waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('works without a connection once it is loaded', async () => {
+    await using visit = await open();
+    await output(visit).getByText('Captive dependency').waitFor();
+    await visit.page.context().setOffline(true);
+    await type(visit, "console.log('offline', 6 * 7);");
+    await run(visit);
+    await output(visit).getByText('offline 42').waitFor();
+  });
+
+  it('shares a program by its address', async () => {
+    await using visit = await open();
+    const program = "console.log('shared: äöü 🎉');";
+    await type(visit, program);
+    await visit.page.getByRole('button', { name: 'Share' }).click();
+    await visit.page.getByText('is copied').waitFor();
+    const shared = new URL(await visit.page.evaluate(() => navigator.clipboard.readText()));
+    await using other = await open(shared.hash);
+    await output(other).getByText('shared: äöü 🎉').waitFor();
+  });
+
+  it('says what is wrong with a program, and stops one that never finishes', async () => {
+    await using visit = await open();
+    await type(visit, "import { fastify } from 'fastify';\nfastify();");
+    await run(visit);
+    await output(visit).getByText("The playground has @ambit/container and @ambit/container/tools, not 'fastify'.").waitFor();
+    await type(visit, 'for (;;);');
+    await run(visit);
+    await output(visit).getByText('Stopped: it did not finish within 5 seconds.').waitFor();
+  });
+});
