@@ -141,9 +141,14 @@ class Reader {
     return isCalled ? 'function' : 'value';
   }
 
-  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind */
+  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind @returns {readonly ts.Signature[]} */
   #signaturesOf(symbol, declaration, kind) {
-    if (kind === 'constructor') return this.#checker.getTypeAtLocation(declaration.parent).getConstructSignatures();
+    if (kind === 'constructor') {
+      const signature = this.#checker.getSignatureFromDeclaration(
+        /** @type {ts.ConstructorDeclaration} */ (declaration),
+      );
+      return signature ? [signature] : [];
+    }
     if (kind !== 'function' && kind !== 'method') return [];
     return this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures();
   }
