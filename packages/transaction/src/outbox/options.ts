@@ -32,6 +32,7 @@ export interface RelayOptions {
   readonly measureMs?: number;
   /** Called with each event that becomes a dead letter, and when the database cannot be used. Default: a process warning. */
   readonly onError?: (error: TransactionError) => void;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

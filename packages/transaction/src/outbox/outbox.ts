@@ -45,10 +45,10 @@ export class Outbox {
    * complete; so events with one key are delivered in the order in which their transactions commit. Two transactions that
    * publish with two keys each, in different orders, can deadlock; `runInTransaction()` retries that.
    *
-   * @param connection the `IConnection` of a transaction scope; with a pool, the event is committed by itself
-   * @param event its topic, its payload, and a key for what must be delivered in order
+   * @param connection - the `IConnection` of a transaction scope; with a pool, the event is committed by itself
+   * @param event - its topic, its payload, and a key for what must be delivered in order
    * @returns the id of the event, by which a receiver recognizes a repetition
-   * @throws TransactionError `AMBIT_TX_EVENT` for an invalid event, and the errors of `query()`
+   * @throws `TransactionError` `AMBIT_TX_EVENT`: an invalid event, and the errors of `query()`
    */
   async publish(connection: Pick<IConnection, 'query'>, event: NewEvent): Promise<string> {
     const payload = payloadText(event);
@@ -63,10 +63,10 @@ export class Outbox {
    * A relay delivers the events. Keep one per process, as a singleton of the application: `start()` it, `dispose()` it at
    * shutdown before the pool is closed, which the container does by itself.
    *
-   * @param deliver receives an event, and a signal that aborts at the time limit and at shutdown
-   * @param options time limits, back-off, concurrency
+   * @param deliver - receives an event, and a signal that aborts at the time limit and at shutdown
+   * @param options - time limits, back-off, concurrency
    * @returns a relay that is not started
-   * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    */
   relay(deliver: Deliver, options: RelayOptions = {}): Relay {
     checkFunction('deliver', deliver, { required: true });
@@ -93,7 +93,7 @@ export class Outbox {
    * Lets dead letters be delivered again, with all their attempts. They come before later events of their key that are still
    * pending; those that were delivered meanwhile have overtaken them.
    *
-   * @param ids the events, or `'all'`
+   * @param ids - the events, or `'all'`
    * @returns how many dead letters there were
    */
   async retry(ids: readonly string[] | 'all'): Promise<number> {
@@ -123,10 +123,10 @@ export class Outbox {
  * A transactional outbox: events are stored in the transaction of the data that they describe, and a relay delivers them
  * after COMMIT, at least once, in order per key.
  *
- * @param pool the pool of the application; the relay reads and writes with it
- * @param options the kind of database, and the name of the table
+ * @param pool - the pool of the application; the relay reads and writes with it
+ * @param options - the kind of database, and the name of the table
  * @returns the outbox; it holds nothing open
- * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts

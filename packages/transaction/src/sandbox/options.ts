@@ -19,6 +19,7 @@ export interface SandboxOptions {
    * Default 2 s.
    */
   readonly lockTimeoutMs?: number;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

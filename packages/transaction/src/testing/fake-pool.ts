@@ -8,6 +8,7 @@ export interface FakePoolOptions {
   /** How many connections. Default 4. */
   readonly max?: number;
   readonly acquireTimeoutMs?: number;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
   /** Its connections do all but BEGIN before the call returns, and say so, as those of SQLite do. Default false. */
   readonly synchronous?: boolean;
