@@ -24,7 +24,7 @@ export interface ExecuteOptions {
    * Drivers without PostgreSQL's type numbers refuse it.
    */
   readonly types?: { getTypeParser(oid: number, format?: string): ((text: string) => unknown) | undefined };
-  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. */
+  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. Default true. */
   readonly prepare?: boolean;
   /** The pool names its prepared statements by itself. */
   readonly name?: never;

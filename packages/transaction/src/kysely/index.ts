@@ -22,7 +22,7 @@ export interface KyselyOptions {
  * @param connection - the `IConnection` of a transaction scope
  * @param options - the dialect and Kysely's plugins
  * @returns a `Kysely` for this transaction, cheap enough to create per transaction; it needs no `destroy()`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or a dialect that is not known
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or the dialect is not known
  *
  * @example
  * ```ts

@@ -42,7 +42,8 @@ export function mikroOrmDialect(pool: IDatabasePool, dialect: KyselyDialect = 'p
  * @param connection - the `IConnection` of a transaction scope
  * @param orm - one MikroORM for the application, with the `driverOptions` of `mikroOrmDialect()`
  * @returns an `EntityManager` for this transaction, cheap enough to create per transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or an ORM without the `driverOptions` of `mikroOrmDialect()`
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or `orm` was opened without
+ *   the `driverOptions` of `mikroOrmDialect()`
  *
  * @example
  * ```ts

@@ -7,6 +7,7 @@ import type { OutboxEvent } from './event.js';
 /** Passes an event on. When it resolves, the event is delivered; when it rejects, it is tried again later. */
 export type Deliver = (event: OutboxEvent, signal: AbortSignal) => unknown;
 
+/** How a relay delivers: time limits, back-off, and how many events at once. */
 export interface RelayOptions {
   /** How long one delivery may take. Then its signal aborts, and it has failed. Default 10 s. */
   readonly deliveryTimeoutMs?: number;

@@ -6,6 +6,7 @@ export type OutboxDialect = 'postgres' | 'sqlite';
 
 /** Which table, in which kind of database. */
 export interface OutboxTable {
+  /** The SQL that the database speaks. */
   readonly dialect: OutboxDialect;
   /** Default `outbox`; on PostgreSQL it may name a schema, too: `shop.outbox`. */
   readonly table?: string;

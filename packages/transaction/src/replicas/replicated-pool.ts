@@ -41,7 +41,7 @@ export class ReplicatedPool extends ReplicaSession implements AsyncDisposable {
   /**
    * Closes the pools of all servers.
    *
-   * @throws what `close()` of the first pool that failed to close throws, after all others were closed
+   * @throws what `close()` of the first pool that failed to close throws, after all were asked to
    */
   override close(): Promise<void> {
     this.#closing ??= this.#replicas.close();
