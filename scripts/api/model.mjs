@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-6.0';
-import { bodyOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
+import { bodyOf, functionOf, handlersOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
 
 /**
  * @typedef {object} Doc
@@ -134,7 +134,7 @@ class Reader {
     if (ts.isConstructorDeclaration(declaration)) return 'constructor';
     if (symbol.flags & ts.SymbolFlags.Class) return 'class';
     if (symbol.flags & ts.SymbolFlags.Interface) return 'interface';
-    if (symbol.flags & ts.SymbolFlags.Method) return 'method';
+    if (symbol.flags & ts.SymbolFlags.Method || functionOf(declaration)) return 'method';
     const isCalled = this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures().length > 0;
     if (symbol.flags & (ts.SymbolFlags.Property | ts.SymbolFlags.Accessor)) return 'property';
     if (symbol.flags & ts.SymbolFlags.TypeAlias) return 'type';
@@ -231,6 +231,8 @@ class Reader {
     if (ts.isThrowStatement(node)) return true;
     if (ts.isTryStatement(node) && node.catchClause) return this.#throwsWithin(node.catchClause);
     if (ts.isFunctionLike(node) || ts.isClassLike(node)) return false;
+    const handlers = handlersOf(node);
+    if (handlers) return handlers.some((handler) => this.#throwsWithin(bodyOf(handler)));
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const called = this.#checker.getResolvedSignature(node)?.declaration;
       if (called && this.#isOurs(called) && this.#canThrow(called)) return true;
