@@ -70,7 +70,8 @@ function readPackage(folder, manifest) {
     entries.map(({ file }) => file),
     OPTIONS,
   );
-  const reader = new Reader(program.getTypeChecker(), folder);
+  const files = entries.map(({ file }) => program.getSourceFile(file));
+  const reader = new Reader(program.getTypeChecker(), folder, files);
   return entries.map(({ name, file }) => ({
     name,
     package: manifest.name,
@@ -86,27 +87,36 @@ class Reader {
   #checker;
   #folder;
   /** @type {Set<ts.Symbol>} */
+  #exported;
+  /** @type {Set<ts.Symbol>} */
   #seen = new Set();
   /** @type {Map<ts.Node, boolean>} */
   #throwing = new Map();
 
-  /** @param {ts.TypeChecker} checker @param {string} folder */
-  constructor(checker, folder) {
+  /** @param {ts.TypeChecker} checker @param {string} folder @param {readonly (ts.SourceFile | undefined)[]} files of the entry points */
+  constructor(checker, folder, files) {
     this.#checker = checker;
     this.#folder = folder;
+    this.#exported = new Set(files.flatMap((file) => this.#symbolsIn(file)));
   }
 
   /** @param {ts.SourceFile | undefined} file @returns {Symbol[]} */
   exportsOf(file) {
-    const module = file && this.#checker.getSymbolAtLocation(file);
-    if (!module) throw new Error(`${file?.fileName} exports nothing`);
-    return this.#checker.getExportsOfModule(module).flatMap((exported) => {
-      const symbol = exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported;
+    return this.#symbolsIn(file).flatMap((symbol) => {
       const declaration = symbol.declarations?.find((each) => this.#isOurs(each));
       if (!declaration || this.#seen.has(symbol)) return [];
       this.#seen.add(symbol);
       return [this.#read(symbol, declaration)];
     });
+  }
+
+  /** @param {ts.SourceFile | undefined} file @returns {ts.Symbol[]} */
+  #symbolsIn(file) {
+    const module = file && this.#checker.getSymbolAtLocation(file);
+    if (!module) throw new Error(`${file?.fileName} exports nothing`);
+    return this.#checker
+      .getExportsOfModule(module)
+      .map((exported) => (exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported));
   }
 
   /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @returns {Symbol} */
@@ -180,7 +190,25 @@ class Reader {
         : this.#checker.getSymbolAtLocation(member.name ?? member);
       if (symbol && isPublic(member) && !members.has(symbol)) members.set(symbol, member);
     }
-    return [...members].map(([symbol, member]) => this.#read(symbol, member));
+    const inherited = this.#hiddenBasesOf(declaration).flatMap((base) => this.#membersOf(base));
+    const own = [...members].map(([symbol, member]) => this.#read(symbol, member));
+    return [
+      ...own,
+      ...inherited.filter(({ name, kind }) => kind !== 'constructor' && own.every((each) => each.name !== name)),
+    ];
+  }
+
+  /**
+   * What it extends, where no entry point exports that: its members are documented here, or nowhere.
+   * @param {ts.ClassDeclaration | ts.InterfaceDeclaration} declaration
+   * @returns {ts.Declaration[]}
+   */
+  #hiddenBasesOf(declaration) {
+    const clauses = (declaration.heritageClauses ?? []).filter(({ token }) => token === ts.SyntaxKind.ExtendsKeyword);
+    return clauses
+      .flatMap(({ types }) => types.map((type) => this.#checker.getTypeAtLocation(type).getSymbol()))
+      .flatMap((base) => (base && !this.#exported.has(base) ? (base.declarations ?? []) : []))
+      .filter((base) => this.#isOurs(base));
   }
 
   /** @param {ts.Symbol} symbol @returns {Doc} */
