@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-6.0';
-import { bodyOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
+import { bodyOf, functionOf, handlersOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
 
 /**
  * @typedef {object} Doc
@@ -70,7 +70,8 @@ function readPackage(folder, manifest) {
     entries.map(({ file }) => file),
     OPTIONS,
   );
-  const reader = new Reader(program.getTypeChecker(), folder);
+  const files = entries.map(({ file }) => program.getSourceFile(file));
+  const reader = new Reader(program.getTypeChecker(), folder, files);
   return entries.map(({ name, file }) => ({
     name,
     package: manifest.name,
@@ -86,27 +87,36 @@ class Reader {
   #checker;
   #folder;
   /** @type {Set<ts.Symbol>} */
+  #exported;
+  /** @type {Set<ts.Symbol>} */
   #seen = new Set();
   /** @type {Map<ts.Node, boolean>} */
   #throwing = new Map();
 
-  /** @param {ts.TypeChecker} checker @param {string} folder */
-  constructor(checker, folder) {
+  /** @param {ts.TypeChecker} checker @param {string} folder @param {readonly (ts.SourceFile | undefined)[]} files of the entry points */
+  constructor(checker, folder, files) {
     this.#checker = checker;
     this.#folder = folder;
+    this.#exported = new Set(files.flatMap((file) => this.#symbolsIn(file)));
   }
 
   /** @param {ts.SourceFile | undefined} file @returns {Symbol[]} */
   exportsOf(file) {
-    const module = file && this.#checker.getSymbolAtLocation(file);
-    if (!module) throw new Error(`${file?.fileName} exports nothing`);
-    return this.#checker.getExportsOfModule(module).flatMap((exported) => {
-      const symbol = exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported;
+    return this.#symbolsIn(file).flatMap((symbol) => {
       const declaration = symbol.declarations?.find((each) => this.#isOurs(each));
       if (!declaration || this.#seen.has(symbol)) return [];
       this.#seen.add(symbol);
       return [this.#read(symbol, declaration)];
     });
+  }
+
+  /** @param {ts.SourceFile | undefined} file @returns {ts.Symbol[]} */
+  #symbolsIn(file) {
+    const module = file && this.#checker.getSymbolAtLocation(file);
+    if (!module) throw new Error(`${file?.fileName} exports nothing`);
+    return this.#checker
+      .getExportsOfModule(module)
+      .map((exported) => (exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported));
   }
 
   /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @returns {Symbol} */
@@ -134,16 +144,21 @@ class Reader {
     if (ts.isConstructorDeclaration(declaration)) return 'constructor';
     if (symbol.flags & ts.SymbolFlags.Class) return 'class';
     if (symbol.flags & ts.SymbolFlags.Interface) return 'interface';
-    if (symbol.flags & ts.SymbolFlags.Method) return 'method';
+    if (symbol.flags & ts.SymbolFlags.Method || functionOf(declaration)) return 'method';
     const isCalled = this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures().length > 0;
     if (symbol.flags & (ts.SymbolFlags.Property | ts.SymbolFlags.Accessor)) return 'property';
     if (symbol.flags & ts.SymbolFlags.TypeAlias) return 'type';
     return isCalled ? 'function' : 'value';
   }
 
-  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind */
+  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind @returns {readonly ts.Signature[]} */
   #signaturesOf(symbol, declaration, kind) {
-    if (kind === 'constructor') return this.#checker.getTypeAtLocation(declaration.parent).getConstructSignatures();
+    if (kind === 'constructor') {
+      const signature = this.#checker.getSignatureFromDeclaration(
+        /** @type {ts.ConstructorDeclaration} */ (declaration),
+      );
+      return signature ? [signature] : [];
+    }
     if (kind !== 'function' && kind !== 'method') return [];
     return this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures();
   }
@@ -175,7 +190,25 @@ class Reader {
         : this.#checker.getSymbolAtLocation(member.name ?? member);
       if (symbol && isPublic(member) && !members.has(symbol)) members.set(symbol, member);
     }
-    return [...members].map(([symbol, member]) => this.#read(symbol, member));
+    const inherited = this.#hiddenBasesOf(declaration).flatMap((base) => this.#membersOf(base));
+    const own = [...members].map(([symbol, member]) => this.#read(symbol, member));
+    return [
+      ...own,
+      ...inherited.filter(({ name, kind }) => kind !== 'constructor' && own.every((each) => each.name !== name)),
+    ];
+  }
+
+  /**
+   * What it extends, where no entry point exports that: its members are documented here, or nowhere.
+   * @param {ts.ClassDeclaration | ts.InterfaceDeclaration} declaration
+   * @returns {ts.Declaration[]}
+   */
+  #hiddenBasesOf(declaration) {
+    const clauses = (declaration.heritageClauses ?? []).filter(({ token }) => token === ts.SyntaxKind.ExtendsKeyword);
+    return clauses
+      .flatMap(({ types }) => types.map((type) => this.#checker.getTypeAtLocation(type).getSymbol()))
+      .flatMap((base) => (base && !this.#exported.has(base) ? (base.declarations ?? []) : []))
+      .filter((base) => this.#isOurs(base));
   }
 
   /** @param {ts.Symbol} symbol @returns {Doc} */
@@ -226,6 +259,8 @@ class Reader {
     if (ts.isThrowStatement(node)) return true;
     if (ts.isTryStatement(node) && node.catchClause) return this.#throwsWithin(node.catchClause);
     if (ts.isFunctionLike(node) || ts.isClassLike(node)) return false;
+    const handlers = handlersOf(node);
+    if (handlers) return handlers.some((handler) => this.#throwsWithin(bodyOf(handler)));
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const called = this.#checker.getResolvedSignature(node)?.declaration;
       if (called && this.#isOurs(called) && this.#canThrow(called)) return true;

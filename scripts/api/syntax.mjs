@@ -5,7 +5,30 @@ import ts from 'typescript-6.0';
 export function bodyOf(declaration) {
   if (ts.isVariableDeclaration(declaration)) return declaration.initializer && bodyOf(declaration.initializer);
   if (ts.isClassDeclaration(declaration)) return declaration.members.find(ts.isConstructorDeclaration)?.body;
+  const method = functionOf(declaration);
+  if (method) return method.body;
   return /** @type {ts.FunctionLikeDeclaration} */ (declaration).body;
+}
+
+/**
+ * The method that a property of a class is, where it keeps its `this`: `readonly stop = () => { ... }`.
+ * @param {ts.Node} declaration
+ */
+export function functionOf(declaration) {
+  const value = ts.isPropertyDeclaration(declaration) ? declaration.initializer : undefined;
+  return value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) ? value : undefined;
+}
+
+/**
+ * The functions that get the rejections of the promise, where the node is a call of its `catch()`.
+ * @param {ts.Node} node
+ */
+export function handlersOf(node) {
+  const isCatch =
+    ts.isCallExpression(node) &&
+    ts.isPropertyAccessExpression(node.expression) &&
+    node.expression.name.text === 'catch';
+  return isCatch ? [...node.arguments] : undefined;
 }
 
 /** @param {ts.Symbol} symbol */
@@ -36,7 +59,7 @@ export function headOf(declaration) {
   const whole = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
   const body = ts.isFunctionLike(declaration)
     ? /** @type {ts.FunctionLikeDeclaration} */ (declaration).body
-    : undefined;
+    : functionOf(declaration)?.body;
   const hasMembers = ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration);
   const end = body ? body.getStart() : hasMembers ? source.lastIndexOf('{', declaration.members.pos) : whole.getEnd();
   const text = source.slice(whole.getStart(), end).trim();

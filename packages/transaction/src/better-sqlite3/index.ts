@@ -16,10 +16,29 @@ interface Statement {
 
 /** What is used of a `Database` of better-sqlite3. */
 export interface BetterSqlite3 {
+  /** False once it is closed. */
   readonly open: boolean;
+  /** Whether a transaction is open. */
   readonly inTransaction: boolean;
+  /**
+   * Runs a statement of this package, such as BEGIN.
+   *
+   * @param sql - the statement
+   * @returns whatever the driver returns; it is not used
+   */
   exec(sql: string): unknown;
+  /**
+   * Prepares a statement of the application.
+   *
+   * @param sql - the statement
+   * @returns a `Statement` of better-sqlite3
+   */
   prepare(sql: string): object;
+  /**
+   * Closes the database.
+   *
+   * @returns whatever the driver returns; it is not used
+   */
   close(): unknown;
 }
 
@@ -29,7 +48,7 @@ export interface BetterSqlite3 {
  * @param database - the open database; `close()` closes it, unless `keepOpen` is set
  * @param options - who may wait for the connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -5,6 +5,7 @@ export type FindingKind = 'outside-statement' | 'second-connection' | 'http-requ
 
 /** What was found at one place of the code. */
 export interface Finding {
+  /** Which rule it breaks. */
   readonly kind: FindingKind;
   /** One line, for a log. */
   readonly message: string;
@@ -53,12 +54,16 @@ export function messageOf({ what, place, until, begun, key, route }: Occurrence)
  * ```
  */
 export class TransactionCheckError extends Error {
+  /** Always `TransactionCheckError`. */
   override readonly name = 'TransactionCheckError';
+  /** Always `AMBIT_TX_CHECK`. */
   readonly code = 'AMBIT_TX_CHECK';
   /** Invalid transaction state: a COMMIT that is refused with it has stored nothing. */
   readonly sqlState = '25000';
+  /** What it refuses; from `assertNone()`, everything that was found. */
   readonly findings: readonly Finding[];
 
+  /** @param findings - what was found; the message has a line for each */
   constructor(findings: readonly Finding[]) {
     super(findings.map(({ message }) => message).join('\n'));
     this.findings = findings;

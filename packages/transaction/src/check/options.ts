@@ -6,11 +6,13 @@ import type { Finding, FindingKind } from './finding.js';
 
 /** What is not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
 export interface Allowed {
+  /** Findings of this kind only. Default: of every kind. */
   readonly kind?: FindingKind;
   /** A file or the end of its path, with or without a line: `src/audit.ts`, `audit.ts:12`. */
   readonly place?: string;
 }
 
+/** What `transactionCheck()` does with a finding, its limits, and what it leaves out. */
 export interface TransactionCheckOptions {
   /** Whether anything is checked. Default: unless `NODE_ENV` is `production`. */
   readonly enabled?: boolean;
@@ -27,7 +29,7 @@ export interface TransactionCheckOptions {
   readonly repeats?: number;
   /** What is not reported. */
   readonly allow?: readonly Allowed[];
-  /** Time, for tests. */
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 export interface Place {
   /** Below the working directory a path relative to it, with `/`; elsewhere an absolute one. */
   readonly file: string;
+  /** From 1 on. */
   readonly line: number;
+  /** From 1 on. */
   readonly column: number;
 }
 

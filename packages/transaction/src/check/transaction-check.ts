@@ -9,15 +9,23 @@ import { settingsOf, type TransactionCheckOptions } from './options.js';
 import { Rules } from './rules.js';
 import { ServiceKeys } from './service-keys.js';
 
+/** A check that runs until it is stopped. `using` stops it at the end of a block. */
 export interface TransactionCheck extends Disposable {
   /** What was found so far: each place once, with a count. */
   readonly findings: readonly Finding[];
   /**
    * Returns the pool with the check around it, to register as `IDatabasePool`. Of several pools around one another, it is the
    * outermost. Where the check is not enabled, it is the pool itself.
+   *
+   * @param pool - the pool of the application
+   * @returns a pool with the same members; `getConnection()`, `query()` and `execute()` are checked
    */
   pool<P extends IDatabasePool>(pool: P): P;
-  /** Throws one `TransactionCheckError` with all findings, if there are any, and forgets them: for the end of a test. */
+  /**
+   * Throws one error with all findings, if there are any, and forgets them: for the end of a test.
+   *
+   * @throws `TransactionCheckError` `AMBIT_TX_CHECK`: something was found
+   */
   assertNone(): void;
   /** Stops checking: the pool works on. */
   stop(): void;
@@ -30,7 +38,7 @@ export interface TransactionCheck extends Disposable {
  *
  * @param options - what happens to a finding, the limits, and what is allowed
  * @returns the check; its `pool()` must be given the application's pool
- * @throws TransactionError `AMBIT_TX_OPTION` where an option is invalid
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts

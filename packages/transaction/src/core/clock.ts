@@ -4,10 +4,25 @@ import { type Linked, LinkedList } from './linked-list.js';
 
 /** Time and chance, so that a test can control both. */
 export interface Clock {
+  /**
+   * The present time.
+   *
+   * @returns milliseconds since a fixed moment; like `performance.now()` it never decreases
+   */
   now(): number;
-  /** Calls `fn` after `ms`. The function it returns cancels the timer. */
+  /**
+   * Calls a function once, later.
+   *
+   * @param fn - the function
+   * @param ms - after how many milliseconds
+   * @returns a function that cancels the timer
+   */
   setTimer(fn: () => void, ms: number): () => void;
-  /** A number in [0, 1). */
+  /**
+   * A random number, for the jitter of retries.
+   *
+   * @returns a number in [0, 1)
+   */
   random(): number;
 }
 
@@ -94,6 +109,7 @@ function startSharedTimer(fn: () => void, ms: number): () => void {
   return timer.start(fn);
 }
 
+/** The clock of Node: what is used where the option `clock` is not given. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   setTimer: startSharedTimer,

@@ -4,10 +4,14 @@ import type { IContainer } from '@ambit/container';
 /** A row as it comes when the caller names no type of its own. */
 export type Row = Record<string, unknown>;
 
+/** How a transaction is isolated from others that run at the same time. On SQLite each level is `serializable`. */
 export type IsolationLevel = 'read committed' | 'repeatable read' | 'serializable';
 
+/** How a transaction begins. */
 export interface BeginOptions {
+  /** Default: what the database is configured for. */
   readonly isolation?: IsolationLevel;
+  /** With `true` the database refuses writes in the transaction. Default: what the database is configured for. */
   readonly readOnly?: boolean;
 }
 
@@ -20,13 +24,15 @@ export interface ExecuteOptions {
    * Drivers without PostgreSQL's type numbers refuse it.
    */
   readonly types?: { getTypeParser(oid: number, format?: string): ((text: string) => unknown) | undefined };
-  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. */
+  /** False where values are written into the text, so that it is hardly ever sent again: it is then not prepared. Default true. */
   readonly prepare?: boolean;
   /** The pool names its prepared statements by itself. */
   readonly name?: never;
 }
 
+/** What `execute()` resolves to. */
 export interface ExecuteResult<R = Row> {
+  /** The rows that the statement gave: objects, or arrays with `rowMode: 'array'`. */
   readonly rows: R[];
   /**
    * How many rows an INSERT, UPDATE or DELETE changed, with RETURNING or without, or a SELECT gave. `null` for any other
@@ -65,23 +71,44 @@ export interface ExecuteResult<R = Row> {
  * ```
  */
 export interface IConnection {
+  /**
+   * Begins a transaction on a connection that was checked out of a pool. The `IConnection` of a transaction scope refuses it:
+   * its transaction is open already.
+   *
+   * @param options - the isolation level, and whether the transaction only reads
+   * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: this is the `IConnection` of a transaction scope
+   */
   beginTransaction(options?: BeginOptions): Promise<void>;
   /**
-   * Rejects unless the database said COMMIT. An SQLSTATE says that nothing was stored, but for those of a lost connection,
-   * server or disk (class 08 but 08003 and 08P01, 57P, 58, XX, and 40003): then nobody knows.
+   * Commits the transaction; the `IConnection` of a transaction scope completes the whole transaction. It rejects unless the
+   * database said COMMIT. An SQLSTATE says that nothing was stored, but for those of a lost connection, server or disk (class 08
+   * but 08003 and 08P01, 57P, 58, XX, and 40003): then nobody knows.
    */
   commit(): Promise<void>;
+  /** Rolls the transaction back; the `IConnection` of a transaction scope completes the whole transaction. */
   rollback(): Promise<void>;
-  /** One statement with `$1 ... $n`. Savepoints are statements like any other. */
+  /**
+   * Runs one statement. Savepoints are statements like any other; BEGIN, COMMIT and ROLLBACK are refused.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @returns the rows that the statement gave, as objects
+   * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused the statement; `sqlState` says why
+   * @throws `TransactionError` `AMBIT_TX_PARAMETER` or `AMBIT_TX_CONTROL_STATEMENT`: the statement was not sent
+   * @throws `TransactionError` `AMBIT_TX_FAILED`, `AMBIT_TX_NESTED`, `AMBIT_TX_ENDED` or `AMBIT_TX_ABORTED`: the transaction can only
+   *   roll back, a nested run is in progress, or the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_CONNECTION_LOST`: the connection to the database was lost
+   */
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]>;
   /**
-   * The same with what `query()` leaves out: how many rows the statement changed, its columns, and rows as arrays.
+   * Runs one statement, and gives what `query()` leaves out: how many rows it changed, its columns, and rows as arrays.
    *
    * @param sql - one statement with `$1 ... $n`
    * @param params - the values of `$1 ... $n`
    * @param options - how rows and values are given
    * @returns the rows, and what the database said about them
-   * @throws what `query()` throws, and `AMBIT_TX_UNSUPPORTED` where the pool or the database cannot do it
+   * @throws what `query()` throws
+   * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: the pool or the database cannot do it
    *
    * @example
    * ```ts
@@ -106,7 +133,12 @@ export type MayExecute = Partial<Pick<IConnection, 'execute'>>;
 
 /** A connection checked out of a pool. Its user releases it once. */
 export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExecute {
-  /** Returns the connection to the pool; with `true` or an error it is closed instead, because it may be broken. */
+  /**
+   * Returns the connection to the pool.
+   *
+   * @param destroy - `true` or an error where the connection may be broken: it is closed instead. Default false
+   * @throws `TransactionError` `AMBIT_TX_RELEASED`: it was released before
+   */
   release(destroy?: boolean | Error): void;
   /** Asks the database to cancel the statement in progress. The connection must be destroyed afterwards. */
   cancel?(): void;
@@ -117,14 +149,17 @@ export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExec
   readonly synchronous?: boolean;
 }
 
+/** How a connection is acquired, and for which transaction. */
 export interface AcquireOptions extends BeginOptions {
-  /** A pool around another hands these options on as they are: a copy of them may lack the signal. */
+  /** Stops the wait when it aborts. A pool around another passes on this same object: a copy of it may lack the signal. */
   readonly signal?: AbortSignal;
+  /** How long to wait for a connection. Default: the pool's `acquireTimeoutMs`. */
   readonly timeoutMs?: number;
 }
 
+/** What a pool may assume about a single statement. */
 export interface QueryOptions {
-  /** The statement only reads. */
+  /** The statement only reads, so that a replica may run it. Default false. */
   readonly readOnly?: boolean;
 }
 
@@ -141,26 +176,51 @@ export interface QueryOptions {
  */
 export type AfterBegin = (connection: IConnection, scope: IContainer) => unknown;
 
-/** `open` connections exist, `idle` of them are not checked out, `waiting` callers wait for one. SQLite's connection for single reads is not counted. */
+/** How many connections a pool has. SQLite's connection for single reads is not counted. */
 export interface PoolSize {
+  /** How many connections exist. */
   readonly open: number;
+  /** How many of them are not checked out. */
   readonly idle: number;
+  /** How many callers wait for one. */
   readonly waiting: number;
 }
 
 /** The service registers one of these on the application as `IDatabasePool`. */
 export interface IDatabasePool {
   /**
-   * `isolation` and `readOnly` are a hint: a pool may keep other connections for readers, and hand out one of a server that
-   * takes no writes.
+   * Checks a connection out. `isolation` and `readOnly` are a hint: a pool may keep other connections for readers, and hand out
+   * one of a server that takes no writes.
+   *
+   * @param options - what it is for, how long to wait, and a signal that stops the wait
+   * @returns a connection; its user releases it once
+   * @throws `TransactionError` `AMBIT_TX_ACQUIRE_FAILED`: the pool could not connect
+   * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT` or `AMBIT_TX_POOL_FULL`: too many wait for too few connections
+   * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: the pool is closed
+   * @throws `TransactionError` `AMBIT_TX_ABORTED`: the signal has aborted
    */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
   /**
-   * One statement on any connection, outside every transaction. `readOnly` is a hint as well: the statement may run where no
-   * writes are taken.
+   * Runs one statement on any connection, outside every transaction. `readOnly` is a hint as well: the statement may run where
+   * no writes are taken.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param options - whether the statement only reads
+   * @returns the rows that the statement gave, as objects
+   * @throws what `getConnection()` of the pool and `query()` of a connection throw
    */
   query<R extends object = Row>(sql: string, params?: readonly unknown[], options?: QueryOptions): Promise<R[]>;
-  /** The same with what `query()` leaves out. */
+  /**
+   * Runs one statement as `query()` does, and gives what that leaves out: how many rows it changed, its columns, rows as arrays.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param options - how rows and values are given, and whether the statement only reads
+   * @returns the rows, and what the database said about them
+   * @throws what `query()` throws
+   * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: the pool or the database cannot do it
+   */
   execute?<R extends object = Row>(
     sql: string,
     params?: readonly unknown[],
@@ -168,6 +228,7 @@ export interface IDatabasePool {
   ): Promise<ExecuteResult<R>>;
   /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
+  /** How many connections are open and idle, and how many callers wait. */
   readonly size?: PoolSize;
   /**
    * Part of every BEGIN on this pool: called before any other statement, with the connection of the transaction and its scope.

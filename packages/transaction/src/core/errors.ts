@@ -59,8 +59,10 @@ const ADVICE = {
   AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
 } as const;
 
+/** The `code` of a `TransactionError`. It does not change between releases; docs/errors.md explains each. */
 export type TransactionErrorCode = keyof typeof ADVICE;
 
+/** Every code that a `TransactionError` can have, such as for a test that each has a response. */
 export const TRANSACTION_ERROR_CODES = Object.keys(ADVICE) as readonly TransactionErrorCode[];
 
 /** Temporary failures: a host responds with 503, and the client may retry. */
@@ -106,7 +108,9 @@ const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
  * ```
  */
 export class TransactionError extends Error {
+  /** Always `TransactionError`. */
   override readonly name = 'TransactionError';
+  /** What went wrong. It does not change between releases; the message may. */
   readonly code: TransactionErrorCode;
   /** The SQLSTATE of the failure, the same on PostgreSQL and SQLite. */
   readonly sqlState: string | undefined;
@@ -122,6 +126,11 @@ export class TransactionError extends Error {
   /** The same, under the name that error handlers for Express read first. */
   readonly status: 400 | 500 | 503;
 
+  /**
+   * @param code - what went wrong; it decides `retryable`, `unavailable` and the status, together with the SQLSTATE
+   * @param detail - the first sentence of the message, without its full stop; clients may read it
+   * @param options - the error behind it, and the SQLSTATE where that is not the one of the cause
+   */
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
     super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;

@@ -9,7 +9,7 @@ import { TransactionError } from './errors.js';
  * @param params - the values of `$1 ... $n`
  * @param options - how rows and values are given
  * @returns what `execute()` of it returns
- * @throws TransactionError `AMBIT_TX_UNSUPPORTED` where it has no `execute()`
+ * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: it has no `execute()`
  *
  * @example
  * ```ts

@@ -5,6 +5,7 @@ import type { BeginOptions, ExecuteOptions } from './contract.js';
 import { TransactionError } from './errors.js';
 import { warn } from './report.js';
 
+/** How a transaction begins, on which database, how long its steps may take, and who is notified of late failures. */
 export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
@@ -21,10 +22,10 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   readonly cancelAfterMs?: number;
   /**
    * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose, a callback after COMMIT
-   * that failed. Default: a process
-   * warning. If `onError` itself throws or rejects, there is a process warning too.
+   * that failed. Default: a process warning. If `onError` itself throws or rejects, there is a process warning too.
    */
   readonly onError?: (error: TransactionError) => void;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

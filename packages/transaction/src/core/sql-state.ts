@@ -44,7 +44,21 @@ function ownSqlState(fault: object): string | undefined {
   return typeof state === 'string' && SQLSTATE.test(state) ? state : undefined;
 }
 
-/** The SQLSTATE of an error or of the nearest cause that has one. */
+/**
+ * The SQLSTATE of an error or of the nearest cause that has one: of ours in `sqlState`, of drivers in `code`.
+ *
+ * @param error - whatever was thrown
+ * @returns five characters, such as `23505`; undefined where neither the error nor a cause has an SQLSTATE
+ *
+ * @example
+ * ```ts
+ * import { sqlStateOf } from '@ambit/transaction';
+ *
+ * function explain(error: unknown): string {
+ *   return sqlStateOf(error) === '23505' ? 'This e-mail address is registered already' : 'Please try again later';
+ * }
+ * ```
+ */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const fault of chain(error)) {
     const state = ownSqlState(fault);
@@ -53,7 +67,27 @@ export function sqlStateOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whether a retry of the whole transaction may succeed: after a serialisation failure, a deadlock, or a busy database file. */
+/**
+ * Whether a retry of the whole transaction may succeed: after a serialization failure, a deadlock, or a busy database file.
+ * `runInTransaction()` asks this by itself.
+ *
+ * @param error - whatever was thrown
+ * @returns what `retryable` of the nearest `TransactionError` among the error and its causes says; for errors of drivers,
+ *   whether the SQLSTATE is 40001 or 40P01
+ *
+ * @example
+ * ```ts
+ * import { type IDatabasePool, isRetryable } from '@ambit/transaction';
+ *
+ * async function deleteExpired(pool: IDatabasePool): Promise<void> {
+ *   const work = (): Promise<unknown> => pool.query('DELETE FROM sessions WHERE expires_at < $1', [Date.now()]);
+ *   await work().catch((error: unknown) => {
+ *     if (!isRetryable(error)) throw error;
+ *     return work();
+ *   });
+ * }
+ * ```
+ */
 export function isRetryable(error: unknown): boolean {
   for (const fault of chain(error)) {
     // The nearest error of ours decides: an unknown outcome is final although its cause looks retryable.
@@ -65,7 +99,21 @@ export function isRetryable(error: unknown): boolean {
   return false;
 }
 
-/** Whether the failure is temporary and not the fault of this request, so that a host responds with 503. */
+/**
+ * Whether the failure is temporary and not the fault of this request, so that a host responds with 503.
+ *
+ * @param error - whatever was thrown
+ * @returns what `unavailable` of the nearest `TransactionError` among the error and its causes says; for errors of drivers,
+ *   whether the SQLSTATE is that of a lost connection, missing resources, a shutdown, a cancelled statement, a lock that took too
+ *   long or a conflict
+ *
+ * @example
+ * ```ts
+ * import { isUnavailable } from '@ambit/transaction';
+ *
+ * const statusOf = (error: unknown): number => (isUnavailable(error) ? 503 : 500);
+ * ```
+ */
 export function isUnavailable(error: unknown): boolean {
   for (const fault of chain(error)) {
     const unavailable = fieldOf(fault, 'unavailable');
@@ -92,6 +140,9 @@ export function isPermanent(error: unknown): boolean {
  * Whether it may help to wait, for a program that starts: a database that is not there yet, is starting, or takes no writes
  * during a failover. False where somebody has to correct something first, such as the name of the database or the password.
  * Unlike `isUnavailable()` it looks into a connection that was not made.
+ *
+ * @param error - whatever was thrown
+ * @returns true where a later attempt may succeed without a correction
  *
  * @example
  * ```ts

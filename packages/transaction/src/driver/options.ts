@@ -14,6 +14,7 @@ export interface DriverPoolOptions {
   readonly keepOpen?: boolean;
   /** Part of every BEGIN on this pool, such as `set_config(..., true)` for row-level security. Default: nothing. */
   readonly afterBegin?: AfterBegin;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -24,7 +24,7 @@ const DIALECTS: Readonly<Record<Casing | 'none', PgDialect>> = {
  * @param connection - the `IConnection` of a transaction scope, on PostgreSQL
  * @param options - as for `drizzle()`; pass the same `schema` object each time, as a module's namespace is
  * @returns a database for this transaction, cheap enough to create per transaction
- * @throws `AMBIT_TX_OPTION` for another connection
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
  *
  * @example
  * ```ts

@@ -22,7 +22,7 @@ export interface KnexOptions extends Omit<
  * @param connection - the `IConnection` of a transaction scope
  * @param options - the dialect, and what `knex()` takes that concerns no connections
  * @returns a `Knex` for this transaction; it needs no `destroy()`
- * @throws `AMBIT_TX_OPTION` for another connection
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
  *
  * @example
  * ```ts

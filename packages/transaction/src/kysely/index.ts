@@ -6,9 +6,11 @@ import { kyselyIn } from './kysely-in.js';
 
 export type { KyselyDialect } from './dialects.js';
 
+/** How `kyselyOn()` makes a `Kysely`. */
 export interface KyselyOptions {
   /** The SQL that Kysely writes. Default `postgres`. */
   readonly dialect?: KyselyDialect;
+  /** Plugins of Kysely, such as `CamelCasePlugin`. Default: none. */
   readonly plugins?: readonly KyselyPlugin[];
 }
 
@@ -20,7 +22,7 @@ export interface KyselyOptions {
  * @param connection - the `IConnection` of a transaction scope
  * @param options - the dialect and Kysely's plugins
  * @returns a `Kysely` for this transaction, cheap enough to create per transaction; it needs no `destroy()`
- * @throws `AMBIT_TX_OPTION` for another connection, or a dialect that is not known
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or the dialect is not known
  *
  * @example
  * ```ts

@@ -9,6 +9,7 @@ import { type Mysql2Pool, Mysql2Wire } from './wire.js';
 
 export type { Mysql2Connection, Mysql2Pool } from './wire.js';
 
+/** How many connections there may be, who may wait for one, and for how long. */
 export interface Mysql2PoolOptions extends DriverPoolOptions {
   /** The `connectionLimit` of the mysql2 pool. Default 10, which is the default of mysql2. */
   readonly max?: number;
@@ -21,7 +22,7 @@ export interface Mysql2PoolOptions extends DriverPoolOptions {
  * @param pool - what `createPool()` of `mysql2/promise` returned; `close()` ends it, unless `keepOpen` is set
  * @param options - how many connections there may be, who may wait for one, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -9,15 +9,36 @@ import { isFatal } from './language.js';
 
 /** What is used of a connection of `mysql2/promise`. */
 export interface Mysql2Connection {
+  /**
+   * Sends a statement of this package, such as COMMIT.
+   *
+   * @param sql - the statement
+   * @returns the result and the fields
+   */
   query(sql: string): Promise<unknown>;
+  /**
+   * Prepares and runs a statement of the application.
+   *
+   * @param options - the `QueryOptions` of mysql2, with the statement and its values
+   * @param values - not used
+   * @returns the result and the fields
+   */
   execute(options: never, values?: never): Promise<unknown>;
+  /** Returns the connection to its pool. */
   release(): void;
+  /** Closes the connection: it may be broken. */
   destroy(): void;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
 export interface Mysql2Pool {
+  /**
+   * Checks a connection out.
+   *
+   * @returns the connection
+   */
   getConnection(): Promise<Mysql2Connection>;
+  /** Closes all connections. */
   end(): Promise<void>;
 }
 

@@ -11,10 +11,24 @@ interface NodeStatement {
 
 /** What is used of `DatabaseSync` of `node:sqlite`. */
 export interface NodeSqlite {
+  /** False once it is closed. */
   readonly isOpen: boolean;
+  /** Whether a transaction is open. */
   readonly isTransaction: boolean;
+  /**
+   * Runs a statement of this package, such as BEGIN.
+   *
+   * @param sql - the statement
+   */
   exec(sql: string): void;
+  /**
+   * Prepares a statement of the application.
+   *
+   * @param sql - the statement
+   * @returns a `StatementSync` of `node:sqlite`
+   */
   prepare(sql: string): object;
+  /** Closes the database. */
   close(): void;
 }
 

@@ -15,9 +15,13 @@ export interface NewEvent {
 export interface OutboxEvent {
   /** The same at every delivery of this event and of no other: the idempotency key. */
   readonly id: string;
+  /** The `topic` of `publish()`. */
   readonly topic: string;
+  /** The `key` of `publish()`. */
   readonly key: string | undefined;
+  /** The `payload` of `publish()`, after `JSON.stringify()` and `JSON.parse()`. */
   readonly payload: unknown;
+  /** When it was published, by the clock of the database. */
   readonly createdAt: Date;
   /** 1 at the first delivery. One that the process did not survive is not counted. */
   readonly attempt: number;

@@ -7,6 +7,7 @@ import type { OutboxEvent } from './event.js';
 /** Passes an event on. When it resolves, the event is delivered; when it rejects, it is tried again later. */
 export type Deliver = (event: OutboxEvent, signal: AbortSignal) => unknown;
 
+/** How a relay delivers: time limits, back-off, and how many events at once. */
 export interface RelayOptions {
   /** How long one delivery may take. Then its signal aborts, and it has failed. Default 10 s. */
   readonly deliveryTimeoutMs?: number;
@@ -32,6 +33,7 @@ export interface RelayOptions {
   readonly measureMs?: number;
   /** Called with each event that becomes a dead letter, and when the database cannot be used. Default: a process warning. */
   readonly onError?: (error: TransactionError) => void;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -10,6 +10,7 @@ import { type Statements, statementsFor } from './statements.js';
 
 /** An event that failed too often. */
 export interface DeadLetter extends OutboxEvent {
+  /** When it became a dead letter, by the clock of the database. */
   readonly diedAt: Date;
   /** The message of the last failure. */
   readonly lastError: string;
@@ -26,12 +27,25 @@ interface DeadRow {
   readonly last_error: string | null;
 }
 
-/** A table of events that are committed with the data that they describe, and delivered afterwards. */
+/**
+ * A table of events that are committed with the data that they describe, and delivered afterwards. Made by `createOutbox()`.
+ *
+ * @example
+ * ```ts
+ * import type { Outbox } from '@ambit/transaction/outbox';
+ *
+ * async function retryOrders(outbox: Outbox): Promise<number> {
+ *   const dead = await outbox.deadLetters({ limit: 50 });
+ *   return outbox.retry(dead.filter(({ topic }) => topic === 'order.created').map(({ id }) => id));
+ * }
+ * ```
+ */
 export class Outbox {
   readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
   readonly #options: Required<OutboxTable>;
   readonly #sql: Statements;
 
+  /** @internal Call `createOutbox()` instead. */
   constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable) {
     this.#pool = pool;
     this.#options = checkTable(options);
@@ -45,10 +59,11 @@ export class Outbox {
    * complete; so events with one key are delivered in the order in which their transactions commit. Two transactions that
    * publish with two keys each, in different orders, can deadlock; `runInTransaction()` retries that.
    *
-   * @param connection the `IConnection` of a transaction scope; with a pool, the event is committed by itself
-   * @param event its topic, its payload, and a key for what must be delivered in order
+   * @param connection - the `IConnection` of a transaction scope; with a pool, the event is committed by itself
+   * @param event - its topic, its payload, and a key for what must be delivered in order
    * @returns the id of the event, by which a receiver recognizes a repetition
-   * @throws TransactionError `AMBIT_TX_EVENT` for an invalid event, and the errors of `query()`
+   * @throws `TransactionError` `AMBIT_TX_EVENT`: an invalid event; nothing was published
+   * @throws what `query()` of the connection throws
    */
   async publish(connection: Pick<IConnection, 'query'>, event: NewEvent): Promise<string> {
     const payload = payloadText(event);
@@ -63,17 +78,24 @@ export class Outbox {
    * A relay delivers the events. Keep one per process, as a singleton of the application: `start()` it, `dispose()` it at
    * shutdown before the pool is closed, which the container does by itself.
    *
-   * @param deliver receives an event, and a signal that aborts at the time limit and at shutdown
-   * @param options time limits, back-off, concurrency
+   * @param deliver - receives an event, and a signal that aborts at the time limit and at shutdown
+   * @param options - time limits, back-off, concurrency
    * @returns a relay that is not started
-   * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    */
   relay(deliver: Deliver, options: RelayOptions = {}): Relay {
     checkFunction('deliver', deliver, { required: true });
     return new Relay(this.#pool, { table: this.#options.table, sql: this.#sql }, deliver, options);
   }
 
-  /** The events that failed too often, oldest first. */
+  /**
+   * The events that failed too often, oldest first.
+   *
+   * @param options - `limit`: how many at most. Default 100
+   * @returns the dead letters; `retry()` takes their ids
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: `limit` is not a whole number from 1 on
+   * @throws what `query()` of the pool throws
+   */
   async deadLetters({ limit = 100 }: { readonly limit?: number } = {}): Promise<DeadLetter[]> {
     checkCount('limit', limit, 1);
     const rows = await this.#pool.query<DeadRow>(this.#sql.deadLetters, [limit]);
@@ -93,8 +115,9 @@ export class Outbox {
    * Lets dead letters be delivered again, with all their attempts. They come before later events of their key that are still
    * pending; those that were delivered meanwhile have overtaken them.
    *
-   * @param ids the events, or `'all'`
+   * @param ids - the events, or `'all'`
    * @returns how many dead letters there were
+   * @throws what `query()` of the pool throws
    */
   async retry(ids: readonly string[] | 'all'): Promise<number> {
     const rows =
@@ -104,7 +127,12 @@ export class Outbox {
     return rows.length;
   }
 
-  /** Creates the table and its indexes, in one transaction. Fails if they exist: it is made for a migration, and for tests. */
+  /**
+   * Creates the table and its indexes, in one transaction. It is made for a migration, and for tests.
+   *
+   * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused it, such as because the table exists
+   * @throws what `getConnection()` of the pool, and BEGIN and COMMIT on its connection, throw
+   */
   async createTable(): Promise<void> {
     const connection = await this.#pool.getConnection();
     try {
@@ -123,14 +151,14 @@ export class Outbox {
  * A transactional outbox: events are stored in the transaction of the data that they describe, and a relay delivers them
  * after COMMIT, at least once, in order per key.
  *
- * @param pool the pool of the application; the relay reads and writes with it
- * @param options the kind of database, and the name of the table
+ * @param pool - the pool of the application; the relay reads and writes with it
+ * @param options - the kind of database, and the name of the table
  * @returns the outbox; it holds nothing open
- * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts
- * import { Container, onStart, Registration, singleton } from '@ambit/container';
+ * import type { Container } from '@ambit/container';
  * import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
  * import { createOutbox } from '@ambit/transaction/outbox';
  *

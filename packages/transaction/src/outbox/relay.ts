@@ -12,7 +12,25 @@ import { Store } from './store.js';
 const SWEEP_EVERY_MS = 60_000;
 const SWEEP_AT_ONCE = 1000;
 
-/** Delivers the events of one outbox until it is disposed. Any number of relays, in any number of processes, share the work. */
+/**
+ * Delivers the events of one outbox until it is disposed. Any number of relays, in any number of processes, share the work.
+ * Made by `relay()` of the outbox.
+ *
+ * @example
+ * ```ts
+ * import { type Container, onStart, Registration, singleton } from '@ambit/container';
+ * import type { Deliver, Outbox } from '@ambit/transaction/outbox';
+ *
+ * // `app.start()` starts it, and `app.dispose()` disposes it.
+ * function registerRelay(app: Container, outbox: Outbox, deliver: Deliver): void {
+ *   app.addRegistration(
+ *     Registration.fromFactory(() => outbox.relay(deliver))
+ *       .pipe(singleton(), onStart((relay) => relay.start()))
+ *       .to('IOutboxRelay'),
+ *   );
+ * }
+ * ```
+ */
 export class Relay implements AsyncDisposable {
   readonly #table: string;
   readonly #settings: RelaySettings;
@@ -31,6 +49,7 @@ export class Relay implements AsyncDisposable {
   /** So that an outage of the database is reported once. */
   #isFailing = false;
 
+  /** @internal Call `relay()` of the outbox instead. */
   constructor(
     pool: Pick<IDatabasePool, 'query'>,
     { table, sql }: { readonly table: string; readonly sql: Statements },
@@ -60,6 +79,7 @@ export class Relay implements AsyncDisposable {
     return this.#disposing;
   }
 
+  /** The same as `dispose()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }

@@ -6,6 +6,7 @@ export type OutboxDialect = 'postgres' | 'sqlite';
 
 /** Which table, in which kind of database. */
 export interface OutboxTable {
+  /** The SQL that the database speaks. */
   readonly dialect: OutboxDialect;
   /** Default `outbox`; on PostgreSQL it may name a schema, too: `shop.outbox`. */
   readonly table?: string;
@@ -32,9 +33,9 @@ export function checkTable({ dialect, table = 'outbox' }: OutboxTable): Required
  * runs the same ones. Each index but the primary key has only the rows of one state, so rows that are delivered or dead
  * cost nothing.
  *
- * @param options the kind of database, and the name of the table
+ * @param options - the kind of database, and the name of the table
  * @returns one text with a semicolon after each statement; `splitStatements()` divides it
- * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts

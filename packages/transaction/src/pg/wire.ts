@@ -8,19 +8,60 @@ type Listener = () => void;
 
 /** What is used of a `PoolClient` of `pg`. */
 export interface PgClient {
+  /**
+   * Sends a statement.
+   *
+   * @param config - the `QueryConfig` of `pg`
+   * @returns the `QueryResult` of `pg`
+   */
   query(config: object): Promise<unknown>;
+  /**
+   * Adds a listener, which tells a lost connection from one that works.
+   *
+   * @param event - that the connection failed, or that it was closed
+   * @param listener - called at each such event
+   * @returns whatever the driver returns; it is not used
+   */
   on(event: 'error' | 'end', listener: Listener): unknown;
+  /**
+   * Removes a listener that `on()` has added.
+   *
+   * @param event - the event that it was added for
+   * @param listener - the same function
+   * @returns whatever the driver returns; it is not used
+   */
   removeListener(event: 'error' | 'end', listener: Listener): unknown;
+  /**
+   * Returns the client to its pool.
+   *
+   * @param destroy - `true` where it may be broken: it is closed instead
+   */
   release(destroy?: boolean): void;
+  /**
+   * The parser for values of a type, which is used where `types` of `execute()` has none.
+   *
+   * @param oid - the number of the type in PostgreSQL
+   * @param format - of the values: as text
+   * @returns the parser
+   */
   getTypeParser(oid: number, format?: never): unknown;
 }
 
 /** What is used of a `Pool` of `pg`. */
 export interface PgPool {
+  /**
+   * Checks a client out.
+   *
+   * @returns the client
+   */
   connect(): Promise<PgClient>;
+  /** Closes all clients. */
   end(): Promise<void>;
+  /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
   readonly options?: { readonly max?: number | undefined };
+  /** How many clients exist. */
   readonly totalCount: number;
+  /** How many of them are not checked out. */
   readonly idleCount: number;
 }
 

@@ -11,9 +11,25 @@ interface Result {
 
 /** What is used of PGlite, from version 0.5.16 on. */
 export interface PGlite {
+  /**
+   * Runs one statement.
+   *
+   * @param sql - the statement, with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param options - the `QueryOptions` of PGlite: the shape of the rows, and parsers
+   * @returns the `Results` of PGlite
+   */
   query(sql: string, params?: never[], options?: object): Promise<unknown>;
+  /**
+   * Runs a statement of this package that cleans the connection for its next user.
+   *
+   * @param sql - the statement
+   * @returns whatever PGlite returns; it is not used
+   */
   exec(sql: string): Promise<unknown>;
+  /** Closes the database. */
   close(): Promise<void>;
+  /** Whether it is closed. */
   readonly closed: boolean;
 }
 

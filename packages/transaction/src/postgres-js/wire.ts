@@ -21,15 +21,41 @@ type Parsers = Readonly<Record<number, (text: string) => unknown>>;
 
 /** What is used of a reserved connection of postgres.js. */
 export interface PostgresJsReserved {
+  /**
+   * Sends one statement.
+   *
+   * @param text - the statement, with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param options - which protocol to use, and whether to prepare the statement
+   * @returns a `PendingQuery` of postgres.js
+   */
   unsafe(text: string, params?: never[], options?: object): object;
+  /** Returns the connection to its pool. */
   release(): void;
 }
 
 /** What is used of postgres.js. */
 export interface PostgresJs {
+  /**
+   * Sends a statement of this package on any connection.
+   *
+   * @param text - the statement
+   * @returns a `PendingQuery` of postgres.js
+   */
   unsafe(text: string): object;
+  /**
+   * Checks a connection out.
+   *
+   * @returns the connection
+   */
   reserve(): Promise<PostgresJsReserved>;
+  /**
+   * Closes all connections.
+   *
+   * @param options - how many seconds to wait for statements in progress
+   */
   end(options?: { timeout?: number }): Promise<void>;
+  /** What `postgres()` was called with: how many connections there may be, and the parsers by the number of the type. */
   readonly options: { readonly max: number; readonly parsers: Parsers };
 }
 

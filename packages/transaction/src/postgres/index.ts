@@ -8,6 +8,10 @@ export { splitHosts, type TargetSessionAttrs } from './servers.js';
 /**
  * A pool over the `pg` driver. It connects when first asked.
  *
+ * @param options - the address, the size, and the time limits. Default: what libpq's environment variables say, such as `PGHOST`
+ * @returns the pool; its `close()` closes the connections
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ *
  * @example
  * ```ts
  * import { createPostgresPool } from '@ambit/transaction/postgres';

@@ -5,19 +5,26 @@ import { TransactionError } from '../core/errors.js';
 import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 import { readServers, type Servers, type TargetSessionAttrs } from './servers.js';
 
+/** Which database a pool connects to, how many connections there may be, and the time limits. */
 export interface PostgresPoolOptions {
   /**
    * `postgres://user:password@host:port/database`; or give the parts. Several hosts are tried in order, as libpq does:
    * `postgres://h1:5432,h2:5432/shop?target_session_attrs=primary`.
    */
   readonly connectionString?: string;
-  /** One, or several with commas in between. */
+  /** One, or several with commas in between. Default `PGHOST`, otherwise `localhost`. */
   readonly host?: string;
+  /** The port of every host. Default `PGPORT`, otherwise 5432. */
   readonly port?: number;
+  /** Who logs in. Default `PGUSER`, otherwise the user of the operating system. */
   readonly user?: string;
+  /** The password, or a function that is called for each new connection, such as for a token that expires. Default `PGPASSWORD`. */
   readonly password?: string | (() => string | Promise<string>);
+  /** The name of the database. Default `PGDATABASE`, otherwise the name of the user. */
   readonly database?: string;
+  /** TLS: `true`, or the options of Node's `tls.connect()`. Default: what `PGSSLMODE` says, otherwise none. */
   readonly ssl?: boolean | ConnectionOptions;
+  /** The name of the connections in `pg_stat_activity` and in the log of the server. Default `PGAPPNAME`. */
   readonly applicationName?: string;
   /**
    * What a server must be, in libpq's words; a connection string says it with `target_session_attrs`. Default: it must take
@@ -67,6 +74,7 @@ export interface PostgresPoolOptions {
    * replaces them.
    */
   readonly onError?: (error: Error) => void;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -3,6 +3,7 @@ import { TransactionError } from '../core/errors.js';
 
 /** What a server must be like, in the words of libpq. */
 const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
+/** What a server must be, in the words of libpq's `target_session_attrs`: such as `primary`, or `any` to read on a standby too. */
 export type TargetSessionAttrs = (typeof TARGETS)[number];
 
 /** The address of one host, in the options of the driver. */
@@ -59,6 +60,10 @@ const PARTS = /^(?<start>postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?<hosts>[^/?#]*)(?<p
 /**
  * One connection string for each host of a connection string, which may list several as libpq's does:
  * `postgres://h1:5432,h2:5432/shop`, or `?host=h1,h2`.
+ *
+ * @param connectionString - a connection string of libpq
+ * @returns a connection string for each host, in their order; a text that is no such string as it is
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: the numbers of hosts and ports in its query do not match
  *
  * @example
  * ```ts

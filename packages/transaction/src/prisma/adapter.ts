@@ -8,7 +8,13 @@ import type { Transaction } from '../transaction/transaction.js';
 
 /** What `@prisma/adapter-pg` exports as `PrismaPg`, and what Prisma takes as `adapter`. */
 export interface AdapterFactory {
+  /** The database: `postgres`. */
   readonly provider: string;
+  /**
+   * Makes an adapter, which sends the statements of a client.
+   *
+   * @returns the adapter
+   */
   connect(): Promise<object>;
 }
 

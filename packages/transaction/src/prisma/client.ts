@@ -5,6 +5,12 @@ import { clientThat } from './calls.js';
 
 /** A client that `prisma generate` has made. */
 export interface PrismaClientLike {
+  /**
+   * Runs work in a transaction of Prisma.
+   *
+   * @param args - the work, and its time limits
+   * @returns what the work returns
+   */
   $transaction(...args: never[]): Promise<unknown>;
 }
 

@@ -9,9 +9,9 @@ export type { ReplicaSession } from './session.js';
  * A pool over a PostgreSQL primary and its hot standbys. What is read with `readOnly: true` comes from a replica that has
  * replayed what the session has written, and from the primary where there is none: nobody waits for a replica.
  *
- * @param options the pools of the servers, which the new pool closes, and when a replica serves no reads
+ * @param options - the pools of the servers, which the new pool closes, and when a replica serves no reads
  * @returns a pool to register as `IDatabasePool`, or to make a session of for each request
- * @throws TransactionError AMBIT_TX_OPTION
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or a server without a pool
  *
  * @example
  * ```ts

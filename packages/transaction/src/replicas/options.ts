@@ -4,6 +4,7 @@ import type { IDatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkClock, checkTime, given } from '../core/options.js';
 
+/** The servers of a `ReplicatedPool`, and when a replica serves no reads. */
 export interface ReplicatedPoolOptions {
   /** Takes every write, and the reads that no replica may serve. */
   readonly primary: IDatabasePool;
@@ -20,6 +21,7 @@ export interface ReplicatedPoolOptions {
   readonly replicaTimeoutMs?: number;
   /** How often a replica that was left out is asked whether it is back. Default 1 s. */
   readonly retryEveryMs?: number;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -12,6 +12,7 @@ import { isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './pr
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
 
+/** How `runInTransaction()` runs its work: the terms of the transaction, when to try again, and the propagation. */
 export interface RunOptions extends TransactionOptions {
   /** What to do where a transaction is open already, and where none is. Default `nested`. */
   readonly propagation?: Propagation;
@@ -29,6 +30,7 @@ export interface Attempt {
   readonly signal: AbortSignal;
 }
 
+/** The work of `runInTransaction()`. It is called with the scope of the transaction, and again with another one for each retry. */
 export type Work<T> = (scope: IContainer, attempt: Attempt) => Promise<T>;
 
 const LONGEST_PAUSE_MS = 1000;
@@ -47,12 +49,16 @@ const LONGEST_PAUSE_MS = 1000;
  * it began in: it shares the instances of that, and does not see the connection of the other transaction. On another database
  * (`pool` and `connection`) a run is a transaction of its own: the two commit one after the other, not together.
  *
- * @param scope the scope to run in
- * @param work receives the scope of the transaction, and the attempt
- * @param options the terms of the transaction, how often to try, and the propagation
+ * @param scope - the scope to run in
+ * @param work - receives the scope of the transaction, and the attempt
+ * @param options - the terms of the transaction, how often to try, and the propagation
  * @returns what the work returns, once it has committed
- * @throws what the work or a `beforeCommit` callback throws; a TransactionError where the transaction cannot begin or commit;
- *   `AMBIT_TX_PROPAGATION` where the propagation refuses to run here
+ * @throws what the work or a `beforeCommit` callback throws
+ * @throws what `beginTransaction()`, and `commit()` of the transaction, throw
+ * @throws `TransactionError` `AMBIT_TX_TIMEOUT`: no attempt succeeded within `timeoutMs`
+ * @throws `TransactionError` `AMBIT_TX_PROPAGATION`: the propagation refuses to run here
+ * @throws `TransactionError` `AMBIT_TX_NESTED`: a nested run asks for options that only the outermost run can have
+ * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction around the run
  *
  * @example
  * ```ts

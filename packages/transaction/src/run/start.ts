@@ -33,6 +33,13 @@ export class TransactionStart {
   #acquired: Transaction | undefined = undefined;
   #transaction: Transaction | undefined = undefined;
 
+  /**
+   * Asks the pool for a connection at once.
+   *
+   * @param parent - the scope to begin in, such as that of a request
+   * @param options - the terms of the transaction
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
+   */
   constructor(parent: IContainer, options: TransactionOptions | Settings = {}) {
     this.#parent = parent;
     this.#settings = options instanceof Settings ? options : new Settings(options);
@@ -45,7 +52,12 @@ export class TransactionStart {
     return this.#transaction;
   }
 
-  /** Resolves when nothing is left of it. Never rejects, and undoes no commit that was already sent. */
+  /**
+   * Stops the wait for a connection, or rolls the transaction back. Resolves when nothing is left of it. Never rejects, and undoes
+   * no commit that was already sent.
+   *
+   * @param reason - why, for the error that `begun` or `commit()` of the transaction rejects with
+   */
   async rollback(reason?: unknown): Promise<void> {
     if (!this.#transaction) {
       this.#request.cancel(reason);
@@ -123,6 +135,16 @@ function refuseSecond(parent: IContainer, { database }: Settings): void {
  * Acquires a connection from the `IDatabasePool` of `parent`, opens a scope tagged `transaction` under it, registers
  * the connection there as `IConnection`, and begins. When it rejects, all of that is undone already. For another database,
  * the options `pool` and `connection` say other keys.
+ *
+ * @param parent - the scope to begin in, such as that of a request
+ * @param options - the terms of the transaction
+ * @returns the open transaction; its caller commits it or rolls it back
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `parent` is in an open transaction on this database
+ * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
+ * @throws `TransactionError` `AMBIT_TX_BEGIN_FAILED`: the database refused BEGIN, or `afterBegin` of the pool failed
+ * @throws `TransactionError` `AMBIT_TX_ABORTED` or `AMBIT_TX_TIMEOUT`: the signal aborted, or the time was up, before it began
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no pool is registered under the key
  *
  * @example
  * ```ts

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../core/clock.js';
 import type { IsolationLevel } from '../core/contract.js';
 import { checkClock, checkCount, checkIsolation, checkTime, given } from '../core/options.js';
 
+/** The isolation level and the time limits of a sandbox. */
 export interface SandboxOptions {
   /** Of the one transaction that everything runs in. Default: that of the database. */
   readonly isolation?: IsolationLevel;
@@ -19,6 +20,7 @@ export interface SandboxOptions {
    * Default 2 s.
    */
   readonly lockTimeoutMs?: number;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -17,7 +17,24 @@ import { OuterTransaction } from './outer-transaction.js';
 const PLACE =
   'the one connection of the sandbox, on which transactions and pool.query() run one after another: code that holds it must release it before it asks again';
 
-/** A pool whose transactions can all be undone. */
+/**
+ * A pool whose transactions can all be undone. Made by `sandbox()`.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { runInTransaction, type Work } from '@ambit/transaction';
+ * import type { Sandbox } from '@ambit/transaction/testing';
+ *
+ * async function countOrdersAfter(box: Sandbox, work: Work<void>): Promise<unknown> {
+ *   await using app = new Container();
+ *   app.register('IDatabasePool', () => box);
+ *   await runInTransaction(app, work);
+ *   const [row] = await box.query('SELECT count(*) AS orders FROM orders');
+ *   return row?.['orders'];
+ * }
+ * ```
+ */
 export class Sandbox implements DatabasePool {
   /** That of the pool: it is part of the BEGIN of every transaction in the sandbox. */
   readonly afterBegin: AfterBegin | undefined;
@@ -51,6 +68,14 @@ export class Sandbox implements DatabasePool {
     return (this.#inUse = new SandboxConnection(this.#outer, leave));
   }
 
+  /**
+   * Runs one statement outside of every transaction in the sandbox, once the connection is free.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @returns the rows that the statement gave, as objects
+   * @throws what `getConnection()`, and `query()` of its connection, throw
+   */
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#withConnection((connection) => connection.query<R>(sql, params));
   }
@@ -108,7 +133,8 @@ export class Sandbox implements DatabasePool {
  * @param pool - where the one connection is from; it is returned by `rollback()`
  * @param options - time limits, and the isolation level of the outermost transaction
  * @returns the sandbox, to register as `IDatabasePool`
- * @throws TransactionError what `getConnection()` and `beginTransaction()` of the pool throw; `AMBIT_TX_OPTION`
+ * @throws what `getConnection()` of the pool, and BEGIN on its connection, throw
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
  *
  * @example
  * ```ts

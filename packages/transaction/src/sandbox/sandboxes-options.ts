@@ -6,11 +6,13 @@ import type { SandboxOptions } from './options.js';
 
 /** What a request is to the sandboxes: one of Node's, of a framework over it, or of the Fetch API. */
 export interface RequestWithHeaders {
+  /** As Node has them, or with a method `get()` as the Fetch API has them. */
   readonly headers:
     | Readonly<Record<string, string | readonly string[] | undefined>>
     | { get(name: string): string | null };
 }
 
+/** How requests name their sandbox, for how long a sandbox may be idle, and what each has of its own. */
 export interface SandboxesOptions<R extends RequestWithHeaders = RequestWithHeaders> extends SandboxOptions {
   /** The header in which a request names its sandbox. Default `x-ambit-sandbox`. */
   readonly header?: string;

@@ -50,7 +50,7 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
   /**
    * @param application - the container of the application, whose `IDatabasePool` the sandboxes take their connections from
    * @param options - the header, time limits, and what each sandbox has of its own
-   * @throws TransactionError `AMBIT_TX_OPTION` for an invalid option, and wherever `NODE_ENV` is `production`
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or `NODE_ENV` is `production`
    */
   constructor(application: IContainer, options: SandboxesOptions<R> = {}) {
     if (process.env['NODE_ENV'] === 'production') {
@@ -75,7 +75,9 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
    * Opens a sandbox.
    *
    * @returns its id, which requests send in the header
-   * @throws TransactionError what `sandbox()` throws: `AMBIT_TX_ACQUIRE_TIMEOUT` where the pool has no connection left
+   * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`: the pool has no connection left
+   * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: `close()` was called
+   * @throws what `sandbox()` and the option `register` throw
    */
   async create(): Promise<string> {
     this.#refuseIfClosed();
@@ -93,7 +95,8 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
    * Disposes the scopes of requests that are still in the sandbox, and undoes everything that was done in it.
    *
    * @param id - what `create()` returned
-   * @throws TransactionError `AMBIT_TX_SANDBOX` where no sandbox of this id is open
+   * @throws `TransactionError` `AMBIT_TX_SANDBOX`: no sandbox of this id is open
+   * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: a disposer of the sandbox's scope failed; all of it was undone nevertheless
    */
   async release(id: string): Promise<void> {
     await this.#end(id, this.#named(id, 'release() was called with an id that no open sandbox has'));
@@ -110,7 +113,7 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
    *
    * @param request - whatever has headers
    * @returns the scope of the sandbox that the request names, or the application container where it names none
-   * @throws TransactionError `AMBIT_TX_SANDBOX` (400) where the header names no open sandbox, or a required one is missing
+   * @throws `TransactionError` `AMBIT_TX_SANDBOX` (400): the header names no open sandbox, or a required one is missing
    */
   readonly scopeOf = (request: R): IContainer => {
     const id = headerOf(request, this.#header);

@@ -4,6 +4,9 @@ import { type Dialect, EITHER, SQLITE, type Token, tokensOf } from './lexer.js';
  * The statements of a script, for a migration: `query()` takes one statement at a time on both databases. Where PostgreSQL
  * and SQLite would split differently, it does not split, and `query()` refuses two statements in one.
  *
+ * @param script - statements with semicolons between them
+ * @returns the statements in their order, without the semicolons between them; what has only comments is left out
+ *
  * @example
  * ```ts
  * import { type IConnection, splitStatements } from '@ambit/transaction';

@@ -1,7 +1,10 @@
 import { POSTGRES, tokensOf } from './lexer.js';
 
+/** What `withoutLiterals()` writes in place of literals. */
 export interface Placeholders {
+  /** In place of a string. */
   readonly text: string;
+  /** In place of a number. */
   readonly number: string;
 }
 
@@ -14,6 +17,7 @@ const DIALECT = { ...POSTGRES, nameQuotes: '"`' };
  *
  * @param sql - the text of the statement
  * @param placeholders - what replaces a string and a number
+ * @returns the statement, such as `SELECT * FROM users WHERE email = ?`
  *
  * @example
  * ```ts

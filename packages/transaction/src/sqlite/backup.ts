@@ -11,6 +11,7 @@ const BUSY_MS = 5000;
 /** What file systems without hard links say of one. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
+/** What to back up, and where to. */
 export interface SqliteBackupOptions {
   /** The database file. Pools of this and other processes may read and write it meanwhile. */
   readonly filename: string;
@@ -22,6 +23,10 @@ export interface SqliteBackupOptions {
  * Copies a SQLite database while it is in use: everything that was committed when the copy began, as one file with no
  * `-wal` beside it. The copy is checked with `PRAGMA integrity_check` and flushed to the disk before it gets its name,
  * so a file called `to` is always a whole backup. It runs on a thread of its own and does not block the event loop.
+ *
+ * @param options - the file of the database, and the file to write
+ * @throws `TransactionError` `AMBIT_TX_BACKUP_FAILED`: no backup was written; `cause` says why, such as that `to` exists already
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `filename` or `to` names no file
  *
  * @example
  * ```ts

@@ -8,6 +8,12 @@ export type { SqlitePoolOptions } from './options.js';
 /**
  * A pool over one SQLite file, or `:memory:`. It opens the file at once and fails at once.
  *
+ * @param options - the file, how many may read it at a time, and time limits
+ * @returns the pool; its `close()` closes the file
+ * @throws `TransactionError` `AMBIT_TX_FILE`: the file cannot be opened or written
+ * @throws `TransactionError` `AMBIT_TX_BUSY`: another process kept the file locked for 5 s
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ *
  * @example
  * ```ts
  * import { createSqlitePool } from '@ambit/transaction/sqlite';

@@ -3,6 +3,7 @@ import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 
+/** Which file a pool opens, how many may read it at a time, and the time limits. */
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that exists as long as the pool. */
   readonly path: string;
@@ -16,6 +17,7 @@ export interface SqlitePoolOptions {
   readonly closeTimeoutMs?: number;
   /** Part of every BEGIN on this pool, such as `PRAGMA defer_foreign_keys = ON`. Default: nothing. */
   readonly afterBegin?: AfterBegin;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

@@ -5,6 +5,7 @@ import type { TransactionError } from '../core/errors.js';
 import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
 import { warn } from '../core/report.js';
 
+/** What the scope of a tenant needs, how many may be open, and for how long. */
 export interface TenantScopesOptions<C extends IContainer = IContainer> {
   /**
    * Registers what the scope of this tenant needs, such as its name, before anything is resolved from it. It may be async. When
@@ -25,6 +26,7 @@ export interface TenantScopesOptions<C extends IContainer = IContainer> {
   readonly maxWaiting?: number;
   /** Called when the scope of a tenant failed to dispose. Default: a process warning. */
   readonly onError?: (error: TransactionError, tenant: string) => void;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 

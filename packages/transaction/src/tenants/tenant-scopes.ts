@@ -59,9 +59,9 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   #disposing: Promise<void> | undefined = undefined;
 
   /**
-   * @param application the parent of the tenants' scopes. Where it has `defer()`, its disposal disposes them all.
-   * @param options what a tenant's scope needs, and how many may be open for how long
-   * @throws TransactionError AMBIT_TX_OPTION
+   * @param application - the parent of the tenants' scopes. Where it has `defer()`, its disposal disposes them all.
+   * @param options - what a tenant's scope needs, and how many may be open for how long
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    */
   constructor(application: C, options: TenantScopesOptions<C>) {
     this.#application = application;
@@ -79,9 +79,12 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   /**
    * The scope of the tenant. Open a scope below it within a second, as the hosts do: until that is disposed, the tenant is in use.
    *
-   * @param tenant its name; check first that the caller may use it
-   * @throws TransactionError AMBIT_TX_TENANTS_BUSY where all tenants stay in use, AMBIT_TX_POOL_CLOSED after `dispose()`; and
-   *   what `register` or `onStart` throws (all as rejections)
+   * @param tenant - its name; check first that the caller may use it
+   * @returns the scope, with what `register` has registered in it
+   * @throws `TransactionError` `AMBIT_TX_TENANTS_BUSY`: all tenants that may be open at a time stay in use
+   * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: `dispose()` was called
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: the name is empty, or `start` is set and the container has no `start()`
+   * @throws what `register` throws, and what `start()` of the scope throws
    */
   async scopeOf(tenant: string): Promise<ScopeOf<C>> {
     if (typeof tenant !== 'string' || tenant === '') throw noName(tenant);

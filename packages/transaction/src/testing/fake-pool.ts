@@ -4,10 +4,13 @@ import { WaitQueue } from '../pool/wait-queue.js';
 import { FakeConnection } from './fake-connection.js';
 import type { FakeFault, FaultPoint } from './faults.js';
 
+/** How many connections a `FakePool` has, and what happens at each step. */
 export interface FakePoolOptions {
   /** How many connections. Default 4. */
   readonly max?: number;
+  /** How long a caller waits for a connection. Default 5 s. */
   readonly acquireTimeoutMs?: number;
+  /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
   /** Its connections do all but BEGIN before the call returns, and say so, as those of SQLite do. Default false. */
   readonly synchronous?: boolean;
@@ -42,6 +45,7 @@ export class FakePool implements DatabasePool {
   readonly #synchronous: boolean;
   readonly #faultAt: (point: FaultPoint) => FakeFault;
 
+  /** @param options - how many connections there are, and what happens at each step */
   constructor({
     max = 4,
     acquireTimeoutMs = 5000,
@@ -66,6 +70,14 @@ export class FakePool implements DatabasePool {
     return { open: this.#max, idle: this.#max - this.#queue.taken, waiting: this.#queue.waiting };
   }
 
+  /**
+   * Checks a connection out, as `faultAt('acquire')` says.
+   *
+   * @param options - how long to wait, and a signal that stops the wait
+   * @returns a connection without a database
+   * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`, `AMBIT_TX_POOL_CLOSED` or `AMBIT_TX_ABORTED`: no connection became free
+   * @throws an `Error` at every fault but `never`, which lets the call wait forever
+   */
   async getConnection(options: AcquireOptions = {}): Promise<FakeConnection> {
     const leave = await this.#queue.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
     const { ms, kind } = this.#faultAt('acquire');
@@ -88,6 +100,13 @@ export class FakePool implements DatabasePool {
     });
   }
 
+  /**
+   * Stores the text of one statement.
+   *
+   * @param sql - the statement; its parameters are not looked at
+   * @returns no rows
+   * @throws what `getConnection()` throws, and an `Error` at a fault of the statement
+   */
   async query<R extends object = Row>(sql: string): Promise<R[]> {
     const connection = await this.getConnection();
     try {
@@ -97,6 +116,13 @@ export class FakePool implements DatabasePool {
     }
   }
 
+  /**
+   * Stores the text of one statement.
+   *
+   * @param sql - the statement; its parameters are not looked at
+   * @returns no rows, and 0 changed rows
+   * @throws what `getConnection()` throws, and an `Error` at a fault of the statement
+   */
   async execute<R extends object = Row>(sql: string): Promise<ExecuteResult<R>> {
     const connection = await this.getConnection();
     try {

@@ -1,3 +1,4 @@
+/** A step at which a `FakePool` may fail; `query` is every statement but BEGIN, COMMIT and ROLLBACK. */
 export type FaultPoint = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'cancel';
 
 /**
@@ -6,7 +7,9 @@ export type FaultPoint = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' |
  * from `getConnection()`.
  */
 export interface FakeFault {
+  /** How long the step takes, in milliseconds. */
   readonly ms: number;
+  /** What happens then. */
   readonly kind: 'none' | 'refused' | 'conflict' | 'lost' | 'lost after' | 'never';
 }
 

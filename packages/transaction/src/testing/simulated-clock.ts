@@ -1,6 +1,22 @@
 import type { Clock } from '../core/clock.js';
 
-/** The same numbers for the same seed, in [0, 1): what a failing seed needs to fail again. */
+/**
+ * Random numbers that are the same for the same seed, so that a test that failed can fail again.
+ *
+ * @param seed - a whole number
+ * @returns a function that gives the next number in [0, 1)
+ *
+ * @example
+ * ```ts
+ * import { FakePool, seededRandom, SimulatedClock } from '@ambit/transaction/testing';
+ *
+ * const random = seededRandom(42);
+ * const pool = new FakePool({
+ *   clock: new SimulatedClock(random),
+ *   faultAt: () => ({ ms: 10 * random(), kind: random() < 0.1 ? 'lost' : 'none' }),
+ * });
+ * ```
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -16,12 +32,31 @@ interface Timer {
   readonly fn: () => void;
 }
 
-/** Time that passes only when `run()` says so: a minute of waiting takes no time, and every run is the same. */
+/**
+ * Time that passes only when `run()` says so: a minute of waiting takes no time, and every run is the same.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { runInTransaction } from '@ambit/transaction';
+ * import { FakePool, SimulatedClock } from '@ambit/transaction/testing';
+ *
+ * const clock = new SimulatedClock();
+ * const pool = new FakePool({ clock });
+ * const app = new Container();
+ * app.register('IDatabasePool', () => pool);
+ * const slow = runInTransaction(app, () => clock.sleep(60_000), { clock, timeoutMs: 1000 });
+ * const outcome = slow.then(() => 'committed', () => 'timed out');
+ * await clock.run();
+ * console.log(await outcome); // timed out
+ * ```
+ */
 export class SimulatedClock implements Clock {
   readonly random: () => number;
   readonly #timers = new Set<Timer>();
   #now = 0;
 
+  /** @param random - gives the numbers of `random()`. Default: those of the seed 1 */
   constructor(random: () => number = seededRandom(1)) {
     this.random = random;
   }
@@ -36,6 +71,11 @@ export class SimulatedClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
+  /**
+   * Waits, in the time of this clock.
+   *
+   * @param ms - for how many milliseconds
+   */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => void this.setTimer(resolve, ms));
   }

@@ -7,6 +7,7 @@ import { type NestedRun, refuseOutsider } from './nested-runs.js';
 import type { TransactionOutcome } from './outcome.js';
 import { disposeAfter } from './unfinished.js';
 
+/** Who waits for an `afterCommit` callback. */
 export interface AfterCommitOptions {
   /** Whether `commit()`, and with it the response of a host, waits for the callback. It still cannot make either fail. */
   readonly before?: 'response';
@@ -39,8 +40,10 @@ export abstract class AroundCommit {
   /**
    * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
    *
-   * @param fn a failure rolls the transaction back, and `commit()` rejects with what it threw
-   * @throws TransactionError `AMBIT_TX_ENDED` once COMMIT or ROLLBACK is about to be sent
+   * @param fn - a failure rolls the transaction back, and `commit()` rejects with what it threw
+   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
+   *   or was sent
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
    * ```ts
@@ -62,10 +65,12 @@ export abstract class AroundCommit {
    * Calls `fn` when the transaction has committed, and not at all otherwise. `commit()` does not wait for it, unless
    * `before: 'response'` is given.
    *
-   * @param fn its failure goes to `onError`; a statement on the connection of the transaction is refused
-   * @param options whether `commit()` waits for it
-   * @throws TransactionError `AMBIT_TX_ENDED` once the transaction has been rolled back, or its outcome is unknown. After
-   *   a commit, `fn` is called at once
+   * @param fn - its failure goes to `onError`; a statement on the connection of the transaction is refused
+   * @param options - whether `commit()` waits for it
+   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
+   *   or its outcome is unknown. After a commit, `fn` is called at once
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    *
    * @example
    * ```ts
@@ -88,9 +93,10 @@ export abstract class AroundCommit {
    * Calls `fn` when the work around it was rolled back: for what a database cannot undo, such as an uploaded file.
    * `rollback()`, and so the next attempt of `runInTransaction()`, waits for it.
    *
-   * @param fn receives `transaction.error`; what the work threw is its `cause`. After a nested run that was undone, it receives
+   * @param fn - receives `transaction.error`; what the work threw is its `cause`. After a nested run that was undone, it receives
    *   the error of that run. Its failure goes to `onError`
-   * @throws TransactionError `AMBIT_TX_ENDED` once the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
    * ```ts
@@ -113,8 +119,9 @@ export abstract class AroundCommit {
    * Calls `fn` after all other callbacks, whatever the outcome is. It is the only one that is called when the outcome is
    * unknown.
    *
-   * @param fn receives the outcome of the work around it. Its failure goes to `onError`
-   * @throws TransactionError `AMBIT_TX_ENDED` once the transaction has completed
+   * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
+   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
    * ```ts

@@ -2,7 +2,9 @@ import type { Failure } from '../core/clock.js';
 import { because, isTransactionError, TransactionError } from '../core/errors.js';
 import { saysNothingStored } from '../core/sql-state.js';
 
+/** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
+/** `acquired` until BEGIN has succeeded, then `open`, then the outcome. */
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
 
 interface Completed {

@@ -16,8 +16,8 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. Also while the scope is disposed
  * and after that; for a scope below it in a container without a `parent` property, only before.
  *
- * @param scope any scope
- * @param database which of several databases, by the key of its connection. Default: the main one, `IConnection`.
+ * @param scope - any scope
+ * @param options - which of several databases, by the key of its connection. Default: the main one, `IConnection`.
  * @returns the transaction, or undefined where the scope is in none on that database
  *
  * @example

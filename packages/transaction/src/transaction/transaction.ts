@@ -55,7 +55,7 @@ export class Transaction extends RunsInside {
   readonly #decided = new Milestone();
   readonly #completed = new Milestone();
 
-  /** Takes over an acquired connection; call `beginTransaction()` instead. */
+  /** @internal Takes over an acquired connection; call `beginTransaction()` instead. */
   constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
     super(parent, settings);
     const queue = new StatementQueue();
@@ -66,6 +66,7 @@ export class Transaction extends RunsInside {
     this.completion = new Completion(connection, queue, settings, this.scoped, () => this.#complete());
   }
 
+  /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
   get state(): TransactionState {
     return this.completion.state;
   }
@@ -91,6 +92,8 @@ export class Transaction extends RunsInside {
   /**
    * Calls one listener with the error when the signal aborts, or at once if it has, for much less than the signal costs.
    * A second listener replaces the first.
+   *
+   * @param listener - receives why the transaction cannot commit any more
    */
   onLost(listener: (error: TransactionError) => void): void {
     this.#lost.listen(listener);
@@ -118,7 +121,15 @@ export class Transaction extends RunsInside {
     completion.begin(this.settings.terms, prepare ? thenCall(prepare, this.#completed, settle) : settle);
   }
 
-  /** Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call. */
+  /**
+   * Commits. Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call.
+   *
+   * @throws what a `beforeCommit` callback throws
+   * @throws `TransactionError` `AMBIT_TX_COMMIT_FAILED`: the database refused COMMIT, and stored nothing
+   * @throws `TransactionError` `AMBIT_TX_OUTCOME_UNKNOWN`: COMMIT was sent, and nobody knows whether it was carried out
+   * @throws `TransactionError` `AMBIT_TX_FAILED`: a statement failed before, so it was rolled back
+   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_TIMEOUT` or `AMBIT_TX_ABORTED`: it was rolled back for this reason
+   */
   async commit(): Promise<void> {
     this.completion.commit();
     await this.#completed.reached();
@@ -126,7 +137,11 @@ export class Transaction extends RunsInside {
     this.#throwUnlessCommitted();
   }
 
-  /** Resolves when the transaction has wholly completed. Never rejects, and undoes no commit that was already sent. */
+  /**
+   * Rolls back. Resolves when the transaction has wholly completed. Never rejects, and undoes no commit that was already sent.
+   *
+   * @param reason - why; a `TransactionError` becomes the `error` of the transaction, anything else the `cause` of that
+   */
   async rollback(reason?: unknown): Promise<void> {
     this.#startRollback(reason);
     await this.#completed.reached();

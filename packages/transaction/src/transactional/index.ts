@@ -9,10 +9,11 @@ import { transactionOf } from '../transaction/transaction-of.js';
  * The current scope is that of `runInScope()`, of a host with `current: true`, or of `inScope()` with `current: true`. In an
  * `afterCommit` callback, where the transaction is over, it is the scope around that.
  *
- * @param fn called again with the same arguments where the transaction is retried
- * @param options those of `runInTransaction()`, such as `propagation` and `retries`
+ * @param fn - called again with the same arguments where the transaction is retried
+ * @param options - those of `runInTransaction()`, such as `propagation` and `retries`
  * @returns a function with the parameters of `fn`; it keeps `this`
- * @throws what `runInTransaction()` throws, and ContainerError `AMBIT_NO_CURRENT_SCOPE`; both as a rejection
+ * @throws what `runInTransaction()` throws; the function rejects with it
+ * @throws `ContainerError` `AMBIT_NO_CURRENT_SCOPE`: no scope is current at the call; the function rejects with it
  *
  * @example
  * ```ts
