@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Application, User } from './users.js';
 
-const libraries = ['awilix', 'tsyringe', 'inversify'] as const;
+const libraries = ['awilix', 'tsyringe', 'inversify', 'nestjs', 'ts-ioc-container', 'inferdi', 'typed-inject'] as const;
 const stages = ['before', 'together', 'after'] as const;
 
 /** Alone, these dispose a request's audit trail before, or at the same time as, the repository that depends on it. */
