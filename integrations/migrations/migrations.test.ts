@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Application, User } from './users.js';
@@ -71,6 +72,7 @@ describe.each(cases)('$library, $stage', ({ library, stage }) => {
 });
 
 const exportsOf = {
+  awilix: () => import('awilix'),
   tsyringe: () => import('tsyringe'),
   inversify: () => import('inversify'),
   'ts-ioc-container': () => import('ts-ioc-container'),
