@@ -56,7 +56,8 @@ function withLinks(text, source, pages) {
   return outsideOfCode(text, (prose) =>
     prose
       .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) => (isOurs(to) ? `${name}="/${posix.basename(to)}"` : whole))
-      .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${pages.resolve(source, to)})` : whole)),
+      .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${pages.resolve(source, to)})` : whole))
+      .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) => (isOurs(to) ? name + pages.resolve(source, to) : whole)),
   );
 }
 

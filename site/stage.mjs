@@ -8,7 +8,7 @@ import { sectionsIn } from './navigation.mjs';
 import { Pages } from './pages.mjs';
 
 /** @typedef {{ path: string, title: string, summary: string, markdown: string, isListed: boolean }} StagedPage */
-/** @typedef {{ pages: StagedPage[], sections: import('./navigation.mjs').Section[] }} Staged */
+/** @typedef {{ pages: StagedPage[], sections: import('./navigation.mjs').Section[], api: import('./navigation.mjs').Link[] }} Staged */
 
 /** What a reader of the documents looks for is hardly ever in these. */
 const BESIDE = /^(source|decisions|packages\/container\/test|service\/chaos)\/|^(changelog|architecture|contributing)\.md$/;
@@ -38,9 +38,11 @@ export function stage(root, target) {
   for (const name of readdirSync(join(root, 'docs')).filter((each) => /\.(png|svg)$/.test(each)))
     cpSync(join(root, 'docs', name), join(target, 'public', name), { recursive: true });
   const contents = staged.find(({ path }) => path === 'documentation.md');
-  const sections = sectionsIn(contents?.markdown ?? '');
-  const reference = { text: 'API', items: api.map(({ path, title }) => ({ text: title, link: `/${path}` })) };
-  return { pages: staged, sections: [...sections, reference] };
+  return {
+    pages: staged,
+    sections: sectionsIn(contents?.markdown ?? ''),
+    api: staged.filter(({ path }) => path.startsWith('api/')).map(({ path, title }) => ({ text: title, link: `/${path}` })),
+  };
 }
 
 /** @param {StagedPage} page */

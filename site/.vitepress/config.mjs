@@ -8,7 +8,6 @@ import { stage } from '../stage.mjs';
 
 const site = resolve(import.meta.dirname, '..');
 const staged = stage(resolve(site, '..'), join(site, '.pages'));
-const { sections } = staged;
 await buildPlayground(join(site, '.pages/public'));
 
 export default defineConfig({
@@ -26,6 +25,7 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config: withPlainCorners,
     languageAlias: { cfg: 'ini', mjs: 'js', mts: 'ts' },
   },
   themeConfig: {
@@ -33,15 +33,22 @@ export default defineConfig({
     nav: [
       { text: 'Tutorial', link: '/tutorial' },
       { text: 'Documentation', link: '/documentation' },
+      { text: 'API', link: '/api/container' },
       { text: 'Errors', link: '/errors' },
       { text: 'Playground', link: '/playground' },
     ],
-    sidebar: sections.map((section) => ({ ...section, collapsed: section.text === 'API' })),
+    sidebar: { '/api/': [{ text: 'API', items: staged.api }], '/': staged.sections },
     search: {
       provider: 'local',
       options: {
         _render: (source, env, markdown) => (env.frontmatter?.search === false ? '' : markdown.render(source, env)),
-        miniSearch: { searchOptions: { boost: { title: 6, titles: 2, text: 1 }, fuzzy: 0.1, combineWith: 'AND' } },
+        miniSearch: {
+          options: {
+            // Names with dots are found as they are, too, such as `Scope.REQUEST`.
+            tokenize: (text) => [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...(text.match(/\w+(?:\.\w+)+/g) ?? [])],
+          },
+          searchOptions: { boost: { title: 6, titles: 2, text: 1 }, fuzzy: 0.1, combineWith: 'AND' },
+        },
       },
     },
   },
@@ -53,3 +60,13 @@ export default defineConfig({
     }
   },
 });
+
+/** The empty cell in the corner of a table is no heading. @param {import('vitepress').MarkdownRenderer} md */
+function withPlainCorners(md) {
+  md.core.ruler.push('plain-corners', ({ tokens }) => {
+    for (const [i, token] of tokens.entries()) {
+      if (token.type !== 'th_open' || tokens[i + 1]?.content !== '') continue;
+      for (const cell of [token, tokens[i + 2]]) if (cell) cell.tag = 'td';
+    }
+  });
+}

@@ -5,30 +5,37 @@ import { build } from 'esbuild';
 
 const here = import.meta.dirname;
 
-/** A program of the examples as text. @type {import('esbuild').Plugin} */
+/** What all bundles have in common. @satisfies {import('esbuild').BuildOptions} */
+const COMMON = /** @type {const} */ ({
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  conditions: ['browser'],
+  logLevel: 'warning',
+});
+
+/** `?text` gives a file as text, `?bundle` a program with all that it imports as text. @type {import('esbuild').Plugin} */
 const asText = {
   name: 'text',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /\?text$/ }, ({ path, importer }) => ({
-      path: resolve(dirname(importer), path.replace('?text', '')),
-      namespace: 'text',
+    onResolve({ filter: /\?(text|bundle)$/ }, ({ path, importer }) => {
+      const [file = '', namespace = ''] = path.split('?');
+      return { path: resolve(dirname(importer), file), namespace };
+    });
+    onLoad({ filter: /./, namespace: 'text' }, async ({ path }) => ({
+      contents: await readFile(path, 'utf8'),
+      loader: 'text',
     }));
-    onLoad({ filter: /./, namespace: 'text' }, async ({ path }) => ({ contents: await readFile(path, 'utf8'), loader: 'text' }));
+    onLoad({ filter: /./, namespace: 'bundle' }, async ({ path }) => {
+      const { outputFiles } = await build({ ...COMMON, entryPoints: [path], write: false });
+      return { contents: outputFiles[0]?.text ?? '', loader: 'text' };
+    });
   },
 };
 
 /** @param {string} target */
 export async function buildPlayground(target) {
-  await build({
-    entryPoints: ['worker.ts', 'container.ts', 'tools.ts', 'page.ts', 'page.css'].map((file) => join(here, file)),
-    outdir: join(target, 'playground'),
-    bundle: true,
-    splitting: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    conditions: ['browser'],
-    plugins: [asText],
-    logLevel: 'warning',
-  });
+  const entryPoints = [join(here, 'page.ts'), join(here, 'page.css')];
+  await build({ ...COMMON, entryPoints, outdir: join(target, 'playground'), plugins: [asText] });
 }

@@ -26,6 +26,7 @@ export function editor(parent: HTMLElement): Editor {
       EditorView.lineWrapping,
     ],
   });
+  view.scrollDOM.tabIndex = 0;
   return {
     get text() {
       return view.state.doc.toString();

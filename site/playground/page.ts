@@ -5,10 +5,12 @@ import { programs } from './programs.js';
 import { ScopesView, sentence } from './scopes-view.js';
 import { addressOf, programIn } from './share.js';
 import { followTheme } from './theme.js';
+import workerCode from './worker.ts?bundle';
 
 /** A program that takes longer is stopped. */
 const LIMIT_MS = 5000;
 const STEP_MS = 350;
+const workerAddress = URL.createObjectURL(new Blob([workerCode], { type: 'text/javascript' }));
 
 /** Builds the playground in this element; the result takes it down again. */
 export async function mount(root: HTMLElement): Promise<() => void> {
@@ -72,7 +74,8 @@ export async function mount(root: HTMLElement): Promise<() => void> {
 }
 
 function execute(program: string, printed: HTMLElement, view: ScopesView, steps: HTMLElement): () => void {
-  const worker = new Worker(new URL('worker.js', import.meta.url), { type: 'module' });
+  // From text, so that it starts without a connection, too.
+  const worker = new Worker(workerAddress, { type: 'module' });
   const replay = new Replay(view, steps);
   const print = (line: string, kind: string): void => printed.append(h('span', { class: kind }, `${line}\n`));
   const limit = setTimeout(() => {

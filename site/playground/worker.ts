@@ -1,10 +1,16 @@
 // Runs one program, and reports what it prints and what its scopes do.
 import { transform } from 'sucrase';
+import * as container from './container.js';
 import type { Message } from './messages.js';
 import { Observer } from './observer.js';
 import { asText } from './text.js';
+import * as tools from './tools.js';
 
-const MODULES: Readonly<Record<string, string>> = { '@ambit/container': './container.js', '@ambit/container/tools': './tools.js' };
+/** What a program can import, at an address that needs no server. */
+const modules: Readonly<Record<string, string>> = {
+  '@ambit/container': addressOf('container', container),
+  '@ambit/container/tools': addressOf('tools', tools),
+};
 const IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])([^"'\n]+)\2/g;
 
 const send = (message: Message): void => postMessage(message);
@@ -21,8 +27,7 @@ async function run(program: string): Promise<void> {
   const observer = new Observer(send);
   try {
     const { code } = transform(program, { transforms: ['typescript'], disableESTransforms: true });
-    const address = URL.createObjectURL(new Blob([withAddresses(code)], { type: 'text/javascript' }));
-    await import(address);
+    await import(scriptAt(withAddresses(code)));
   } catch (error) {
     send({ kind: 'error', text: asText(error) });
   }
@@ -32,9 +37,21 @@ async function run(program: string): Promise<void> {
 
 function withAddresses(code: string): string {
   return code.replaceAll(IMPORT, (whole, before: string, quote: string, name: string) => {
-    if (/^(blob|data|https?):/.test(name)) return whole;
-    const module = MODULES[name];
-    if (!module) throw new Error(`The playground has ${Object.keys(MODULES).join(' and ')}, not '${name}'.`);
-    return `${before}${quote}${new URL(module, self.location.href).href}${quote}`;
+    if (name.startsWith('blob:')) return whole;
+    const module = modules[name];
+    if (!module) throw new Error(`The playground has ${Object.keys(modules).join(' and ')}, not '${name}'.`);
+    return `${before}${quote}${module}${quote}`;
   });
+}
+
+/** A module that exports what this program has already. */
+function addressOf(name: string, module: object): string {
+  const shared = Symbol.for(`ambit:playground:${name}`);
+  Object.assign(globalThis, { [shared]: module });
+  const lines = Object.keys(module).map((each) => `export const ${each} = module.${each};`);
+  return scriptAt(`const module = globalThis[Symbol.for(${JSON.stringify(shared.description)})];\n${lines.join('\n')}`);
+}
+
+function scriptAt(code: string): string {
+  return URL.createObjectURL(new Blob([code], { type: 'text/javascript' }));
 }

@@ -3,13 +3,13 @@ import { useSite } from './support/site.js';
 
 /** What readers type, and which page must be the first result. */
 const QUERIES: readonly [query: string, page: RegExp][] = [
-  ['circular dependency', /errors|lifetimes|troubleshooting/],
-  ['captive dependency', /lifetimes/],
+  ['circular dependency', /circular|lifetimes/],
+  ['captive dependency', /captive|lifetimes/],
   ['graceful shutdown', /graceful-shutdown/],
   ['request-scoped', /scopes|lifetimes/],
   ['after commit', /after-commit/],
   ['awilix', /coming-from\/awilix/],
-  ['Scope.REQUEST', /coming-from\/nestjs/],
+  ['Scope.REQUEST', /three-scopes|lifetimes|nestjs/],
 ];
 
 describe('the search', () => {

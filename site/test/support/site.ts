@@ -86,7 +86,7 @@ export class Visit {
     page.on('request', (request) => {
       if (!request.url().startsWith(this.#url) && !/^(data|blob):/.test(request.url())) this.elsewhere.push(request.url());
     });
-    await page.goto(this.#url + address, { waitUntil: 'networkidle' });
+    await page.goto(this.#url + address, { waitUntil: 'load' });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
