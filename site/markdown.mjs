@@ -55,9 +55,13 @@ function withLinks(text, source, pages) {
   const isOurs = (/** @type {string} */ to) => !/^[a-z]+:|^$/.test(to);
   return outsideOfCode(text, (prose) =>
     prose
-      .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) => (isOurs(to) ? `${name}="/${posix.basename(to)}"` : whole))
+      .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) =>
+        isOurs(to) ? `${name}="/${posix.basename(to)}"` : whole,
+      )
       .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${pages.resolve(source, to)})` : whole))
-      .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) => (isOurs(to) ? name + pages.resolve(source, to) : whole)),
+      .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) =>
+        isOurs(to) ? name + pages.resolve(source, to) : whole,
+      ),
   );
 }
 
@@ -70,7 +74,9 @@ function codePage(source, text) {
 
 /** @param {string} root @param {string} source @param {Pages} pages */
 function folderPage(root, source, pages) {
-  const files = readdirSync(join(root, source), { withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== 'package-lock.json');
+  const files = readdirSync(join(root, source), { withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name !== 'package-lock.json',
+  );
   const lines = files.map(({ name }) => `- [${name}](${pages.resolve(`${source}/README.md`, name)})`);
   return `# ${source}\n\n${lines.join('\n')}\n`;
 }

@@ -31,7 +31,8 @@ export class Pages {
     }
     for (const file of readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })) {
       const source = `docs/${file}`;
-      if (file.endsWith('.md') && !this.#paths.has(source)) this.#paths.set(source, file.replace('README.md', 'index.md'));
+      if (file.endsWith('.md') && !this.#paths.has(source))
+        this.#paths.set(source, file.replace('README.md', 'index.md'));
     }
   }
 

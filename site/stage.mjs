@@ -11,7 +11,8 @@ import { Pages } from './pages.mjs';
 /** @typedef {{ pages: StagedPage[], sections: import('./navigation.mjs').Section[], api: import('./navigation.mjs').Link[] }} Staged */
 
 /** What a reader of the documents looks for is hardly ever in these. */
-const BESIDE = /^(source|decisions|packages\/container\/test|service\/chaos)\/|^(changelog|architecture|contributing)\.md$/;
+const BESIDE =
+  /^(source|decisions|packages\/container\/test|service\/chaos)\/|^(changelog|architecture|contributing)\.md$/;
 
 /**
  * @param {string} root of the repository
@@ -41,7 +42,9 @@ export function stage(root, target) {
   return {
     pages: staged,
     sections: sectionsIn(contents?.markdown ?? ''),
-    api: staged.filter(({ path }) => path.startsWith('api/')).map(({ path, title }) => ({ text: title, link: `/${path}` })),
+    api: staged
+      .filter(({ path }) => path.startsWith('api/'))
+      .map(({ path, title }) => ({ text: title, link: `/${path}` })),
   };
 }
 

@@ -53,7 +53,10 @@ export default defineConfig({
     },
   },
   buildEnd({ outDir }) {
-    const files = { ...forModels(staged), ...Object.fromEntries(staged.pages.map(({ path, markdown }) => [path, markdown])) };
+    const files = {
+      ...forModels(staged),
+      ...Object.fromEntries(staged.pages.map(({ path, markdown }) => [path, markdown])),
+    };
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(outDir, path)), { recursive: true });
       writeFileSync(join(outDir, path), text);

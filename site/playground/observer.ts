@@ -57,7 +57,10 @@ export class Observer {
       const lineage = lineageOf(scope);
       if (what === 'opened') declarePath(this.#scopes, lineage.slice(1));
       if (what === 'opened' || what === 'created') this.draw();
-      const named = { ...(key !== undefined && { key: label(key) }), ...(error !== undefined && { error: String(error) }) };
+      const named = {
+        ...(key !== undefined && { key: label(key) }),
+        ...(error !== undefined && { error: String(error) }),
+      };
       this.#send({ kind: 'step', step: { what, box: boxOf(lineage), ...named } });
     });
   }

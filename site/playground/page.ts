@@ -21,7 +21,12 @@ export async function mount(root: HTMLElement): Promise<() => void> {
   const said = h('output', { class: 'said' });
   const code = h('div', { class: 'code' });
   const printed = h('pre', { class: 'printed', role: 'log', 'aria-label': 'Output', tabindex: '0' });
-  const canvas = h('div', { class: 'canvas', role: 'region', 'aria-label': 'Scopes and dependency graph', tabindex: '0' });
+  const canvas = h('div', {
+    class: 'canvas',
+    role: 'region',
+    'aria-label': 'Scopes and dependency graph',
+    tabindex: '0',
+  });
   const steps = h('ol', { class: 'steps', 'aria-label': 'What happened', tabindex: '0' });
   root.append(
     h('div', { class: 'bar' }, choice, run, share, said),

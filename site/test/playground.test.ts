@@ -14,7 +14,8 @@ describe('the playground', () => {
   const choose = (visit: Visit, name: string): Promise<unknown> => visit.page.getByLabel('Example').selectOption(name);
   const type = (visit: Visit, program: string): Promise<void> => visit.page.getByLabel('Program').fill(program);
   const run = (visit: Visit): Promise<void> => visit.page.getByRole('button', { name: 'Run' }).click();
-  const output = (visit: Visit): ReturnType<Visit['page']['locator']> => visit.page.getByRole('log', { name: 'Output' });
+  const output = (visit: Visit): ReturnType<Visit['page']['locator']> =>
+    visit.page.getByRole('log', { name: 'Output' });
 
   it('shows a captive dependency being refused, in red in the graph', async () => {
     await using visit = await open();
@@ -42,7 +43,9 @@ describe('the playground', () => {
   it.each(['Application, request, transaction', 'A circular dependency'])('runs "%s"', async (name) => {
     await using visit = await open();
     await choose(visit, name);
-    await output(visit).getByText(name.startsWith('App') ? 'one audit log for both: true' : 'Circular dependency: Orders').waitFor();
+    await output(visit)
+      .getByText(name.startsWith('App') ? 'one audit log for both: true' : 'Circular dependency: Orders')
+      .waitFor();
     expect(visit.complaints).toEqual([]);
   });
 
@@ -70,7 +73,9 @@ describe('the playground', () => {
     await using visit = await open();
     await type(visit, "import { fastify } from 'fastify';\nfastify();");
     await run(visit);
-    await output(visit).getByText("The playground has @ambit/container and @ambit/container/tools, not 'fastify'.").waitFor();
+    await output(visit)
+      .getByText("The playground has @ambit/container and @ambit/container/tools, not 'fastify'.")
+      .waitFor();
     await type(visit, 'for (;;);');
     await run(visit);
     await output(visit).getByText('Stopped: it did not finish within 5 seconds.').waitFor();

@@ -1,4 +1,4 @@
-import { Container, externallyOwned, lifetimes, onDispose } from '@ambit/container';
+import { Container, externallyOwned, lifetimes } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import { inScope } from '@ambit/container/work';
 import { Container as InferdiContainer } from '@inferdi/inferdi';
@@ -28,8 +28,7 @@ export async function start(): Promise<Application> {
     old: make('application', oldContainer, ['config', 'log']),
     audit: of('request', AuditTrail, ['log']),
     // It depends on the audit trail, so Ambit disposes it before that.
-    // Ambit would take an object with `parent` and `createScope` for a scope that is disposed with its parent: so `onDispose`.
-    oldScope: make('request', oldRequest, ['old', 'audit']).pipe(onDispose((oldScope) => oldScope.dispose())),
+    oldScope: make('request', oldRequest, ['old', 'audit']),
     // InferDI made it, so InferDI disposes it.
     users: make('request', (oldScope: ReturnType<typeof oldRequest>) => oldScope.get('users'), ['oldScope']).pipe(
       externallyOwned(),

@@ -3,7 +3,7 @@ import type { Factory } from './contract.js';
 import { isValue } from './places.js';
 import { cycle } from './problems.js';
 import { refuseDisposed } from './scope.js';
-import type { Resolver, Scope } from './shape.js';
+import { Shape, type Resolver, type Scope } from './shape.js';
 import { instanceCreated } from './events.js';
 import { cells, indexOf, rare, type Kept } from './state.js';
 import { progress } from './tracing.js';
@@ -129,9 +129,9 @@ function isOwned(scope: Scope, object: unknown): boolean {
   if (isValue(scope.shape, object)) return true;
   for (let at: Scope | undefined = scope; at; at = at.parent)
     if (object === at || at.rare?.given?.has(object as object) || keeps(at, object)) return true;
-  // A scope is disposed with the one around it.
-  const { createScope, parent } = (object ?? {}) as Partial<Scope>;
-  return typeof createScope === 'function' && parent !== undefined;
+  // A scope is disposed with the one around it; one of another library, whatever it looks like, is not.
+  const { shape, parent } = (object ?? {}) as Partial<Scope>;
+  return shape instanceof Shape && parent !== undefined;
 }
 
 function keeps(scope: Scope, object: unknown): boolean {

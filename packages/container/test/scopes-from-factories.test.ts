@@ -22,6 +22,18 @@ describe('a scope that a factory gives', () => {
     expect(pool.dispose).toHaveBeenCalledOnce();
   });
 
+  it('is disposed with its owner where it is of another library', async () => {
+    const foreign = { createScope: () => foreign, parent: {}, ...disposable() };
+    const app = openApplication(
+      Registration.fromFactory(() => foreign)
+        .pipe(singleton())
+        .to('IForeign'),
+    );
+    app.resolve('IForeign');
+    await app.dispose();
+    expect(foreign.dispose).toHaveBeenCalledOnce();
+  });
+
   it('is left alone where it is one that the factory was made in', async () => {
     const app = openApplication();
     app.addRegistration(

@@ -84,7 +84,8 @@ export class Visit {
     page.on('pageerror', (error) => this.complaints.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
     page.on('request', (request) => {
-      if (!request.url().startsWith(this.#url) && !/^(data|blob):/.test(request.url())) this.elsewhere.push(request.url());
+      if (!request.url().startsWith(this.#url) && !/^(data|blob):/.test(request.url()))
+        this.elsewhere.push(request.url());
     });
     await page.goto(this.#url + address, { waitUntil: 'load' });
   }
