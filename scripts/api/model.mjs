@@ -78,6 +78,16 @@ function readPackage(folder, manifest) {
   }));
 }
 
+/**
+ * A member; for a constructor, also the properties that it declares among its parameters.
+ * @param {ts.ClassElement | ts.TypeElement} member
+ * @returns {(ts.ClassElement | ts.TypeElement | ts.ParameterDeclaration)[]}
+ */
+const withOwnProperties = (member) =>
+  ts.isConstructorDeclaration(member)
+    ? [member, ...member.parameters.filter((each) => ts.isParameterPropertyDeclaration(each, member))]
+    : [member];
+
 /** @param {string} folder @param {string} types */
 const sourceOf = (folder, types) => join(folder, types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'));
 
@@ -143,7 +153,12 @@ class Reader {
 
   /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind */
   #signaturesOf(symbol, declaration, kind) {
-    if (kind === 'constructor') return this.#checker.getTypeAtLocation(declaration.parent).getConstructSignatures();
+    if (kind === 'constructor') {
+      const { name } = /** @type {ts.ClassDeclaration} */ (declaration.parent);
+      const target = this.#checker.getSymbolAtLocation(/** @type {ts.Identifier} */ (name));
+      const signatures = this.#checker.getTypeOfSymbol(/** @type {ts.Symbol} */ (target)).getConstructSignatures();
+      return signatures.filter(({ declaration: each }) => each && ts.isConstructorDeclaration(each) && isPublic(each));
+    }
     if (kind !== 'function' && kind !== 'method') return [];
     return this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures();
   }
@@ -169,7 +184,7 @@ class Reader {
     if (!ts.isClassDeclaration(declaration) && !ts.isInterfaceDeclaration(declaration)) return [];
     /** @type {Map<ts.Symbol, ts.Declaration>} */
     const members = new Map();
-    for (const member of declaration.members) {
+    for (const member of declaration.members.flatMap(withOwnProperties)) {
       const symbol = ts.isConstructorDeclaration(member)
         ? Reflect.get(member, 'symbol')
         : this.#checker.getSymbolAtLocation(member.name ?? member);
