@@ -65,6 +65,9 @@ export interface Optional<out K extends Key = Key> extends Marker<'optional', K>
  * Injects `() => service` in place of the service: it is resolved when the function is called, which lets two services depend on each other
  * without a circular dependency.
  *
+ * @param key - the key of the service
+ * @returns the dependency, for `@inject` or a list of keys
+ *
  * @example
  * ```ts
  * class Parent {
@@ -78,6 +81,9 @@ export const lazy = <const K extends Key>(key: Listed<K>): Lazy<K> => ({ kind: '
 /**
  * Injects every service registered under the key, in the order of registration.
  *
+ * @param key - the key of the services
+ * @returns the dependency, for `@inject` or a list of keys
+ *
  * @example
  * ```ts
  * class Checkout {
@@ -89,6 +95,9 @@ export const all = <const K extends Key>(key: Listed<K>): All<K> => ({ kind: 'al
 
 /**
  * Injects the service, or `undefined` where no registration of the key is in reach. A class counts only if it is registered.
+ *
+ * @param key - the key of the service
+ * @returns the dependency, for `@inject` or a list of keys
  *
  * @example
  * ```ts
@@ -126,8 +135,11 @@ type Given<D, Unlisted> =
 
 /** What the compiler prints where a service and its place do not fit. */
 export interface Mismatch<Problem extends string, Delivers, Wanted> {
+  /** What does not fit where. */
   readonly problem: Problem;
+  /** The type that is delivered. */
   readonly delivers: Delivers;
+  /** The type that the place accepts. */
   readonly wanted: Wanted;
 }
 
