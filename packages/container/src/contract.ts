@@ -1,6 +1,9 @@
 import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 
-/** Makes a value. It receives the scope that resolves it; for a singleton, the scope that owns it; in `register`, the scope it was registered on. */
+/**
+ * Makes a value. It receives the scope that resolves it; for a singleton, the scope that owns it; in `register`, the scope it was
+ * registered on.
+ */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
 /** What host integrations need of a container. Any object with these methods will do. */

@@ -43,7 +43,9 @@ export type Listed<K> = Settings extends { strictKeys: true }
         : K
   : K;
 
-/** A dependency of a constructor or a factory: one service, a function that resolves it later, all services of a key, or an optional one. */
+/**
+ * A dependency of a constructor or a factory: one service, a function that resolves it later, all services of a key, or an optional one.
+ */
 export type Dependency = Key | Lazy | All | Optional;
 
 /** A dependency that is more than a key: plain data, so that two copies of this package in one tree accept each other's. */

@@ -91,7 +91,8 @@ export class RequestTransaction {
    * Waits for BEGIN. A rejection leaves nothing behind.
    *
    * @returns the transaction scope
-   * @throws `TransactionError`: no connection could be acquired, BEGIN failed, or the client has left
+   * @throws `TransactionError`: no connection could be acquired, BEGIN failed, or the client has left.
+   *   `ContainerError`: the scope has no `IDatabasePool`
    */
   async begin(): Promise<IContainer> {
     const { scope } = await this.#start.begun;
@@ -108,7 +109,8 @@ export class RequestTransaction {
    *
    * @param work - the handler
    * @returns what the work resolves to
-   * @throws what the work rejects with; `TransactionError` `AMBIT_TX_TIMEOUT`: the time limit has passed; `AMBIT_TX_ABORTED`: the client left
+   * @throws what the work rejects with; `TransactionError` `AMBIT_TX_TIMEOUT`: the time limit has passed; `AMBIT_TX_ABORTED`: the
+   *   client left
    */
   run<T>(work: () => Promise<T>): Promise<T> {
     const { scope } = this.#transaction;

@@ -72,7 +72,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
  * @param options - the terms of the transaction
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
- *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed
+ *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
  *
  * @example
  * ```ts
