@@ -25,7 +25,8 @@ function textGaps(symbol, name) {
   if (!doc.summary && !OF_A_PROTOCOL.test(symbol.name)) lacks.push('summary');
   const params = new Set(symbol.signatures.flatMap(({ params: all }) => all.map((each) => each.name)));
   for (const param of params) if (!doc.params.get(param)) lacks.push(`@param ${param}`);
-  for (const param of doc.params.keys())
+  // A property that a constructor declares has the text of its parameter.
+  for (const param of symbol.kind === 'property' ? [] : doc.params.keys())
     if (!params.has(param) && !param.includes('.')) lacks.push(`a parameter called ${param}`);
   const hasResult = symbol.kind !== 'constructor' && symbol.signatures.some((signature) => signature.hasResult);
   if (hasResult && !doc.returns && !OF_A_PROTOCOL.test(symbol.name)) lacks.push('@returns');

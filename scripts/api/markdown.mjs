@@ -77,8 +77,11 @@ function memberTable(members) {
     .map((member) => {
       // As code, because `[Symbol.asyncDispose]()` would be a link.
       const heading = `#### \`${member.name}${member.kind === 'method' ? '()' : ''}\``;
-      const text = member.kind === 'method' ? member.signatures.map((signature) => signature.text).join('\n') : member.text;
-      return [heading, prose(member.doc.summary), fence(text), tags(member), ...member.doc.examples].filter(Boolean).join('\n\n');
+      const text =
+        member.kind === 'method' ? member.signatures.map((signature) => signature.text).join('\n') : member.text;
+      return [heading, prose(member.doc.summary), fence(text), tags(member), ...member.doc.examples]
+        .filter(Boolean)
+        .join('\n\n');
     })
     .join('\n\n');
 }

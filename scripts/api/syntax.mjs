@@ -38,7 +38,7 @@ export function nameOf(symbol) {
   return name.startsWith('__@') ? `[Symbol.${name.slice(3).replace(/@\d+$/, '')}]` : name;
 }
 
-/** @param {ts.ClassElement | ts.TypeElement} member */
+/** @param {ts.ClassElement | ts.TypeElement | ts.ParameterDeclaration} member */
 export function isPublic(member) {
   if (member.name && ts.isPrivateIdentifier(member.name)) return false;
   if (member.name && ts.isComputedPropertyName(member.name) && !/^\[Symbol\.[a-zA-Z]+\]$/.test(member.name.getText()))

@@ -3,6 +3,12 @@ import type { AbstractClass, Dependency, Key } from './keys.js';
 
 /** What a scope predicate sees of a scope. */
 export interface Tagged {
+  /**
+   * Whether the scope itself has the tag.
+   *
+   * @param tag - the tag, such as `request`
+   * @returns true if it has
+   */
   hasTag(tag: string): boolean;
 }
 
@@ -27,6 +33,7 @@ interface Hook {
 export interface Declared {
   /** The tag of the scopes in which it is available; undefined for an alias. */
   readonly lifetime?: string | undefined;
+  /** The name of the feature that has the entry. */
   readonly feature?: string | undefined;
   /** How it joins what an earlier feature has under the key. */
   readonly joining?: 'override' | 'also' | undefined;
@@ -34,16 +41,25 @@ export interface Declared {
 
 /** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
 export interface Recipe<out T = unknown> {
+  /** Where the instances come from: a class, a factory, a value or another key. */
   readonly source: Source;
+  /** The keys of the parameters, where the registration lists them. */
   readonly needs?: readonly Dependency[] | undefined;
+  /** The owning scope keeps the instance; otherwise each `resolve` makes one. */
   readonly singleton?: boolean | undefined;
   /** The container does not dispose the instances. */
   readonly externallyOwned?: true | undefined;
+  /** The scopes in which it applies; undefined where that is the scope it was added to and those below. */
   readonly when?: ScopePredicate | undefined;
+  /** What wraps each instance, in this order. */
   readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[] | undefined;
+  /** What disposes an instance, in place of its own disposer. */
   readonly onDispose?: readonly Hook[] | undefined;
+  /** What `start()` calls with an instance. */
   readonly onStart?: readonly Hook[] | undefined;
+  /** Set by `override()` of `@ambit/container/tools`: it wins over all others of the key. */
   readonly override?: symbol | undefined;
+  /** What a graph of `lifetimes()` says of it. */
   readonly declared?: Declared | undefined;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
@@ -51,6 +67,7 @@ export interface Recipe<out T = unknown> {
 
 /** A registration bound to its key, ready for `addRegistration`. */
 export interface Binding extends Recipe {
+  /** What the service is resolved by. */
   readonly key: Key;
 }
 

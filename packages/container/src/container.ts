@@ -21,7 +21,7 @@ import { progress } from './tracing.js';
  *
  * @example
  * ```ts
- * const app = new Container(new MetadataInjector(), { tags: ['application'] });
+ * const app = new Container({ tags: ['application'] });
  * app.addRegistration(Registration.fromFactory(() => new Date()).pipe(singleton(), scope(hasTag('request'))).to('IStart'));
  *
  * await using request = app.createScope({ tags: ['request'] });
@@ -45,7 +45,20 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal */ newer: Container | undefined = undefined;
   /** @internal */ readonly opened: number = tenths();
 
+  /**
+   * Makes the outermost scope. The child scopes come from `createScope()`.
+   *
+   * @param options - the tags of the container. Default: none
+   * @throws `ContainerError` `AMBIT_BAD_TAGS`: the tags are not a list of strings
+   */
   constructor(options?: ScopeOptions);
+  /**
+   * Makes the outermost scope, with another way to read the dependencies of classes.
+   *
+   * @param injector - lists the dependencies of a class whose registration does not. Default: a {@link MetadataInjector}
+   * @param options - the tags of the container. Default: none
+   * @throws `ContainerError` `AMBIT_BAD_TAGS`: the tags are not a list of strings
+   */
   constructor(injector?: Injector, options?: ScopeOptions);
   /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
   constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
@@ -55,13 +68,20 @@ export class Container implements IContainer, AsyncDisposable {
     this.slots = new Array<unknown>(Math.min(this.shape.slots.size, NEAR));
   }
 
-  /** The scope around this one. */
+  /** The scope around this one; undefined for the outermost. */
   readonly parent: Container | undefined;
 
+  /** The tags of this scope itself, without those of the scopes around it. */
   get tags(): readonly string[] {
     return this.shape.tags;
   }
 
+  /**
+   * Whether this scope itself has the tag; those of the scopes around it do not count.
+   *
+   * @param tag - the tag, such as `request`
+   * @returns true if the tag is one of {@link Container.tags}
+   */
   hasTag(tag: string): boolean {
     return this.shape.hasTag(tag);
   }
@@ -73,7 +93,10 @@ export class Container implements IContainer, AsyncDisposable {
 
   /**
    * Adds registrations to this scope and, where their predicates accept them, to all scopes below it.
-   * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` for a registration without a key
+   *
+   * @param registrations - each completed with `.to(key)`. Of two with one key the last one wins
+   * @returns this container
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: a registration has no key; `AMBIT_DISPOSED`: the scope is disposed
    */
   addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
     refuseDisposed(this, 'addRegistration');
@@ -83,7 +106,15 @@ export class Container implements IContainer, AsyncDisposable {
     return this;
   }
 
-  /** Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results. */
+  /**
+   * Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results.
+   *
+   * @param key - what this scope and those below it resolve it by. A second call with the key replaces the factory
+   * @param factory - makes the value; receives this scope, also when a scope below resolves the key
+   * @returns this container
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: the key is no string, symbol or class, or the factory no function; `AMBIT_DISPOSED`:
+   *   the scope is disposed
+   */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
     if (this.closed) refuseDisposed(this, 'register', key);
@@ -96,7 +127,10 @@ export class Container implements IContainer, AsyncDisposable {
 
   /**
    * Opens a child scope, for example for a request. Dispose it when the request is finished.
-   * @throws {ContainerError} `AMBIT_DISPOSED` if this scope is disposed
+   *
+   * @param options - the tags of the scope. Default: none
+   * @returns the child scope
+   * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_BAD_TAGS`: the tags are not a list of strings
    */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
     if (this.closed) refuseDisposed(this, 'createScope');
@@ -109,14 +143,24 @@ export class Container implements IContainer, AsyncDisposable {
     return scope;
   }
 
-  /** Whether the key is registered here or above. Does not check its dependencies. */
+  /**
+   * Whether the key is registered for this scope, here or above. A class needs no registration. Does not check the dependencies.
+   *
+   * @param key - the key to look for
+   * @returns false where `resolve` would throw `AMBIT_NOT_REGISTERED` or `AMBIT_OUT_OF_SCOPE` for the key itself
+   */
   has(key: Key): boolean {
     return this.shape.resolvers.has(key) || place(this.shape, key) !== undefined || directly(this, key).length > 0;
   }
 
   /**
-   * The instance for the key in this scope.
-   * @throws {ContainerError} such as `AMBIT_NOT_REGISTERED`, `AMBIT_OUT_OF_SCOPE`, `AMBIT_CYCLE` or `AMBIT_SHORTER_LIFE`
+   * Delivers the service for the key: the instance that its owner keeps, or a new one. What a constructor or factory throws is not wrapped.
+   *
+   * @param key - a string, a symbol, or a class, which needs no registration
+   * @returns the instance; its type follows from the class, from `ServiceMap`, or from the type argument
+   * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no registration has this key, or that of a dependency; `AMBIT_OUT_OF_SCOPE`: it is for
+   *   scopes with another tag; `AMBIT_CYCLE`: circular dependency; `AMBIT_SHORTER_LIFE`: captive dependency; `AMBIT_NO_KEY_FOR_PARAMETER`:
+   *   a constructor parameter has neither key nor default; `AMBIT_DISPOSED`: the scope is disposed
    */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
@@ -131,7 +175,13 @@ export class Container implements IContainer, AsyncDisposable {
     return (resolvers.get(key) ?? resolverFor(this, key))(this);
   }
 
-  /** Every service registered under the key: outermost scope first, then in the order of registration. */
+  /**
+   * Delivers every service registered under the key: those of the outermost scope first, then in the order of registration.
+   *
+   * @param key - a string, a symbol or a class. A class counts only if it is registered
+   * @returns the instances that apply in this scope; empty if there are none
+   * @throws `ContainerError`: as `resolve`, except that a key without a registration is no error
+   */
   resolveAll<K extends KnownKey>(key: K): ServiceMap[K][];
   resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
   resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
@@ -140,7 +190,12 @@ export class Container implements IContainer, AsyncDisposable {
     return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
-  /** Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first. */
+  /**
+   * Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first.
+   *
+   * @param work - the callback; the disposal awaits its promise
+   * @throws `ContainerError` `AMBIT_DISPOSED`: the scope is disposed
+   */
   defer(work: () => unknown): void {
     if (this.closed) refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
@@ -148,7 +203,9 @@ export class Container implements IContainer, AsyncDisposable {
 
   /**
    * Makes the singletons that have `onStart`, and calls their callbacks, dependencies first. Await it before you accept requests.
-   * @throws {ContainerError} `AMBIT_START_FAILED` if a callback throws or an async factory rejects
+   *
+   * @throws `ContainerError` `AMBIT_START_FAILED`: a callback threw, or an async factory rejected; `AMBIT_DISPOSED`: the scope is disposed.
+   *   Like `resolve` where a singleton cannot be made
    */
   start(): Promise<void> {
     refuseDisposed(this, 'start');
@@ -158,7 +215,9 @@ export class Container implements IContainer, AsyncDisposable {
   /**
    * Disposes the scopes below, then this scope's instances, the newest first. From the call on the scope refuses every use.
    * A disposer here or below, or an `onStart`, must not await it: it would wait for itself.
-   * @returns the same promise at each call; it rejects with a {@link DisposeError} if instances failed to dispose
+   *
+   * @returns the same promise at each call
+   * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: some disposers failed; all other instances have been disposed
    */
   dispose(): Promise<void> {
     if (this.closed) return promiseOf(this);
@@ -180,11 +239,18 @@ export class Container implements IContainer, AsyncDisposable {
     if (scopeClosed.hasSubscribers) scopeClosed.publish({ scope: this });
   }
 
+  /**
+   * The same as `dispose()`, for `await using`.
+   *
+   * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: some disposers failed
+   */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
   }
 
-  /** Keeps `console.log` from printing the whole application. */
+  /**
+   * @internal Keeps `console.log` from printing the whole application.
+   */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return `Container ${showTags(this.shape.lineage)}`;
   }

@@ -1,22 +1,55 @@
 import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 
-/** Makes a value. It receives the scope that resolves it; for a singleton, the scope that owns it; in `register`, the scope it was registered on. */
+/**
+ * Makes a value. It receives the scope that resolves it; for a singleton, the scope that owns it; in `register`, the scope it was
+ * registered on.
+ */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
 /** What host integrations need of a container. Any object with these methods will do. */
 export interface IContainer {
-  /** The instance bound to the key, as seen from this scope. */
+  /**
+   * The instance bound to the key, as seen from this scope.
+   *
+   * @param key - a string, a symbol or a class
+   * @returns the instance
+   */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
-  /** Whether `resolve` would find the key; a container may lack this. */
+  /**
+   * Whether `resolve` would find the key; a container may lack this.
+   *
+   * @param key - the key to look for
+   * @returns true if the key is registered
+   */
   has?(key: string): boolean;
-  /** A child scope. */
+  /**
+   * Opens a child scope.
+   *
+   * @param options - the tags of the scope, such as `request`
+   * @returns the child scope, which the caller disposes
+   */
   createScope(options: { tags: string[] }): IContainer;
-  /** Binds a key on this one scope. */
+  /**
+   * Binds a key on this one scope.
+   *
+   * @param key - what this scope and those below it resolve the value by
+   * @param factory - makes the value
+   * @returns whatever the container returns: nobody reads it
+   */
   register<const K extends string>(key: Listed<K>, factory: Factory<Delivered<K>>): unknown;
-  /** Disposes the scope, its children first. */
+  /**
+   * Disposes the scope, its children first.
+   *
+   * @returns a promise, if there is something to wait for
+   */
   dispose(): Promise<void> | void;
-  /** Runs `cleanup` when the scope is disposed; a container may lack this. */
+  /**
+   * Runs a callback when the scope is disposed; a container may lack this.
+   *
+   * @param cleanup - the callback; its promise is awaited
+   * @returns whatever the container returns: nobody reads it
+   */
   defer?(cleanup: () => unknown): unknown;
 }

@@ -99,16 +99,40 @@ function message(code: ErrorCode, { key, about, path = [], tags, hint, problems 
   );
 }
 
-/** What the container throws: a stable code, and a message that says what happened, where, and how to fix it. */
+/**
+ * What the container throws: a stable code, and a message that says what happened, where, and how to fix it.
+ *
+ * @example
+ * ```ts
+ * const app = new Container({ tags: ['application'] });
+ * try {
+ *   app.resolve('IUsers');
+ * } catch (error) {
+ *   if (!(error instanceof ContainerError)) throw error;
+ *   console.error(error.code, error.path, error.hint); // AMBIT_NOT_REGISTERED [ 'IUsers' ] add a registration ...
+ * }
+ * ```
+ */
 export class ContainerError extends Error {
+  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'ContainerError';
+  /** The key of the service that the error is about, if it is about one. */
   declare readonly key: Key | undefined;
+  /** The path of dependencies, from the key that was resolved to the one that failed. Empty where there is none. */
   declare readonly path: readonly Key[];
+  /** The tags of the scope and of those around it, the outermost first. Empty where no scope is involved. */
   declare readonly tags: Lineage;
+  /** The likely fix; it is also part of the message. */
   declare readonly hint: string | undefined;
-  /** For `AMBIT_INVALID`, everything that `verify` found. */
+  /** For `AMBIT_INVALID`, everything that `verify` found; otherwise empty. */
   declare readonly problems: readonly ContainerError[];
 
+  /**
+   * Words the message from the code and its details.
+   *
+   * @param code - what happened. It does not change between releases, so compare this and not the message
+   * @param details - what it is about; the fields of the error and the message are made of it
+   */
   constructor(
     readonly code: ErrorCode,
     details: ErrorDetails,
@@ -123,16 +147,39 @@ export class ContainerError extends Error {
 
 /** One instance that failed to dispose. */
 export interface Failure {
+  /** The key of the instance. */
   readonly key: Key;
+  /** The tags of the scope that kept the instance and of those around it, the outermost first. */
   readonly tags: Lineage;
+  /** What its disposer threw, or rejected with. */
   readonly error: unknown;
 }
 
-/** What `dispose()` rejects with: `errors` are those the instances threw, in the order in which they were disposed. */
+/**
+ * What `dispose()` rejects with: `errors` are those the instances threw, in the order in which they were disposed.
+ *
+ * @example
+ * ```ts
+ * const app = new Container({ tags: ['application'] });
+ * try {
+ *   await app.dispose();
+ * } catch (error) {
+ *   if (!(error instanceof DisposeError)) throw error;
+ *   for (const { key, error: reason } of error.failures) console.error('failed to dispose', key, reason);
+ * }
+ * ```
+ */
 export class DisposeError extends AggregateError {
+  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'DisposeError';
+  /** The same for all of them: disposers failed. */
   readonly code = 'AMBIT_DISPOSE_FAILED' satisfies ErrorCode;
 
+  /**
+   * Words the message from the first ten failures.
+   *
+   * @param failures - each instance that failed to dispose, in the order in which they were disposed
+   */
   constructor(readonly failures: readonly Failure[]) {
     const each = failures
       .slice(0, MOST_FAILURES)

@@ -8,26 +8,41 @@ import { refuseDisposed } from './scope.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
+  /** How the registration makes the service. */
   readonly kind: Binding['source']['kind'];
+  /** Whether the owner keeps the instance. */
   readonly singleton: boolean;
   /** The tags of the scope that would own the instance and of those above it; undefined where none does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;
   /** The feature that registers it, where it has one. */
   readonly feature: string | undefined;
+  /** Why it wins or was rejected, in words. */
   readonly why: string;
 }
 
 /** Why a key resolves to what it does, or to nothing. `String(explanation)` is a text. */
 export interface Explanation {
+  /** The key that was asked about. */
   readonly key: Key;
+  /** The registration that `resolve` uses; undefined where none applies. */
   readonly winner: Verdict | undefined;
+  /** The other registrations of the key, here and above. */
   readonly rejected: readonly Verdict[];
+  /**
+   * Writes the explanation for people.
+   *
+   * @returns one line for the key and its scope, and one for each registration
+   */
   toString(): string;
 }
 
 /**
  * Says which registration of the key wins in this scope and why, who owns the instance, and which others were rejected.
- * @param scope the scope that would resolve the key
+ *
+ * @param scope - the scope that would resolve the key
+ * @param key - the key to explain
+ * @returns the verdicts; as a string, a text
+ * @throws `ContainerError` `AMBIT_DISPOSED`: the scope is disposed
  *
  * @example
  * ```ts

@@ -9,9 +9,13 @@ import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that a service depends on and that is not registered. */
 export interface GraphNode {
+  /** What the edges name it by; unique within the graph. */
   readonly id: string;
+  /** The key of the service. */
   readonly key: Key;
+  /** How it is made; `missing` where it is not registered. */
   readonly kind: Binding['source']['kind'] | 'missing';
+  /** Whether its scope keeps the instance. */
   readonly singleton: boolean;
   /** The tags of the scope that has it, and of those above it. */
   readonly scope: readonly (readonly string[])[];
@@ -21,20 +25,37 @@ export interface GraphNode {
 
 /** `from` depends on `to`. */
 export interface GraphEdge {
+  /** The `id` of the service that depends on the other. */
   readonly from: string;
+  /** The `id` of its dependency. */
   readonly to: string;
+  /** How it is injected: the service itself, or by `lazy`, `all` or `optional`. */
   readonly kind: 'one' | 'lazy' | 'all' | 'optional';
 }
 
 /** The dependency graph, as data. */
 export interface Graph {
+  /** The services, and the keys that are missing. */
   readonly nodes: readonly GraphNode[];
+  /** The dependencies between them. */
   readonly edges: readonly GraphEdge[];
 }
 
 /**
- * The services of the container, and of scopes like the declared ones, with their dependencies.
- * @param scopes the kinds of scope that the application opens, as for `verify`
+ * Lists the services of the container, and of scopes like the declared ones, with their dependencies. It makes no instances.
+ *
+ * @param container - the application's container
+ * @param scopes - the kinds of scope that the application opens, as for `verify`
+ * @returns the graph; what a factory resolves by itself is not in it
+ * @throws `ContainerError` `AMBIT_DISPOSED`: the container is disposed; `AMBIT_BAD_TAGS`: the tags of a scope are not a list of strings
+ *
+ * @example
+ * ```ts
+ * import { graph } from '@ambit/container/tools';
+ * const app = new Container({ tags: ['application'] });
+ * const { nodes } = graph(app, { tags: ['request'] });
+ * const missing = nodes.filter(({ kind }) => kind === 'missing').map(({ key }) => key);
+ * ```
  */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
   refuseDisposed(container, 'graph');
@@ -93,7 +114,10 @@ function* placesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Place> {
 }
 
 /**
- * The graph as Mermaid text, one box a scope.
+ * Draws the graph as Mermaid text, one box a scope.
+ *
+ * @param options - the graph, from {@link graph}
+ * @returns a `flowchart`, for Markdown pages and the Mermaid editor
  *
  * @example
  * ```ts

@@ -4,6 +4,12 @@ import { passesOnArguments } from './own-constructor.js';
 
 /** Lists the dependencies of a class; entry `i` is for parameter `i`. */
 export interface Injector {
+  /**
+   * Lists what the constructor of the class needs. The container calls it for classes whose registration has no list of keys.
+   *
+   * @param target - the class
+   * @returns one entry for each parameter; undefined for one that has a default value and gets that
+   */
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[];
 }
 
@@ -23,6 +29,9 @@ type AnyConstructor = abstract new (...args: any) => any;
 /**
  * Injects the service with this key into the constructor parameter it decorates, checked against its type at compile time. It is a
  * decorator of the older kind, for `"experimentalDecorators": true`; {@link injectable} works without.
+ *
+ * @param key - the key, or what {@link lazy}, {@link all} or {@link optional} made of it
+ * @returns the parameter decorator
  *
  * @example
  * ```ts
@@ -47,7 +56,8 @@ export function inject<const D extends Dependency>(key: Listed<D>) {
 /**
  * Lists the keys of all constructor parameters of the class it decorates, checked against them at compile time. It works as a decorator
  * of ECMAScript and, with `"experimentalDecorators": true`, as one of the older kind.
- * @param needs the keys of the constructor parameters, in their order
+ *
+ * @param needs - the keys of the constructor parameters, in their order
  * @returns the class decorator
  *
  * @example
@@ -74,11 +84,27 @@ const NO_KEY = lazy(undefined as unknown as Key);
 
 /**
  * Reads the keys that `@inject`, `@injectable` or `static inject` left on the class. A class without a constructor of its own needs what
- * its parent needs.
+ * its parent needs. It is what a `Container` uses by default.
+ *
+ * @example
+ * ```ts
+ * import { Container, MetadataInjector, type Injector } from '@ambit/container';
+ * class S3Client { constructor(readonly region: string) {} } // of a library, so it cannot be decorated
+ *
+ * const ours = new MetadataInjector();
+ * const injector: Injector = { dependencies: (target) => (target === S3Client ? ['IRegion'] : ours.dependencies(target)) };
+ * const app = new Container(injector, { tags: ['application'] });
+ * ```
  */
 export class MetadataInjector implements Injector {
   private readonly inheriting = new WeakMap<AbstractClass, boolean | undefined>();
 
+  /**
+   * Lists what the class says that its constructor needs.
+   *
+   * @param target - the class
+   * @returns one entry for each parameter. One without a key, where the class lists others, is reported when it is resolved
+   */
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[] {
     if (!(NEEDS in target) && !Array.isArray((target as Declaring).inject)) return [];
     const own = ownNeeds(target);

@@ -43,12 +43,16 @@ export type Listed<K> = Settings extends { strictKeys: true }
         : K
   : K;
 
-/** A dependency of a constructor or a factory: one service, a function that resolves it later, all services of a key, or an optional one. */
+/**
+ * A dependency of a constructor or a factory: one service, a function that resolves it later, all services of a key, or an optional one.
+ */
 export type Dependency = Key | Lazy | All | Optional;
 
 /** A dependency that is more than a key: plain data, so that two copies of this package in one tree accept each other's. */
 interface Marker<Kind extends string, K extends Key> {
+  /** How the services of the key are delivered. */
   readonly kind: Kind;
+  /** The key of the services that it stands for. */
   readonly key: K;
 }
 
@@ -65,6 +69,9 @@ export interface Optional<out K extends Key = Key> extends Marker<'optional', K>
  * Injects `() => service` in place of the service: it is resolved when the function is called, which lets two services depend on each other
  * without a circular dependency.
  *
+ * @param key - the key of the service
+ * @returns the dependency, for `@inject` or a list of keys
+ *
  * @example
  * ```ts
  * class Parent {
@@ -78,6 +85,9 @@ export const lazy = <const K extends Key>(key: Listed<K>): Lazy<K> => ({ kind: '
 /**
  * Injects every service registered under the key, in the order of registration.
  *
+ * @param key - the key of the services
+ * @returns the dependency, for `@inject` or a list of keys
+ *
  * @example
  * ```ts
  * class Checkout {
@@ -89,6 +99,9 @@ export const all = <const K extends Key>(key: Listed<K>): All<K> => ({ kind: 'al
 
 /**
  * Injects the service, or `undefined` where no registration of the key is in reach. A class counts only if it is registered.
+ *
+ * @param key - the key of the service
+ * @returns the dependency, for `@inject` or a list of keys
  *
  * @example
  * ```ts
@@ -126,8 +139,11 @@ type Given<D, Unlisted> =
 
 /** What the compiler prints where a service and its place do not fit. */
 export interface Mismatch<Problem extends string, Delivers, Wanted> {
+  /** What does not fit where. */
   readonly problem: Problem;
+  /** The type that is delivered. */
   readonly delivers: Delivers;
+  /** The type that the place accepts. */
   readonly wanted: Wanted;
 }
 

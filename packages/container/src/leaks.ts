@@ -16,7 +16,14 @@ function note(message: unknown): void {
 
 /**
  * For tests: from now on every scope remembers where it was opened. It costs a stack trace for each scope.
- * @param on `false` to stop
+ *
+ * @param on - `false` to stop. Default `true`
+ *
+ * @example
+ * ```ts
+ * import { openScopes, trackScopes } from '@ambit/container/tools';
+ * trackScopes(); // in the set-up of the tests, before scopes are opened
+ * ```
  */
 export function trackScopes(on = true): void {
   unsubscribe(scopeOpened.name, note);
@@ -24,12 +31,27 @@ export function trackScopes(on = true): void {
   if (on) subscribe(scopeOpened.name, note);
 }
 
-/** The scopes below this one that are not disposed, the newest first, each followed by those below it. */
+/**
+ * Lists the scopes below this one that are not disposed, the newest first, each followed by those below it.
+ *
+ * @param container - the scope to look below
+ * @returns the scopes; one whose disposal is in progress is still among them
+ *
+ * @example
+ * ```ts
+ * import { openScopes } from '@ambit/container/tools';
+ * const app = new Container({ tags: ['application'] });
+ * app.createScope({ tags: ['request'] });
+ * openScopes(app).map(({ tags }) => tags); // [['request']]
+ * ```
+ */
 export const openScopes = (container: Container): Container[] => descendants(container);
 
 /**
  * For tests: fails if a scope below the container is still open.
- * @throws {ContainerError} `AMBIT_OPEN_SCOPES`, with the age of each scope and, after {@link trackScopes}, where it was opened
+ *
+ * @param container - the application's container, after the test has disposed its scopes
+ * @throws `ContainerError` `AMBIT_OPEN_SCOPES`: scopes are open; with the age of each and, after {@link trackScopes}, where it was opened
  *
  * @example
  * ```ts

@@ -2,12 +2,24 @@ import type { Modifier, Recipe, ScopePredicate } from './binding.js';
 import type { IContainer } from './contract.js';
 import { checkFunction } from './errors.js';
 
-/** Lifetime: one instance per owning scope. Without it every `resolve` makes a new instance (transient). */
+/**
+ * Lifetime: one instance per owning scope. Without it every `resolve` makes a new instance (transient).
+ *
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class UserCache { readonly users = new Map<string, unknown>(); }
+ * Registration.fromClass(UserCache).pipe(singleton()).to('IUserCache'); // one for the whole application
+ * ```
+ */
 export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, singleton: true });
 
 /**
  * Other code disposes the instances: the container does not call their `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`.
  * An `onDispose` of the registration is still called.
+ *
+ * @returns the modifier, for `Registration.pipe`
  *
  * @example
  * ```ts
@@ -22,7 +34,17 @@ export const externallyOwned = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (rec
 
 /**
  * Lifetime: applies only in scopes whose tags satisfy the predicate. The nearest such scope owns the instance.
- * `singleton(), scope(hasTag('request'))` makes a service request-scoped.
+ * `singleton(), scope(hasTag('request'))` makes a service request-scoped. With several, all of them must accept the scope.
+ *
+ * @param predicate - looks at the tags of a scope, such as {@link hasTag}
+ * @returns the modifier, for `Registration.pipe`
+ * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`, from `pipe`: the predicate is no function
+ *
+ * @example
+ * ```ts
+ * class Cart { readonly items: string[] = []; }
+ * Registration.fromClass(Cart).pipe(singleton(), scope(hasTag('request'))).to('ICart'); // one per request
+ * ```
  */
 export const scope =
   (predicate: ScopePredicate): (<T>(recipe: Recipe<T>) => Recipe<T>) =>
@@ -36,7 +58,18 @@ export const scope =
     };
   };
 
-/** A predicate for {@link scope}: true when the scope has the tag. */
+/**
+ * A predicate for {@link scope}: true when the scope itself has the tag.
+ *
+ * @param tag - the tag, such as `request` or `transaction`
+ * @returns the predicate
+ *
+ * @example
+ * ```ts
+ * class OrderRepository {}
+ * Registration.fromClass(OrderRepository).pipe(singleton(), scope(hasTag('transaction'))).to('IOrders'); // one per transaction
+ * ```
+ */
 export const hasTag =
   (tag: string): ScopePredicate =>
   (tagged) =>
@@ -44,6 +77,9 @@ export const hasTag =
 
 /**
  * Wraps each instance, for logging, caching, retries. Several apply in the order given.
+ *
+ * @param wrap - receives the instance and the scope that makes it, and returns what takes its place
+ * @returns the modifier, for `Registration.pipe`
  *
  * @example
  * ```ts
@@ -57,7 +93,19 @@ export const decorate =
   (recipe) =>
     ({ ...recipe, decorators: [...(recipe.decorators ?? []), wrap] }) as Recipe as Recipe<B>;
 
-/** Disposes an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. */
+/**
+ * Disposes an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. For a `singleton()` from a class or a
+ * factory only.
+ *
+ * @param cleanup - receives the instance, as the decorators listed before had wrapped it; the disposal awaits its promise
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class Pool { async end() {} }
+ * Registration.fromClass(Pool).pipe(singleton(), onDispose((pool) => pool.end())).to('IPool');
+ * ```
+ */
 export const onDispose =
   <T>(cleanup: (instance: T) => unknown): Modifier<T> =>
   (recipe) => ({
@@ -65,7 +113,21 @@ export const onDispose =
     onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: cleanup }],
   });
 
-/** Prepares an application singleton. `app.start()` calls these in dependency order; none of them may await `app.start()` itself. */
+/**
+ * Prepares an application singleton. `app.start()` calls these in dependency order; none of them may await `app.start()` itself. For a
+ * `singleton()` from a class or a factory only.
+ *
+ * @param start - receives the instance, as the decorators listed before had wrapped it; `app.start()` awaits its promise
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class Pool { async connect() {} }
+ * const app = new Container({ tags: ['application'] });
+ * app.addRegistration(Registration.fromClass(Pool).pipe(singleton(), onStart((pool) => pool.connect())).to('IPool'));
+ * await app.start();
+ * ```
+ */
 export const onStart =
   <T>(start: (instance: T) => unknown): Modifier<T> =>
   (recipe) => ({

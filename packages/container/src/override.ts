@@ -5,7 +5,11 @@ import { remove } from './registering.js';
 /**
  * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.
  * Instances made before stay as they are.
+ *
+ * @param container - where they win
+ * @param registrations - each completed with `.to(key)`
  * @returns what `using` disposes at the end of the block
+ * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: a registration has no key; `AMBIT_DISPOSED`: the container is disposed
  *
  * @example
  * ```ts

@@ -18,9 +18,13 @@ export class Registration<T> {
   private constructor(private readonly recipe: Recipe<T>) {}
 
   /**
-   * From a class.
-   * @param needs the keys of its constructor parameters, checked position by position; without it, those that the class names with
-   * `@inject`, `@injectable` or `static inject`
+   * Makes the service as an instance of the class.
+   *
+   * @param target - the class
+   * @param needs - the keys of its constructor parameters, checked position by position; without it, those that the class names with
+   *   `@inject`, `@injectable` or `static inject`
+   * @returns the registration, without a key yet
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: this is no class, but an instance, a key or an arrow function
    */
   static fromClass<T>(target: Class<T> & { readonly inject?: NotAList }): Registration<T>;
   static fromClass<C extends Class>(target: CheckedStatic<C>): Registration<InstanceType<C>>;
@@ -35,7 +39,13 @@ export class Registration<T> {
     return new Registration<T>({ source: { kind: 'class', target }, needs });
   }
 
-  /** A value that exists already. The code that made it disposes it. A literal keeps its type: `'info'` fits where `'info' | 'warn'` is asked for. */
+  /**
+   * Registers a value that exists already. The code that made it disposes it. A literal keeps its type: `'info'` fits where
+   * `'info' | 'warn'` is asked for.
+   *
+   * @param value - the value
+   * @returns the registration, without a key yet
+   */
   static fromValue<T extends string | number | boolean | bigint | symbol>(value: T): Registration<T>;
   static fromValue<T>(value: T): Registration<T>;
   static fromValue<T>(value: T): Registration<T> {
@@ -43,8 +53,12 @@ export class Registration<T> {
   }
 
   /**
-   * From a function.
-   * @param needs the keys of its parameters; without it, the function receives the scope
+   * Makes the service by calling a function.
+   *
+   * @param make - returns the service, or a promise of it
+   * @param needs - the keys of its parameters; without it, the function receives the scope
+   * @returns the registration, without a key yet
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: this is no function
    */
   static fromFactory<T>(make: Factory<T>): Registration<T>;
   static fromFactory<const D extends readonly Dependency[], T>(
@@ -56,14 +70,34 @@ export class Registration<T> {
     return new Registration<T>({ source: { kind: 'factory', make }, needs });
   }
 
-  /** A second name for another key. */
+  /**
+   * Gives the service of another key a second name.
+   *
+   * @param key - the other key
+   * @returns the registration, without a key yet
+   */
   static alias<const K extends KnownKey | AbstractClass>(key: K): Registration<Delivered<K>>;
   static alias<T = unknown, const K extends string | symbol = string | symbol>(key: Listed<K>): Registration<T>;
   static alias<T>(key: Key): Registration<T> {
     return new Registration<T>({ source: { kind: 'alias' }, needs: [key] });
   }
 
-  /** Applies modifiers, in order. */
+  /**
+   * Applies modifiers, in order: each receives what the one before has made.
+   *
+   * @param a - the first modifier
+   * @param b - the second
+   * @param c - the third
+   * @param d - the fourth
+   * @param e - the fifth
+   * @param f - the sixth
+   * @param g - the seventh
+   * @param h - the eighth
+   * @param i - the ninth
+   * @param j - the tenth
+   * @param modifiers - any number of modifiers that keep the type
+   * @returns the changed registration; this one stays as it is
+   */
   pipe<A>(a: Modifier<T, A>): Registration<A>;
   pipe<A, B>(a: Modifier<T, A>, b: Modifier<A, B>): Registration<B>;
   pipe<A, B, C>(a: Modifier<T, A>, b: Modifier<A, B>, c: Modifier<B, C>): Registration<C>;
@@ -132,7 +166,11 @@ export class Registration<T> {
 
   /**
    * Completes the registration with its key.
-   * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` for `onStart` or `onDispose` on instances that the container does not keep
+   *
+   * @param key - a string, a symbol or a class; the compiler checks that the service fits a class or an entry of `ServiceMap`
+   * @returns the binding, for `addRegistration`
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: the key is no string, symbol or class, or there is an `onStart` or `onDispose` for
+   *   instances that the container does not keep
    */
   to<const K extends Key>(key: KeyFor<K, T>): Binding;
   to(key: Key): Binding {

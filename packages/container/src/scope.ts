@@ -5,6 +5,7 @@ import { Plans } from './plans.js';
 import { Shape, type Scope } from './shape.js';
 import { ago } from './state.js';
 
+/** What a scope is opened with. */
 export interface ScopeOptions {
   /** What the scope is for, such as `request`. Predicates of registrations read the tags. */
   readonly tags?: readonly string[];

@@ -13,6 +13,7 @@ import { memos, Unavailable, type Walk } from './walk.js';
 
 /** A kind of scope that the application opens, and what it registers and opens there. */
 export interface ScopeDeclaration {
+  /** The tags that it is opened with. */
   readonly tags: readonly string[];
   /** Keys that are registered directly on each such scope, such as `IConnection`. */
   readonly registers?: readonly Key[];
@@ -36,9 +37,13 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
 
 /**
  * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
- * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems. It makes no instances, so it cannot see what a factory or a decorator resolves.
- * @param scopes the kinds of scope that the application opens, nested as it opens them
- * @throws {ContainerError} `AMBIT_INVALID`, with every problem in `problems`
+ * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems. It makes no instances, so it
+ * cannot see what a factory or a decorator resolves.
+ *
+ * @param container - the application's container
+ * @param scopes - the kinds of scope that the application opens, nested as it opens them
+ * @throws `ContainerError` `AMBIT_INVALID`: there are problems, all of them in `problems`; `AMBIT_DISPOSED`: the container is disposed;
+ *   `AMBIT_BAD_TAGS`: the tags of a scope are not a list of strings
  *
  * @example
  * ```ts

@@ -12,8 +12,9 @@ declare global {
 /** The type of the scopes that the container opens. */
 export type ScopeOf<C extends IContainer> = ReturnType<C['createScope']>;
 
+/** What `inScope()` opens its scope with, and what cancels its work. */
 export interface InScopeOptions<C extends IContainer = IContainer> {
-  /** Default `['job']`. */
+  /** The tags of the scope. Default `['job']`. */
   readonly tags?: readonly string[];
   /** Whether the scope is the `currentScope()` of all that the work causes. Default `false`. */
   readonly current?: boolean;
@@ -30,13 +31,13 @@ export interface InScopeOptions<C extends IContainer = IContainer> {
  * A scope that fails to dispose does not change the result: work that is done must not be retried because of its cleanup.
  * Work that opens further scopes with `inScope(scope, ...)` is done when they are.
  *
- * @param container where the scope is opened: the application's container, or a scope such as that of a connection
- * @param options what the scope is for, and what cancels the work
- * @param work receives the scope, and a signal that aborts with `options.signal`, with the work around it, and when
+ * @param container - where the scope is opened: the application's container, or a scope such as that of a connection
+ * @param options - what the scope is for, and what cancels the work
+ * @param work - receives the scope, and a signal that aborts with `options.signal`, with the work around it, and when
  *   `drainScopes()` runs out of time. The scope is disposed when the work settles, so that nothing is disposed under it:
  *   pass the signal on to whatever waits.
  * @returns what the work returns
- * @throws what the work throws; the signal's reason, if it has aborted before; `AMBIT_DRAINING` during shutdown
+ * @throws what the work throws; the signal's reason, if it has aborted before; `ContainerError` `AMBIT_DRAINING`: shutdown has begun
  *
  * @example
  * ```ts
@@ -85,10 +86,11 @@ export async function inScope<C extends IContainer, T>(
  * For shutdown, before `container.dispose()`: `inScope(container, ...)` refuses new work with `AMBIT_DRAINING`, and the work
  * in progress may finish. What is still running after `timeoutMs` has its signal aborted.
  *
- * @param container the one that `inScope` was called with
+ * @param container - the one that `inScope` was called with
+ * @param options - how long it waits. Default: 10 s for the work to finish, and 1 s after its signal aborted
  * @returns how many are still running `abortTimeoutMs` after that; `container.dispose()` then disposes their scopes.
  *   Called again, it returns the same promise.
- * @throws `AMBIT_BAD_OPTION` if a time is not a number of milliseconds
+ * @throws `ContainerError` `AMBIT_BAD_OPTION`: a time is not a number of milliseconds
  *
  * @example
  * ```ts

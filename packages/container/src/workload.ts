@@ -2,6 +2,7 @@ import { setMaxListeners, setTimeout } from '#platform';
 import type { IContainer } from './contract.js';
 import { ContainerError, show } from './errors.js';
 
+/** How long `drainScopes()` waits. */
 export interface DrainScopesOptions {
   /** How long work in progress may go on before its signal aborts; `Infinity`: forever. Default 10 s. */
   readonly timeoutMs?: number;

@@ -14,6 +14,7 @@ import type { Request, RequestHandler } from 'express';
 import { observeRoutersIfUsed } from './express-internals.js';
 import { shareShapes } from './shapes.js';
 
+/** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
 export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<Request> {
   /** Called when a request scope failed to dispose. Default: `console.error`. */
   readonly onDisposeError?: (error: unknown, req: Request) => void;
@@ -25,10 +26,10 @@ export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<
  *
  * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
- * @param container the application container, or a function of the request that returns the scope above the request's
- * @param options how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
+ * @param container - the application container, or a function of the request that returns the scope above the request's
+ * @param options - how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
  * @returns the middleware
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts

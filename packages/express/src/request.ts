@@ -15,7 +15,9 @@ declare global {
 
 /** What the helpers need of a request, whatever its params and body. */
 export interface ExpressRequest {
+  /** The scope of the request. */
   readonly container: IContainer;
+  /** The scope of its open transaction. */
   readonly transactionScope?: IContainer | undefined;
 }
 
@@ -33,9 +35,9 @@ export function currentScopeOf(req: Partial<ExpressRequest>, who: string): ICont
 /**
  * The scope of the transaction that `withTransaction()` opened for this request.
  *
- * @param req the request
+ * @param req - the request
  * @returns the scope tagged `transaction`
- * @throws HttpError `AMBIT_HTTP_NO_TRANSACTION` where there is none
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
  *
  * @example
  * ```ts
@@ -49,7 +51,8 @@ export function currentScopeOf(req: Partial<ExpressRequest>, who: string): ICont
  * };
  * ```
  */
-export function requireTransactionScope({ transactionScope }: Pick<ExpressRequest, 'transactionScope'>): IContainer {
+export function requireTransactionScope(req: Pick<ExpressRequest, 'transactionScope'>): IContainer {
+  const { transactionScope } = req;
   if (transactionScope) return transactionScope;
   throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'mount withTransaction() on the route, before this handler');
 }

@@ -12,10 +12,11 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  * The instance bound to the key, as seen from the scope of the open transaction behind `withTransaction()`, and from the
  * scope of the request everywhere else: before and after the transaction, and in error handlers.
  *
- * @param req the request
- * @param key what to resolve
+ * @param req - the request
+ * @param key - what to resolve
  * @returns the instance
- * @throws HttpError `AMBIT_HTTP_NO_REQUEST_SCOPE` where `containerMiddleware()` did not run
+ * @throws `HttpError` `AMBIT_HTTP_NO_REQUEST_SCOPE`: `containerMiddleware()` did not run. `ContainerError`, as `Container.resolve()`:
+ *   the key cannot be resolved
  *
  * @example
  * ```ts
@@ -35,8 +36,8 @@ export function resolve(req: ExpressRequest, key: Key): unknown {
  * A handler that is called with its services, from the scope that `resolve()` would use. Whatever it throws, or rejects with, goes
  * to the error handler.
  *
- * @param deps names, and the keys of the services
- * @param handler is called with the services under these names
+ * @param deps - names, and the keys of the services
+ * @param handler - is called with the services under these names
  * @returns a handler for Express
  *
  * @example

@@ -19,6 +19,7 @@ import {
 } from './express-internals.js';
 import { scopeOf } from './request.js';
 
+/** The terms of the transaction of a route, and when its response rolls back. */
 export interface WithTransactionOptions
   extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<Request> {
   /** Called with failures that change no outcome. Default: a process warning. */
@@ -29,9 +30,9 @@ export interface WithTransactionOptions
  * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
  * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
- * @param options the terms of the transaction, and who is notified of what
+ * @param options - the terms of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -122,6 +123,12 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
 /**
  * Not needed any more: `withTransaction()` learns by itself that a handler failed, on every version of Express. It does no
  * harm.
+ *
+ * @param err - what a handler failed with
+ * @param req - the request, whose transaction is rolled back
+ * @param res - its response, which stays as it is
+ * @param next - is called with the error
+ * @returns nothing: Express reads no result
  *
  * @example
  * ```ts

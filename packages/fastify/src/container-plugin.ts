@@ -32,6 +32,7 @@ declare module 'fastify' {
   }
 }
 
+/** The container, how request scopes are opened and disposed, and how many requests are taken on. */
 export interface ContainerPluginOptions extends LoadOptions, RequestOptions<FastifyRequest> {
   /**
    * The application container, which becomes `server.container`, and which `server.close()` disposes; or a function of the
@@ -46,8 +47,8 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
   readonly disposeOn?: 'error' | 'response';
   /**
    * How long an error response waits until the request scope is disposed, and `close()` until the work of
-   * `inScope(container, ...)` has finished, then until the application container is disposed. Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or
-   * `close()` rejects with it.
+   * `inScope(container, ...)` has finished, then until the application container is disposed. Default 10 s; `Infinity` for no
+   * limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or `close()` rejects with it.
    */
   readonly disposeTimeoutMs?: number;
   /** Called when a request scope failed to dispose. Default: the request's log. */
@@ -57,6 +58,12 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
 /**
  * Gives every request a scope tagged `request` as `request.container`, and disposes it exactly once, also for clients
  * that leave. `server.close()` waits for the responses in progress, then disposes the application container.
+ *
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
+ *
+ * @param instance - the server; `server.register(containerPlugin, options)` passes it
+ * @param opts - the options that `server.register()` received
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
  *
  * @example
  * ```ts

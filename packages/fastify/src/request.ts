@@ -6,9 +6,9 @@ import type { FastifyRequest } from 'fastify';
  * The scope of the request's open transaction. Unlike `request.transactionScope` it is never undefined: without an open
  * transaction this throws.
  *
- * @param request the request
+ * @param request - the request
  * @returns the scope tagged `transaction`
- * @throws HttpError `AMBIT_HTTP_NO_TRANSACTION` where there is none
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: there is none
  *
  * @example
  * ```ts

@@ -15,9 +15,20 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The scope tagged `transaction`, from `startTransaction()` to `commitTransaction()` or `rollbackTransaction()`. */
     readonly transactionScope?: IContainer | undefined;
-    /** Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind. */
+    /**
+     * Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind.
+     *
+     * @param options - the terms of the transaction. Default: those of the plugin
+     * @returns the scope tagged `transaction`, in which `IConnection` is its connection
+     * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_ENDED`: it has
+     *   finished. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
+     */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
-    /** Resolves when the database has committed. Rejects, with the scope disposed all the same, when it has not. */
+    /**
+     * Resolves when the database has committed. Rejects, with the scope disposed all the same, when it has not.
+     *
+     * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction. `TransactionError`: COMMIT failed
+     */
     commitTransaction(): Promise<void>;
     /** Resolves when the transaction is closed; does nothing when there is none. Never rejects. */
     rollbackTransaction(): Promise<void>;
@@ -26,7 +37,11 @@ declare module 'fastify' {
 
 /**
  * Gives requests `startTransaction()`, `commitTransaction()`, `rollbackTransaction()` and `transactionScope`. Whatever
- * fails rolls back, and so does a client that goes away before COMMIT was sent.
+ * fails rolls back, and so does a client that goes away before COMMIT was sent. A route with `config: { transaction: true }` runs in one.
+ *
+ * @param instance - the server; `server.register(transactionPlugin, options)` passes it
+ * @param opts - what every transaction is begun with
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`, from `server.route()`: an option of `config.transaction` is invalid
  *
  * @example
  * ```ts

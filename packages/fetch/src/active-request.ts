@@ -12,6 +12,12 @@ interface OfRequest {
 export interface RequestObserver {
   /** Whether the scope is `currentScope()` for all that the request causes. */
   readonly isCurrent: boolean;
+  /**
+   * Called when the scope failed to dispose.
+   *
+   * @param error - the `DisposeError`
+   * @param request - the request that the scope was opened for
+   */
   onDisposeError(error: unknown, request: unknown): void;
   /** Called once for each request, when its scope has been disposed. */
   onDisposed(): void;
@@ -19,7 +25,11 @@ export interface RequestObserver {
 
 /** What knows the client of a request, and keeps the platform running for its disposal. */
 export interface RequestClient {
-  /** Calls `active.leave()` when the client leaves before it has the whole response. */
+  /**
+   * Calls `active.leave()` when the client leaves before it has the whole response.
+   *
+   * @param active - the request
+   */
   watch(active: ActiveRequest): void;
   /** The host has a limit of its own for requests in progress. */
   readonly isAdmitted?: boolean;
@@ -29,7 +39,21 @@ export interface RequestClient {
 
 /**
  * One request, from the opening of its scope until that is disposed. It finishes once: with its response body, with the
- * failure of its handler, or when the client leaves, whichever comes first.
+ * failure of its handler, or when the client leaves, whichever comes first. {@link RequestScopes} makes them.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { finishWithBody, RequestScopes } from '@ambit/fetch/host';
+ *
+ * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'serve()');
+ *
+ * async function serve(request: Request): Promise<Response> {
+ *   const active = await scopes.open(request, undefined, { watch: (opened) => opened.watch(request.signal) });
+ *   const greeting = active.scope.resolve<string>('IGreeting');
+ *   return finishWithBody(active, request.method, new Response(greeting)); // disposes the scope
+ * }
+ * ```
  */
 export class ActiveRequest {
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
@@ -46,35 +70,57 @@ export class ActiveRequest {
   /** Aborts when the client leaves; undefined where something else calls `leave()`. */
   #clientSignal: AbortSignal | undefined = undefined;
 
+  /**
+   * Begins when the request has arrived; `open()` gives it its scope.
+   *
+   * @param observer - is notified of the disposal of the scope
+   * @param client - knows when the client leaves
+   * @param request - what `onDisposeError` of the observer is called with
+   */
   constructor(observer: RequestObserver, client: RequestClient, request: unknown) {
     this.#observer = observer;
     this.#client = client;
     this.#request = request;
   }
 
-  /** The request whose scope this is, or a scope opened by another copy of this package. */
+  /**
+   * The request whose scope this is, also where another copy of this package has opened it.
+   *
+   * @param scope - the scope
+   * @returns undefined for a scope that no request has
+   */
   static of(scope: IContainer): ActiveRequest | undefined {
     return (scope as OfRequest)[ACTIVE_REQUEST];
   }
 
-  /** Calls `leave()` when the signal aborts. */
+  /**
+   * Calls `leave()` when the signal aborts.
+   *
+   * @param signal - the signal of the request
+   */
   watch(signal: AbortSignal): void {
     if (signal.aborted) return this.leave();
     this.#clientSignal = signal;
     signal.addEventListener('abort', this);
   }
 
-  /** Takes over the scope, of a request that has not finished. */
+  /**
+   * Takes over the scope, of a request that has not finished, and registers `IRequestSignal` on it.
+   *
+   * @param scope - the request scope
+   */
   open(scope: IContainer): void {
     this.#scope = scope;
     (scope as OfRequest)[ACTIVE_REQUEST] = this;
     scope.register('IRequestSignal', () => this.signal);
   }
 
+  /** The request scope, once `open()` was called. */
   get scope(): IContainer {
     return this.#scope as IContainer;
   }
 
+  /** The disposal of the scope has begun. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
@@ -84,7 +130,11 @@ export class ActiveRequest {
     return this.#disconnectReason;
   }
 
-  /** Throws AMBIT_HTTP_CLIENT_GONE where the client has left. */
+  /**
+   * Goes on only where the client is still there.
+   *
+   * @throws `HttpError` `AMBIT_HTTP_CLIENT_GONE`: the client has left
+   */
   throwIfDisconnected(): void {
     if (this.#disconnectReason) throw this.#disconnectReason;
   }
@@ -98,7 +148,13 @@ export class ActiveRequest {
     return this.#abort.signal;
   }
 
-  /** Calls `work` with the scope as the current one, where the application asked for that. */
+  /**
+   * Calls `work` with the scope as the current one, where the application asked for that.
+   *
+   * @param work - the function
+   * @param scope - the scope. Default: that of the request
+   * @returns what the function returns
+   */
   run<T>(work: () => T, scope: IContainer = this.scope): T {
     return this.#observer.isCurrent ? runInScope(scope, work) : work();
   }
@@ -106,6 +162,10 @@ export class ActiveRequest {
   /**
    * Calls `work` as `run()` does. Settles as that does, but rejects when the client leaves: the work may never settle, and
    * servers that shut down wait for their handlers.
+   *
+   * @param work - the function
+   * @returns what the function resolves to
+   * @throws what the function throws; `HttpError` `AMBIT_HTTP_CLIENT_GONE`: the client has left
    */
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -130,7 +190,11 @@ export class ActiveRequest {
     this.onDisconnect?.(reason);
   }
 
-  /** Rolls back what is still open, for this reason, then disposes the scope. A second call changes nothing. */
+  /**
+   * Rolls back what is still open, then disposes the scope. A second call changes nothing.
+   *
+   * @param reason - why the transaction is rolled back
+   */
   finish(reason?: unknown): void {
     if (this.#isFinished) return;
     this.#isFinished = true;

@@ -3,6 +3,9 @@
  * one, 500 otherwise. Only what the application meant for its clients is in it: the message of an error below 500, and the
  * code of ours.
  *
+ * @param error - what was thrown
+ * @returns the response, with a body such as `{ "error": "Try again later", "code": "AMBIT_HTTP_OVERLOADED" }`
+ *
  * @example
  * ```ts
  * import { Container } from '@ambit/container';

@@ -10,8 +10,10 @@ const MESSAGES = {
     'The application has as many requests in progress as maxRequests allows, so this one was refused. A retry may succeed',
 } as const;
 
+/** The stable codes of {@link HttpError}. docs/errors.md says what to do about each. */
 export type HttpErrorCode = keyof typeof MESSAGES;
 
+/** All codes that an {@link HttpError} may have, for dashboards and tests. */
 export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[];
 
 /**
@@ -24,7 +26,9 @@ export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[
  * ```
  */
 export class HttpError extends Error {
+  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'HttpError';
+  /** What happened. It does not change between releases, so compare this and not the message. */
   readonly code: HttpErrorCode;
   /** The status of the response to it. */
   readonly status: 500 | 503;
@@ -33,6 +37,12 @@ export class HttpError extends Error {
   /** Temporary; a retry may succeed. */
   readonly unavailable: boolean;
 
+  /**
+   * Words the message from the code.
+   *
+   * @param code - what happened
+   * @param detail - added to the message, such as the option that is invalid
+   */
   constructor(code: HttpErrorCode, detail?: string) {
     const about = detail === undefined ? '' : `: ${detail}`;
     super(`${MESSAGES[code]}${about} [${code}, see docs/errors.md#${code.toLowerCase()}]`);

@@ -13,6 +13,7 @@ export type Handler<Q extends Request = Request, C = unknown, R extends Response
   context: C,
 ) => R | Promise<R>;
 
+/** How scopes are opened, how many requests are taken on, and how errors are responded to. */
 export interface HandlerOptions<Q extends Request = Request> extends RequestOptions<Q> {
   /** Responds to what the handler, or the opening of its scope, threw. Default: the host receives the error. */
   readonly onError?: (error: unknown, request: Q) => Response | Promise<Response>;
@@ -24,7 +25,8 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
   /**
    * For a graceful shutdown: resolves when no request scope is open. Stop the host's listening first.
    *
-   * @throws HttpError AMBIT_HTTP_DISPOSE_TIMEOUT after `timeoutMs`
+   * @param options - how long to wait. Default: 10 s
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
   drain(options?: DrainOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
@@ -36,11 +38,12 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
  * the response body has been read to its end, has failed or is cancelled; when the handler throws; or when the client
  * leaves.
  *
- * @param container the application container, or a function of the request and its context that gives the parent scope
- * @param handler receives the request, its scope, and the context that the host gave
+ * @param container - the application container, or a function of the request and its context that gives the parent scope
+ * @param handler - receives the request, its scope, and the context that the host gave
+ * @param options - how scopes are opened, how many requests are taken on, and how errors are responded to
  * @returns what `Bun.serve`, `Deno.serve`, Workers and routers call with a request. If the context has `waitUntil`, it
  *   receives the disposal of the scope.
- * @throws HttpError AMBIT_HTTP_OPTION
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
  *
  * @example
  * ```ts

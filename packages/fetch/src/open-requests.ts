@@ -1,6 +1,7 @@
 import { HttpError } from './errors.js';
 import { checkTime } from './options.js';
 
+/** How long `drain()` waits. */
 export interface DrainOptions {
   /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;

@@ -53,6 +53,24 @@ export function checkOptions<Q>(options: RequestOptions<Q>): void {
     throw invalid(`maxRequests must be a whole number from 1 on, not ${String(maxRequests)}`);
 }
 
+/**
+ * Refuses options of another type; an option that is not given is no mistake.
+ *
+ * @param options - the options of the caller
+ * @param type - the type, as `typeof` says it
+ * @param names - the options that have this type
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: one of them has another type
+ *
+ * @example
+ * ```ts
+ * import { checkType } from '@ambit/fetch/host';
+ *
+ * function middleware(options: { isEssential?: () => boolean; start?: boolean }) {
+ *   checkType(options, 'function', 'isEssential');
+ *   checkType(options, 'boolean', 'start');
+ * }
+ * ```
+ */
 export function checkType<T extends object>(options: T, type: string, ...names: (keyof T & string)[]): void {
   for (const name of names) {
     const value: unknown = options[name];

@@ -36,8 +36,12 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly #observer: RequestObserver;
 
   /**
-   * @param caller what the errors of invalid arguments name
-   * @throws HttpError AMBIT_HTTP_OPTION
+   * Checks the arguments when the application starts.
+   *
+   * @param parent - the application container, or a function of the request and its context that gives the parent scope
+   * @param options - how scopes are opened, and how many requests are taken on
+   * @param caller - what the errors of invalid arguments name, such as `middleware()`
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
    */
   constructor(parent: ParentScope<Q, C>, options: RequestOptions<Q>, caller: string) {
     checkParent(parent, caller);
@@ -64,8 +68,12 @@ export class RequestScopes<Q = Request, C = unknown> {
    * Opens the scope of a request: at once, unless there is something to wait for. When this fails, the scope is being
    * disposed already; otherwise the caller finishes the request.
    *
-   * @throws HttpError AMBIT_HTTP_OVERLOADED, AMBIT_HTTP_CLIENT_GONE, and whatever `register` or `onStart` throws; also as a
-   *   rejection
+   * @param request - the request, for the functions among the options
+   * @param context - what the function for the parent scope receives besides it
+   * @param client - knows when the client leaves
+   * @returns the request with its scope; a promise where `register`, `start` or a function for the parent scope is used
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_GONE`: the client has left. Whatever
+   *   `register`, `onStart` or the function for the parent scope throws. Also as a rejection
    */
   open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {
     const { isEssential, register, start } = this.#options;
@@ -106,7 +114,8 @@ export class RequestScopes<Q = Request, C = unknown> {
   /**
    * Resolves when no request scope is open.
    *
-   * @throws HttpError AMBIT_HTTP_DISPOSE_TIMEOUT after `timeoutMs`
+   * @param options - how long to wait. Default: 10 s
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
   drain(options?: DrainOptions): Promise<void> {
     return this.#requests.drain(options);

@@ -4,6 +4,7 @@ import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
 import { checkTime, checkType } from './options.js';
 
+/** The terms of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
@@ -17,19 +18,62 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_F
 /** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
 
+/**
+ * Refuses invalid options of a transaction when the application starts, and not at the first request.
+ *
+ * @param options - the options
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: a time is no number of milliseconds, or a callback no function
+ *
+ * @example
+ * ```ts
+ * import { checkTransactionOptions, type WithTransactionOptions } from '@ambit/fetch/host';
+ *
+ * function inTransaction(options: WithTransactionOptions = {}) {
+ *   checkTransactionOptions(options);
+ * }
+ * ```
+ */
 export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): void {
   for (const name of ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const)
     checkTime(name, options[name]);
   checkType(options, 'function', 'onError', 'rollbackOn');
 }
 
-/** The transaction around one handler, from the request for a connection until it has committed or was rolled back. */
+/**
+ * The transaction around one handler, from the request for a connection until it has committed or was rolled back.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { RequestTransaction } from '@ambit/fetch/host';
+ *
+ * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
+ *   const transaction = new RequestTransaction(scope, () => request.signal, { isolation: 'serializable' });
+ *   const transactionScope = await transaction.begin();
+ *   try {
+ *     const response = await transaction.run(() => handler(transactionScope));
+ *     await transaction.complete(response.status);
+ *     return response;
+ *   } catch (error) {
+ *     await transaction.rollback(error);
+ *     throw error;
+ *   }
+ * }
+ * ```
+ */
 export class RequestTransaction {
   readonly #start: TransactionStart;
   readonly #active: ActiveRequest | undefined;
   readonly #rollbackOn: ((status: number) => boolean) | undefined;
   #isAbandoned = false;
 
+  /**
+   * Asks for a connection at once.
+   *
+   * @param requestScope - the scope of the request
+   * @param signal - called for the signal of a request whose scope was opened by other means than ours
+   * @param options - the terms of the transaction, and which responses roll back
+   */
   constructor(
     requestScope: IContainer,
     signal: () => AbortSignal,
@@ -43,7 +87,13 @@ export class RequestTransaction {
     if (this.#active) this.#active.transaction = this;
   }
 
-  /** Resolves with the transaction scope when BEGIN has succeeded. Rejects with nothing left behind. */
+  /**
+   * Waits for BEGIN. A rejection leaves nothing behind.
+   *
+   * @returns the transaction scope
+   * @throws `TransactionError`: no connection could be acquired, BEGIN failed, or the client has left.
+   *   `ContainerError`: the scope has no `IDatabasePool`
+   */
   async begin(): Promise<IContainer> {
     const { scope } = await this.#start.begun;
     return scope;
@@ -54,7 +104,14 @@ export class RequestTransaction {
     return this.#isAbandoned;
   }
 
-  /** Settles as `work` does, but rejects at the time limit, or when the client leaves: the work may never settle. */
+  /**
+   * Settles as `work` does, but rejects at the time limit, or when the client leaves: the work may never settle.
+   *
+   * @param work - the handler
+   * @returns what the work resolves to
+   * @throws what the work rejects with; `TransactionError` `AMBIT_TX_TIMEOUT`: the time limit has passed; `AMBIT_TX_ABORTED`: the
+   *   client left
+   */
   run<T>(work: () => Promise<T>): Promise<T> {
     const { scope } = this.#transaction;
     return new Promise((resolve, reject) => {
@@ -68,7 +125,12 @@ export class RequestTransaction {
     });
   }
 
-  /** Commits, or rolls back for a response of this status. Rejects where a success must not be reported. */
+  /**
+   * Commits, or rolls back for a response of this status.
+   *
+   * @param status - the status of the response
+   * @throws `TransactionError`: COMMIT failed, so a success must not be reported
+   */
   async complete(status: number): Promise<void> {
     if (this.#rollbackOn?.(status)) return this.rollback();
     try {
@@ -80,7 +142,11 @@ export class RequestTransaction {
     this.#forget();
   }
 
-  /** Never rejects, and undoes no commit that was already sent. */
+  /**
+   * Rolls back. Never rejects, and undoes no commit that was already sent.
+   *
+   * @param reason - why; the statements that are refused from now on have it as their cause
+   */
   async rollback(reason?: unknown): Promise<void> {
     const { transaction } = this.#start;
     if (transaction && reason instanceof HttpError)

@@ -14,9 +14,18 @@ const MOST_CHUNKS = 64;
  * Finishes the request when its response body has been read to the end, has failed or is cancelled; at once where there is
  * no body, or all of it is in memory, and for HEAD.
  *
- * @param method of the request
- * @param response what the handler returned: also `undefined`, of an upgraded connection
+ * @param active - the request
+ * @param method - the method of the request
+ * @param response - what the handler returned: also `undefined`, of an upgraded connection
  * @returns the response to send
+ *
+ * @example
+ * ```ts
+ * import { type ActiveRequest, finishWithBody } from '@ambit/fetch/host';
+ *
+ * const respond = (active: ActiveRequest, request: Request, rows: ReadableStream): Promise<Response> =>
+ *   finishWithBody(active, request.method, new Response(rows)); // the scope lasts until the last row was read
+ * ```
  */
 export async function finishWithBody<R extends Response | undefined>(
   active: ActiveRequest,
@@ -44,12 +53,40 @@ export async function finishWithBody<R extends Response | undefined>(
   return new Response(followed(active, source, beginning), response) as R;
 }
 
-/** In place of a response to a client that has left: no error handler is called for that, and nothing is logged. */
+/**
+ * In place of a response to a client that has left: no error handler is called for that, and nothing is logged.
+ *
+ * @returns an empty response of status 499
+ *
+ * @example
+ * ```ts
+ * import { type ActiveRequest, responseToNobody } from '@ambit/fetch/host';
+ *
+ * function respondToFailure(active: ActiveRequest, error: unknown): Response {
+ *   if (active.disconnectReason) return responseToNobody();
+ *   throw error;
+ * }
+ * ```
+ */
 export function responseToNobody(): Response {
   return new Response(null, { status: 499 });
 }
 
-/** Closes the body of a response that will not be sent. */
+/**
+ * Closes the body of a response that will not be sent, so that its source is released.
+ *
+ * @param response - the response; undefined where there is none
+ *
+ * @example
+ * ```ts
+ * import { discard } from '@ambit/fetch/host';
+ *
+ * function replace(response: Response): Response {
+ *   discard(response);
+ *   return new Response('COMMIT failed', { status: 503 });
+ * }
+ * ```
+ */
 export function discard(response: Response | undefined): void {
   const body = response?.body;
   if (body && !body.locked) body.cancel().catch(ignore);

@@ -8,10 +8,11 @@ import { discard } from './response-body.js';
  * response is returned, so it is sent only when its work is stored. A handler that throws, a response of a status that
  * `rollbackOn` names, a client that leaves and the time limit roll back.
  *
- * @param handler called when BEGIN has succeeded. A response that streams is sent after COMMIT, so it must not need the
+ * @param handler - called when BEGIN has succeeded. A response that streams is sent after COMMIT, so it must not need the
  *   connection.
- * @param options those of `beginTransaction()`, and `rollbackOn`
- * @throws HttpError AMBIT_HTTP_OPTION
+ * @param options - those of `beginTransaction()`, and `rollbackOn`
+ * @returns a handler for `createHandler()`
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts

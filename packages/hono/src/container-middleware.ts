@@ -11,6 +11,7 @@ import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
 
+/** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
 export type ContainerMiddlewareOptions = RequestOptions<Context> & SocketLimits;
 
 /** The middleware, and what a graceful shutdown needs of it. */
@@ -18,7 +19,8 @@ export interface ContainerMiddleware extends MiddlewareHandler {
   /**
    * Resolves when no request scope is open. Stop the server's listening first; on Node, with `drain(server)` of @ambit/http.
    *
-   * @throws HttpError AMBIT_HTTP_DISPOSE_TIMEOUT after `timeoutMs`
+   * @param options - how long to wait. Default: 10 s
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
   drain(options?: DrainOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
@@ -32,9 +34,10 @@ export interface ContainerMiddleware extends MiddlewareHandler {
  *
  * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client leaves before it has the whole response.
  *
- * @param container the application container, or a function of the context that gives the parent scope
- * @param options see README.md
- * @throws HttpError AMBIT_HTTP_OPTION
+ * @param container - the application container, or a function of the context that gives the parent scope
+ * @param options - how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
+ * @returns the middleware, with `drain()` for a graceful shutdown
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
  *
  * @example
  * ```ts

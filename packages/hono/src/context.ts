@@ -14,8 +14,9 @@ declare module 'hono' {
 /**
  * The scope of the request's open transaction. Unlike `c.get('transactionScope')` it is never undefined.
  *
- * @param c the context of the request
- * @throws HttpError AMBIT_HTTP_NO_TRANSACTION where `withTransaction()` is not mounted before
+ * @param c - the context of the request
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
  *
  * @example
  * ```ts

@@ -2,7 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/fetch/host';
 import { ActiveRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
 
+/** How many requests are taken on. */
 export interface SocketLimits {
+  /**
+   * How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: on Node one for each 64 KB of the
+   * heap's limit, elsewhere no limit.
+   */
   readonly maxRequests?: number;
   /**
    * On Node, how many requests of one connection may be in progress; further ones that the client pipelines wait. Default
@@ -26,8 +31,8 @@ export class Sockets {
    * The client, as soon as fewer requests of the connection are in progress than the limit. Undefined where the request came through
    * no socket, or through one of another runtime.
    *
-   * @param env the bindings of Hono's server for Node
-   * @param isEssential whether the request counts in no limit
+   * @param env - the bindings of Hono's server for Node
+   * @param isEssential - whether the request counts in no limit
    */
   clientOf(env: unknown, isEssential: () => boolean): RequestClient | Promise<RequestClient> | undefined {
     const { incoming, outgoing } = Object(env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };

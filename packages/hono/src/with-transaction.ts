@@ -8,6 +8,7 @@ import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import type { Context, MiddlewareHandler } from 'hono';
 import { requestScopeOf } from './context.js';
 
+/** The terms of the transaction of a route, and when its response rolls back. */
 export type WithTransactionOptions = TransactionOptions<Context>;
 
 /**
@@ -15,8 +16,9 @@ export type WithTransactionOptions = TransactionOptions<Context>;
  * response is sent. A handler that throws, a response of a status that `rollbackOn` names, a client that leaves and the time
  * limit roll back; what fails goes to `app.onError()`.
  *
- * @param options those of `beginTransaction()`, and `rollbackOn`
- * @throws HttpError AMBIT_HTTP_OPTION
+ * @param options - those of `beginTransaction()`, and `rollbackOn`
+ * @returns the middleware, to mount on the route
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts

@@ -15,15 +15,38 @@ type Done = (error?: unknown) => void;
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Container } from '@ambit/container';
+ * import { ActiveRequest, Connections, Load, scopeOpener } from '@ambit/http/host';
+ *
+ * const app = new Container({ tags: ['application'] });
+ * Connections.watch();
+ * const host = { load: new Load({}), onDisposeError: console.error };
+ * const opener = scopeOpener(app, { caller: 'myServer()', requestOf: ({ req }) => req });
+ * createServer((req, res) => {
+ *   const request = new ActiveRequest(req, res, host);
+ *   request.open(opener, (error) => {
+ *     res.statusCode = error ? 500 : 200;
+ *     res.end(request.scope?.resolve<string>('IGreeting'));
+ *   });
+ * }).listen(3000);
+ * ```
  */
 export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
+  /** The request. */
   readonly req: IncomingMessage;
+  /** Its response. */
   readonly res: ServerResponse;
-  /** Its neighbours on the connection. */
+  /** The request before it on the connection, while both are in progress. */
   older: ConnectedRequest | undefined = undefined;
+  /** The request behind it on the connection, while both are in progress. */
   newer: ConnectedRequest | undefined = undefined;
-  /** Undefined until it is opened. */
+  /** The request scope; undefined until it is opened. */
   scope: IContainer | undefined = undefined;
+  /** The response is out, or the client has disconnected. */
   isFinished = false;
   /** The client left before it had its response. */
   isDisconnected = false;
@@ -41,6 +64,13 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #onFinished: (() => void)[] | undefined = undefined;
 
+  /**
+   * Begins when the request has arrived, and watches its response and its connection from then on.
+   *
+   * @param req - the request
+   * @param res - its response
+   * @param host - what all requests of the middleware, plugin or handler have in common
+   */
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost) {
     this.req = req;
     this.res = res;
@@ -59,7 +89,13 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     if (this.isWhole || !connection.isAlive || connection.isFinishing) this.finish(!this.isWhole);
   }
 
-  /** That of a request, unless it has finished. */
+  /**
+   * Finds that of a request.
+   *
+   * @param req - the request
+   * @param res - its response
+   * @returns undefined if the request has finished, or no host has made one
+   */
   static of(req: IncomingMessage, res: ServerResponse): ActiveRequest | undefined {
     for (const request of Connection.of(req) ?? [])
       if (request.res === res && request instanceof ActiveRequest) return request;
@@ -75,12 +111,17 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return this.#abort.signal;
   }
 
-  /** Notifies one listener of what the signal says, for much less than a signal costs. */
+  /**
+   * Notifies one listener of what the signal says, for much less than a signal costs. A second listener replaces the first.
+   *
+   * @param listener - called with `AMBIT_HTTP_CLIENT_GONE`; at once if the client has disconnected already
+   */
   onDisconnect(listener: (reason: HttpError) => void): void {
     this.#onDisconnect = listener;
     if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
   }
 
+  /** Resolves when the request has finished. Call it before that: it does not look back. */
   whenFinished(): Promise<void> {
     return new Promise((resolve) => void (this.#onFinished ??= []).push(resolve));
   }
@@ -88,6 +129,9 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   /**
    * Has the request scope opened, then `done` called, once fewer requests of the connection are in progress than the limit. `done`
    * is called with the error where there is no scope, and never where the connection closes before.
+   *
+   * @param opener - opens the scope; made by {@link scopeOpener}
+   * @param done - goes on with the request. Its error may be `AMBIT_HTTP_OVERLOADED`: too many requests are in progress
    */
   open(opener: ScopeOpener, done: Done): void {
     const connection = this.#connection;
@@ -99,7 +143,14 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     else this.#wait(opener, done);
   }
 
-  /** Called by the opener. The scope of a request that has finished is disposed at once. */
+  /**
+   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}. Called by the opener. The scope of a request that has
+   * finished is disposed at once.
+   *
+   * @param parent - the scope around it
+   * @param options - the tags of the scope
+   * @returns the request scope
+   */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer {
     try {
       const scope = (this.scope = parent.createScope(options));
@@ -110,7 +161,12 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     }
   }
 
-  /** Disposes the scope once. Returns a promise where there may be something to wait for; it never rejects unreported. */
+  /**
+   * Disposes the scope once. What fails goes to `onDisposeError` of the host, and the promise does not reject.
+   *
+   * @param reason - why, where a failure is the reason; a host rolls back an open transaction with it
+   * @returns a promise where there may be something to wait for
+   */
   dispose(reason?: unknown): Promise<void> | undefined {
     if (!this.isDisposed) {
       this.isDisposed = true;
@@ -119,15 +175,21 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return this.#disposing;
   }
 
+  /** The connection is lost, or will take no response to this request: finishes it. */
   lose(): void {
     this.finish(true);
   }
 
+  /** Finishes a request whose response is out, or never will be, where no event said so. */
   finishIfSent(): void {
     if (this.isWhole || this.res.destroyed) this.finish(!this.isWhole);
   }
 
-  /** The response is out, or it never will be because the client has disconnected. */
+  /**
+   * Finishes the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
+   *
+   * @param isDisconnected - whether the client left before it had its response
+   */
   finish(isDisconnected: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;

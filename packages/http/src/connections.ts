@@ -16,7 +16,20 @@ interface ServerWithConnections extends Server {
   [CONNECTIONS]?: Connections;
 }
 
-/** The connections of one server, and how they are closed. */
+/**
+ * The connections of one server, and how they are closed.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Connections } from '@ambit/http/host';
+ *
+ * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
+ * const connections = Connections.of(server);
+ * connections.close();
+ * server.close(() => connections.closed());
+ * ```
+ */
 export class Connections implements ConnectionList<Connection> {
   readonly #server: ServerWithConnections;
   /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
@@ -26,7 +39,7 @@ export class Connections implements ConnectionList<Connection> {
   readonly #streams = new Set<Http2Stream>();
   readonly #sessions = new Set<ServerHttp2Session>();
   #reaping: NodeJS.Timeout | undefined = undefined;
-  /** Every request reads it: a property costs less than a getter. */
+  /** `close()` was called. Every request reads it: a property costs less than a getter. */
   isClosing = false;
   #closingSince = 0;
   /** A request has come to us. */
@@ -48,12 +61,23 @@ export class Connections implements ConnectionList<Connection> {
     server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
   }
 
+  /**
+   * Those of the server; the same object at each call.
+   *
+   * @param server - a server of `node:http`, `node:https` or `node:http2`
+   * @returns its connections
+   */
   static of(server: Server): Connections {
     const served = server as ServerWithConnections;
     return (served[CONNECTIONS] ??= new Connections(served));
   }
 
-  /** Those of the server that a request came to, unless it was injected. */
+  /**
+   * Those of the server that a request came to.
+   *
+   * @param socket - the socket of the request
+   * @returns undefined if the request came through no server, but was injected
+   */
   static ofSocket(socket: Socket): Connections | undefined {
     const server = serverOf(socket);
     return server && Connections.of(server);
@@ -65,10 +89,19 @@ export class Connections implements ConnectionList<Connection> {
     this.#isWatching = true;
   }
 
+  /**
+   * @internal The requests in progress.
+   */
   *requests(): Generator<ConnectedRequest> {
     for (const connection of this.#connections) yield* connection;
   }
 
+  /**
+   * Enters a connection on which the first request has come.
+   *
+   * @param connection - the connection
+   * @param channel - its socket, or its stream of HTTP/2
+   */
   add(connection: Connection, channel: Http2Stream | Socket): void {
     this.#connections.add(connection);
     if (!this.#isServing) finishBeforeErrors(this.#server, (socket) => Connection.finishOn(socket));
@@ -76,6 +109,11 @@ export class Connections implements ConnectionList<Connection> {
     if ('rstCode' in channel) this.#meetStream(channel);
   }
 
+  /**
+   * Removes a connection that has closed.
+   *
+   * @param connection - the connection
+   */
   delete(connection: Connection): void {
     this.#connections.delete(connection);
   }
@@ -97,6 +135,7 @@ export class Connections implements ConnectionList<Connection> {
     this.startReaping();
   }
 
+  /** The server has closed: takes back what `close()` has changed, so that it may listen again. */
   closed(): void {
     this.isClosing = false;
     this.#stopReaping();
@@ -109,6 +148,7 @@ export class Connections implements ConnectionList<Connection> {
     this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
   }
 
+  /** Cuts all connections, WebSockets among them. */
   destroyAll(): void {
     this.#server.closeAllConnections?.();
     for (const session of this.#sessions) session.destroy();

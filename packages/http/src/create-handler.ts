@@ -11,6 +11,7 @@ import type { Handler, ScopedRequest } from './request.js';
 import type { ParentScope, RequestOptions } from './request-options.js';
 import { scopeOpener } from './scope-opener.js';
 
+/** How errors are responded to, how scopes are opened, and how many requests are taken on. */
 export interface HandlerOptions extends LoadOptions, RequestOptions {
   /**
    * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
@@ -33,11 +34,11 @@ export interface HttpListener {
  *
  * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
  *
- * @param container the application container, or a function of the request that returns the scope above the request's
- * @param handler responds to every request
- * @param options how errors are responded to, how scopes are opened, and how many requests are taken on
+ * @param container - the application container, or a function of the request that returns the scope above the request's
+ * @param handler - responds to every request
+ * @param options - how errors are responded to, how scopes are opened, and how many requests are taken on
  * @returns the listener for `createServer()`
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts

@@ -6,6 +6,7 @@ import { checkFunctions, checkTimes } from './options.js';
 import { reportedInTime } from './report.js';
 import { startTimer } from './timers.js';
 
+/** How long `drain()` waits, and who is notified where that was not enough. */
 export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
@@ -23,10 +24,10 @@ export type HttpServer = Http2SecureServer | Http2Server | Server;
  * Closes a server gracefully: no new connections, `Connection: close` on the last response of each, and the connections
  * that are idle, or become so, are closed. Resolves when all are. (`server.close()` alone waits for keep-alive clients.)
  *
- * @param server the server to close
- * @param options how long to wait, and who is notified where that was not enough
+ * @param server - the server to close
+ * @param options - how long to wait, and who is notified where that was not enough
  * @returns a promise that resolves when every connection is closed
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid (as a rejection)
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid (as a rejection)
  *
  * @example
  * ```ts

@@ -24,8 +24,10 @@ const MESSAGES = {
     'This request has a transaction already. Start one per request, or use runInTransaction() for a nested part',
 } as const;
 
+/** The stable codes of {@link HttpError}. docs/errors.md says what to do about each. */
 export type HttpErrorCode = keyof typeof MESSAGES;
 
+/** All codes that an {@link HttpError} may have, for dashboards and tests. */
 export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[];
 
 /**
@@ -38,7 +40,9 @@ export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[
  * ```
  */
 export class HttpError extends Error {
+  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'HttpError';
+  /** What happened. It does not change between releases, so compare this and not the message. */
   readonly code: HttpErrorCode;
   /** The status that a host responds with where the application has no error handler. */
   readonly status: 500 | 503;
@@ -47,6 +51,12 @@ export class HttpError extends Error {
   /** Temporary; a retry may succeed. */
   readonly unavailable: boolean;
 
+  /**
+   * Words the message from the code.
+   *
+   * @param code - what happened
+   * @param detail - added to the message, such as the option that is invalid
+   */
   constructor(code: HttpErrorCode, detail?: string) {
     super(messageOf(code, detail));
     this.code = code;

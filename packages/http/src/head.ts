@@ -56,7 +56,23 @@ const REPRESENTATION_HEADERS = [
   'transfer-encoding',
 ];
 
-/** Makes room for another response; what belongs to the connection or to every response of the application stays. */
+/**
+ * Removes the headers that are true of one response only, to make room for another. What belongs to the connection or to every response
+ * of the application stays.
+ *
+ * @param res - the response, of which nothing was sent
+ *
+ * @example
+ * ```ts
+ * import type { ServerResponse } from 'node:http';
+ * import { clearRepresentation } from '@ambit/http/host';
+ *
+ * function respondWithError(res: ServerResponse): void {
+ *   clearRepresentation(res); // the type, length and caching of what the handler would have sent
+ *   res.writeHead(500, { 'content-type': 'text/plain' }).end('Internal error');
+ * }
+ * ```
+ */
 export function clearRepresentation(res: { removeHeader(name: string): unknown }): void {
   for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
 }

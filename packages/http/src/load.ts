@@ -24,8 +24,20 @@ const HEAP_PER_REQUEST = 65_536;
 /** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
 const UNPARSED_SHARE = 1 / 16;
 
-/** How many requests are in progress or wait for their turn, and whether there may be one more. */
+/**
+ * How many requests are in progress or wait for their turn, and whether there may be one more. A host makes one, for all its requests.
+ *
+ * @example
+ * ```ts
+ * import { Load, type RequestHost } from '@ambit/http/host';
+ *
+ * const host: RequestHost = { load: new Load({ maxRequests: 500 }), onDisposeError: console.error };
+ * ```
+ */
 export class Load {
+  /**
+   * @internal
+   */
   readonly maxPerConnection: number;
   readonly #max: number;
   readonly #mostWaiting: number;
@@ -34,6 +46,12 @@ export class Load {
   #waiting = 0;
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
 
+  /**
+   * Reads the limits.
+   *
+   * @param options - the limits. Default: `maxRequests` by the size of the heap, 100 per connection
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: a limit is no whole number from 1 on
+   */
   constructor({ maxRequests, maxRequestsPerConnection = 100, isEssential }: LoadOptions) {
     const affordable = Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
     this.#max = maxRequests ?? affordable;
@@ -44,35 +62,50 @@ export class Load {
     checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
   }
 
-  /** Whether the request is taken on; if so, `leave()` must follow once. */
+  /**
+   * @internal Whether the request is taken on; if so, `leave()` must follow once.
+   */
   enter(request: IncomingMessage): boolean {
     if (this.#inProgress >= this.#max && !this.#isEssential?.(request)) return false;
     this.#inProgress += 1;
     return true;
   }
 
+  /**
+   * @internal
+   */
   leave(): void {
     this.#inProgress -= 1;
   }
 
-  /** Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once. */
+  /**
+   * @internal Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once.
+   */
   wait(request: IncomingMessage): boolean {
     if (this.#waiting >= this.#mostWaiting && !this.#isEssential?.(request)) return false;
     this.#waiting += 1;
     return true;
   }
 
+  /**
+   * @internal
+   */
   endWait(): void {
     this.#waiting -= 1;
   }
 
-  /** Whether so many more unparsed bytes may be kept; if so, `release()` must follow once. */
+  /**
+   * @internal Whether so many more unparsed bytes may be kept; if so, `release()` must follow once.
+   */
   keep(bytes: number): boolean {
     if (bytes > this.#unparsedLeft) return false;
     this.#unparsedLeft -= bytes;
     return true;
   }
 
+  /**
+   * @internal
+   */
   release(bytes: number): void {
     this.#unparsedLeft += bytes;
   }

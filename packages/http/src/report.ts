@@ -4,7 +4,24 @@ const REPORT_TIMEOUT_MS = 5000;
 
 type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
 
-/** Reports a failure that no response can carry. Where the application's reporter fails, both failures are printed. */
+/**
+ * Reports a failure that no response can carry. Where the application's reporter fails, both failures are printed.
+ *
+ * @param reporter - the application's; may be async. Default: `console.error`
+ * @param error - the failure
+ * @param context - what the reporter is called with besides it, such as the request
+ *
+ * @example
+ * ```ts
+ * import type { IncomingMessage } from 'node:http';
+ * import { report } from '@ambit/http/host';
+ *
+ * interface Options { onDisposeError?: (error: unknown, req: IncomingMessage) => void }
+ * const hostOf = ({ onDisposeError }: Options) => ({
+ *   onDisposeError: (error: unknown, { req }: { req: IncomingMessage }) => report(onDisposeError, error, req),
+ * });
+ * ```
+ */
 export function report<Context>(reporter: Reporter<Context>, error: unknown, context: Context): void {
   void reported(reporter, error, context);
 }

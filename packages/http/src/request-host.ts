@@ -4,6 +4,7 @@ import type { Load } from './load.js';
 
 /** What all requests of one middleware, plugin or handler have in common. */
 export interface RequestHost {
+  /** How many requests may be in progress. */
   readonly load: Load;
   /** Called when a request scope failed to dispose. */
   readonly onDisposeError: (error: unknown, request: ConnectedRequest) => void;

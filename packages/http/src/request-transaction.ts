@@ -17,11 +17,27 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_F
 
 /**
  * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
- * the first response, with the failure of a handler before it, or at its time limit.
+ * the first response, with the failure of a handler before it, or at its time limit. A host says where its error handlers are.
+ *
+ * @example
+ * ```ts
+ * import { report, RequestTransaction } from '@ambit/http/host';
+ *
+ * class NextTransaction extends RequestTransaction {
+ *   next: (error: unknown) => void = () => undefined;
+ *   protected handleError(error: unknown): void {
+ *     this.next(error);
+ *   }
+ *   protected report(error: unknown): void {
+ *     report(undefined, error, this.req);
+ *   }
+ * }
+ * ```
  */
 export abstract class RequestTransaction implements GateKeeper {
-  /** While an error handler is being called. */
+  /** Set by the host while it calls an error handler. */
   isHandlingError = false;
+  /** The first response has come, though it may still wait for COMMIT. */
   hasResponse = false;
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
@@ -41,6 +57,14 @@ export abstract class RequestTransaction implements GateKeeper {
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
+  /**
+   * Holds the response back from now on.
+   *
+   * @param req - the request
+   * @param res - its response, of which nothing was sent
+   * @param transaction - the transaction, begun by {@link beginTransaction}
+   * @param options - which responses roll back. Default: none
+   */
   constructor(req: IncomingMessage, res: ServerResponse, transaction: Transaction, { rollbackOn }: RollbackOption) {
     this.req = req;
     this.res = res;
@@ -61,7 +85,11 @@ export abstract class RequestTransaction implements GateKeeper {
     return this.#timeout !== undefined;
   }
 
-  /** Called with the error of a handler that failed. */
+  /**
+   * Rolls back. Called by the host when a handler failed; after the first response it changes nothing.
+   *
+   * @param error - what the handler threw, or passed to `next`
+   */
   fail(error: unknown): void {
     // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
     if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
@@ -71,7 +99,11 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   /**
-   * Whether `next(error)` must wait, and will be called: while COMMIT is in progress it is open which error the handlers get.
+   * Holds a failure back while COMMIT is in progress: until then it is open which error the handlers get.
+   *
+   * @param next - called with the error when COMMIT has succeeded
+   * @param error - what the handler failed with
+   * @returns whether it waits; if not, the host calls its error handlers at once
    */
   hold(next: (error?: unknown) => void, error: unknown): boolean {
     if (this.#isDeciding) this.#held.push({ next, error });
@@ -79,14 +111,22 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   /**
-   * What is rolled back is not reported as a success. Only what a handler's own failure means is for the error handlers to
-   * say, and only of what responds while one is being called is it certain that it is the error handler.
+   * Whether a response of this status may go out: what is rolled back is not reported as a success. Only what a handler's own failure
+   * means is for the error handlers to say, and only of what responds while one is being called is it certain that it is the error handler.
+   *
+   * @param status - the status of the response
+   * @returns false if the response must be discarded
    */
   admits(status: number): boolean {
     if (status >= 400) return true;
     return !this.#timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
   }
 
+  /**
+   * A response was discarded: if no error handler responds within a second, the client gets a plain error.
+   *
+   * @param isWhole - it was discarded with its end; otherwise the rest of it may follow
+   */
   onDiscarded(isWhole: boolean): void {
     // It is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
@@ -97,6 +137,7 @@ export abstract class RequestTransaction implements GateKeeper {
     this.res.once('close', () => clearTimeout(this.#substitute));
   }
 
+  /** The first response has come: what a handler does from now on is no part of the transaction. */
   onFirstResponse(): void {
     clearTimeout(this.#substitute);
     this.hasResponse = true;
@@ -106,6 +147,13 @@ export abstract class RequestTransaction implements GateKeeper {
     this.#gate.forget();
   }
 
+  /**
+   * Commits or rolls back, as the response and the failures before it say.
+   *
+   * @param status - the status of the response
+   * @throws what the response is replaced by: `HttpError` `AMBIT_HTTP_FAILURES_UNSEEN`: a failure of the handler could not be seen; the
+   *   `TransactionError` of a COMMIT that failed; what `rollbackOn` throws
+   */
   async decide(status: number): Promise<void> {
     this.#isDeciding = true;
     try {
@@ -124,6 +172,11 @@ export abstract class RequestTransaction implements GateKeeper {
     await new Promise(setImmediate);
   }
 
+  /**
+   * The response must not go out: calls the error handlers.
+   *
+   * @param error - what `decide()` rejected with
+   */
   onRefused(error: unknown): void {
     // Its error handlers were called already.
     if (this.#timeout) return this.#respond();
@@ -133,6 +186,7 @@ export abstract class RequestTransaction implements GateKeeper {
     this.handleError(error);
   }
 
+  /** A second response was dropped: reports `AMBIT_HTTP_SECOND_ANSWER`. */
   onSecondResponse(): void {
     this.report(new HttpError('AMBIT_HTTP_SECOND_ANSWER', nameOf(this.req)));
   }

@@ -26,9 +26,9 @@ export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContaine
 /**
  * The scope of the transaction that `withTransaction()` opened for this request.
  *
- * @param req the request
+ * @param req - the request
  * @returns the scope tagged `transaction`
- * @throws HttpError `AMBIT_HTTP_NO_TRANSACTION` where there is none
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
  *
  * @example
  * ```ts
@@ -41,11 +41,8 @@ export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContaine
  * };
  * ```
  */
-export function requireTransactionScope({
-  transactionScope,
-}: {
-  readonly transactionScope?: IContainer | undefined;
-}): IContainer {
+export function requireTransactionScope(req: { readonly transactionScope?: IContainer | undefined }): IContainer {
+  const { transactionScope } = req;
   if (transactionScope) return transactionScope;
   throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'use withTransaction() on the way to this handler');
 }

@@ -12,9 +12,19 @@ import {
 
 /** A request that needs its scope. */
 export interface ScopelessRequest {
+  /** The request. */
   readonly req: IncomingMessage;
+  /** Its response. */
   readonly res: ServerResponse;
+  /** It needs no scope any more. */
   readonly isFinished: boolean;
+  /**
+   * Opens the request scope, and keeps it for disposal.
+   *
+   * @param parent - the scope around it
+   * @param options - the tags of the scope
+   * @returns the request scope
+   */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer;
 }
 
@@ -32,10 +42,19 @@ export interface OpenerOptions<Request> extends RequestOptions<Request> {
 /**
  * How a host opens its request scopes. It is decided here, once, so that a request pays for no option that is not used.
  *
- * @param parent the application container, or a function of the request that returns the scope above the request's
- * @param options those of the application, and what the framework adds
+ * @param parent - the application container, or a function of the request that returns the scope above the request's
+ * @param options - those of the application, and what the framework adds
  * @returns what `ActiveRequest.open()` calls for each request
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { scopeOpener } from '@ambit/http/host';
+ *
+ * const app = new Container({ tags: ['application'] });
+ * const opener = scopeOpener(app, { tags: ['request'], caller: 'middleware()', requestOf: ({ req }) => req });
+ * ```
  */
 export function scopeOpener<Request>(parent: ParentScope<Request>, options: OpenerOptions<Request>): ScopeOpener {
   checkParent(parent, options.caller);

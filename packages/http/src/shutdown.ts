@@ -6,8 +6,9 @@ import { checkContainer, checkFunctions, checkTimes } from './options.js';
 import { reportedInTime } from './report.js';
 import { within } from './timers.js';
 
+/** Which signals shut down, how long that may take, and who is notified of failures. */
 export interface DisposeOnSignalOptions extends DrainOptions {
-  /** Default: `SIGTERM`. */
+  /** The signals at which it shuts down. Default `['SIGTERM']`. */
   readonly signals?: readonly NodeJS.Signals[];
   /** How long the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
   readonly disposeTimeoutMs?: number;
@@ -20,13 +21,13 @@ export interface DisposeOnSignalOptions extends DrainOptions {
 }
 
 /**
- * At SIGTERM: lets the requests in progress finish, and the work of `inScope(appContainer, ...)`, disposes the application's container, and exits with code 0; with code
- * 1 if that failed, or took too long.
+ * At SIGTERM: lets the requests in progress finish, and the work of `inScope(appContainer, ...)`, disposes the application's container,
+ * and exits with code 0; with code 1 if that failed, or took too long.
  *
- * @param server the server to drain
- * @param appContainer the application's container
- * @param options which signals, how long to wait, and who is notified of a failure
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @param server - the server to drain
+ * @param appContainer - the application's container
+ * @param options - which signals, how long to wait, and who is notified of a failure
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts

@@ -18,6 +18,7 @@ import type { RequestHost } from './request-host.js';
 import { type Handler, nameOf, type ScopedRequest } from './request.js';
 import { RequestTransaction } from './request-transaction.js';
 
+/** The terms of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions
   extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<ScopedRequest> {
   /** Called with failures that change no outcome. Default: a process warning. */
@@ -28,10 +29,10 @@ export interface WithTransactionOptions
  * Runs a handler in a transaction, and calls it with the scope of the transaction. The response is held back until COMMIT
  * has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
- * @param handler the handler that needs a transaction
- * @param options the terms of the transaction
+ * @param handler - the handler that needs a transaction
+ * @param options - the terms of the transaction
  * @returns a handler for `createHandler()`
- * @throws HttpError `AMBIT_HTTP_OPTION` where an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -65,12 +66,25 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
 /**
  * Begins a transaction that is rolled back when the client leaves, for a host that holds the response back until COMMIT.
  *
- * @param req the request
- * @param res its response, of which nothing was sent
- * @param scope the request scope
- * @param options the terms of the transaction
+ * @param req - the request
+ * @param res - its response, of which nothing was sent
+ * @param scope - the request scope
+ * @param options - the terms of the transaction
  * @returns the transaction, begun
- * @throws HttpError `AMBIT_HTTP_TRANSACTION_STARTED` or `AMBIT_HTTP_HEAD_SENT` (as a rejection)
+ * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
+ *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
+ *
+ * @example
+ * ```ts
+ * import type { ServerResponse } from 'node:http';
+ * import type { ScopedRequest } from '@ambit/http';
+ * import { beginTransaction } from '@ambit/http/host';
+ *
+ * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
+ *   const transaction = await beginTransaction(req, res, req.container, { isolation: 'serializable' });
+ *   req.transactionScope = transaction.scope; // your RequestTransaction commits it, or rolls it back
+ * }
+ * ```
  */
 export async function beginTransaction(
   req: ScopedRequest,

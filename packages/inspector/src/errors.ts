@@ -7,9 +7,16 @@
  * ```
  */
 export class InspectorError extends Error {
+  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'InspectorError';
+  /** What happened; the only code of this package. */
   readonly code = 'AMBIT_INSPECTOR_OPTION';
 
+  /**
+   * Words the message.
+   *
+   * @param problem - names the option, and what it accepts
+   */
   constructor(problem: string) {
     super(withLink(problem, 'AMBIT_INSPECTOR_OPTION'));
   }

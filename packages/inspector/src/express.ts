@@ -6,6 +6,10 @@ import { shareShapes } from './shapes.js';
 /**
  * Serves the inspector at its path. Mount it before `containerMiddleware`, so that requests of the page open no scope.
  *
+ * @param options - the container, and where and for whom the page is
+ * @returns the middleware; where `enabled` is false, one that does nothing
+ * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
+ *
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
@@ -29,7 +33,23 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
   };
 }
 
-/** The earlier name of {@link inspectorMiddleware}. @alias */
+/**
+ * The earlier name of {@link inspectorMiddleware}.
+ *
+ * @alias
+ * @param options - the container, and where and for whom the page is
+ * @returns the middleware
+ * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { inspector } from '@ambit/inspector/express';
+ * import express from 'express';
+ *
+ * express().use(inspector({ container: new Container({ tags: ['application'] }) }));
+ * ```
+ */
 export const inspector = inspectorMiddleware;
 
 /** Undefined until the router has matched a route. */

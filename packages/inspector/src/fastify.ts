@@ -5,6 +5,10 @@ import type { InspectorOptions } from './options.js';
 /**
  * Serves the inspector at its path. Register it before `containerPlugin`, so that requests of the page open no scope.
  *
+ * @param instance - the server; `server.register(inspectorPlugin, options)` passes it
+ * @param opts - the container, and where and for whom the page is
+ * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ *
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
@@ -26,7 +30,23 @@ export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assi
   },
 );
 
-/** The earlier name of {@link inspectorPlugin}. @alias */
+/**
+ * The earlier name of {@link inspectorPlugin}.
+ *
+ * @alias
+ * @param instance - the server; `server.register(inspector, options)` passes it
+ * @param opts - the container, and where and for whom the page is
+ * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { inspector } from '@ambit/inspector/fastify';
+ * import { fastify } from 'fastify';
+ *
+ * await fastify().register(inspector, { container: new Container({ tags: ['application'] }) });
+ * ```
+ */
 export const inspector = inspectorPlugin;
 
 function register(server: FastifyInstance, options: InspectorOptions): void {

@@ -18,12 +18,31 @@ const LINGER_MS = 5000;
 
 /** A request of the host, and its route, which only the host knows. */
 export interface Followed extends Pick<Arrival, 'route'> {
+  /** The request of Node. */
   readonly raw: IncomingMessage;
 }
 
-/** The inspector without a host: what the adapters for Express and Fastify are made of. */
+/**
+ * The inspector without a host: what the adapters for Express and Fastify are made of.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Container } from '@ambit/container';
+ *
+ * const inspector = new Inspector({ container: new Container({ tags: ['application'] }), scopes: { tags: ['request'] } });
+ * createServer((req, res) => {
+ *   const respond = () => void res.end('hello');
+ *   if (inspector.enabled && inspector.owns(req)) inspector.handle(req, res);
+ *   else if (inspector.watching) inspector.follow({ raw: req, route: () => '/' }, res, respond);
+ *   else respond();
+ * }).listen(3000);
+ * ```
+ */
 export class Inspector {
+  /** The option `enabled`. If it is false, the host serves no page and records nothing. */
   readonly enabled: boolean;
+  /** Responds to a request of the inspector, one that it owns. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   /** Whether a page is open. While none is, this check is all that a request costs. */
   watching = false;
@@ -32,6 +51,12 @@ export class Inspector {
   readonly #current = new AsyncLocalStorage<RequestRecord>();
   #recorder: Recorder | undefined;
 
+  /**
+   * Checks the options. It records nothing until a page is open.
+   *
+   * @param options - the container, and where and for whom the page is
+   * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
+   */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
     const { container, path, token, limitMs, keep, enabled } = settings;
@@ -72,7 +97,12 @@ export class Inspector {
     });
   }
 
-  /** Whether this request is for the inspector itself. */
+  /**
+   * Whether this request is for the inspector itself.
+   *
+   * @param request - the request
+   * @returns true if its path is that of the inspector, or below
+   */
   owns(request: IncomingMessage): boolean {
     const url = urlOf(request);
     if (!url.startsWith(this.#path)) return false;
@@ -80,7 +110,13 @@ export class Inspector {
     return next === undefined || next === '/' || next === '?';
   }
 
-  /** Records a request until its response is complete; `next` continues with the request. */
+  /**
+   * Records a request until its response is complete.
+   *
+   * @param options - the request, and its route
+   * @param response - its response
+   * @param next - continues with the request
+   */
   follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
     const recorder = this.#recorder;
     const record = recorder?.arrive({ method, route, lost: () => socket.destroyed });

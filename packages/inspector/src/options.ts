@@ -2,12 +2,13 @@ import { Container } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
 import { InspectorError } from './errors.js';
 
+/** What the inspector shows, and where and for whom its page is. */
 export interface InspectorOptions {
   /** The application container. */
   readonly container: Container;
   /** The kinds of scope that are opened in it, as `verify()` takes them. */
   readonly scopes?: ScopeDeclaration | readonly ScopeDeclaration[];
-  /** Default: unless `NODE_ENV` is `production`. */
+  /** Whether the page is there at all. Default: unless `NODE_ENV` is `production`. */
   readonly enabled?: boolean;
   /** Where the page is. Default `/inspector`. */
   readonly path?: string;

@@ -7,15 +7,17 @@ import { watchPool } from './pool-metrics.js';
 import { Spans } from './spans.js';
 import { listen } from './subscribe.js';
 
+/** Where spans and metrics go, and the connection pool to observe. */
 export interface InstrumentOptions {
-  /** Default: the one that is registered globally. */
+  /** Makes the spans. Default: the one that is registered globally. */
   readonly tracerProvider?: TracerProvider;
-  /** Default: the one that is registered globally. */
+  /** Makes the metrics. Default: the one that is registered globally. */
   readonly meterProvider?: MeterProvider;
-  /** The connection pool whose connections are counted. */
+  /** The connection pool whose connections are counted. Default: none. */
   readonly pool?: Pick<IDatabasePool, 'size'>;
 }
 
+/** The instrumentation in progress; `using` stops it at the end of the block. */
 export interface Instrumentation extends Disposable {
   /**
    * Unsubscribes from all channels. Open spans stay open, except those of a transaction that is committed or rolled back:
@@ -30,13 +32,12 @@ const NAME = '@ambit/opentelemetry';
  * Creates spans and metrics for every scope and transaction in this process, until `stop()` is called. Before it is called
  * and after `stop()` no channel has a subscriber, so it costs nothing.
  *
- * @param options where spans and metrics go, and the connection pool to observe
- * @returns an object whose `stop()` ends the instrumentation; it also works with `using`
+ * @param options - where spans and metrics go, and the connection pool to observe
+ * @returns the instrumentation, to stop at shutdown
  *
  * @example
  * ```ts
  * import type { Container } from '@ambit/container';
- *
  * import type { IDatabasePool } from '@ambit/transaction';
  *
  * function observe(app: Container): void {

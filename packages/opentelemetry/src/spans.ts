@@ -28,7 +28,7 @@ const spans = new WeakMap<object, Span>();
 /**
  * The span of a request scope or a transaction scope, also after it has ended.
  *
- * @param scope a scope tagged `request`, or the scope of a transaction
+ * @param scope - a scope tagged `request`, or the scope of a transaction
  * @returns its span, or undefined if the scope is not traced
  *
  * @example
@@ -45,14 +45,16 @@ export function spanOf(scope: object): Span | undefined {
 
 /** The fields of a log line that link it to its trace, under the names that OpenTelemetry gives them. */
 export interface TraceIds {
+  /** The id of the trace: 32 hexadecimal digits. */
   readonly trace_id: string;
+  /** The id of the span: 16 hexadecimal digits. */
   readonly span_id: string;
 }
 
 /**
  * The ids of the trace and the span, for a log line.
  *
- * @param scope a scope tagged `request`, or the scope of a transaction
+ * @param scope - a scope tagged `request`, or the scope of a transaction
  * @returns the ids, or undefined if the scope is not traced
  *
  * @example

@@ -15,7 +15,7 @@ export interface Composition<G, Tags> {
   readonly scopes: readonly ScopeDeclaration[];
   /**
    * Services in place of those of the graph, checked like the graph itself, for tests: `override(container, ...app.replacing({ ... }))`.
-   * @param entries the replacements by key
+   * @param entries - the replacements by key
    * @returns their registrations
    */
   replacing<const R extends object>(entries: CheckedReplacements<R, G, Outlasting<Tags>>): Binding[];

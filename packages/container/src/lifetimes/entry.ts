@@ -4,13 +4,22 @@ import type { Registration } from '../registration.js';
 /**
  * A service of a graph: how it is made, its lifetime and what it needs. Made by the functions of {@link lifetimes}; immutable.
  * The compiler checks its type parameters: the lifetime, what is made, the keys it needs, and the parameters that receive them.
+ *
+ * @example
+ * ```ts
+ * class Clock { now() { return new Date(); } }
+ * const { of, build } = lifetimes('application', 'request');
+ * const clock = of('application', Clock); // an Entry
+ * const app = build({ IClock: clock });
+ * ```
  */
 export class Entry<out Tag, out T, out Needs, out Takes> {
-  /** Only in types. */
+  /** Only in types: the four type parameters. */
   declare readonly is: readonly [Tag, T, Needs, Takes];
 
   /** @internal */
   constructor(
+    /** Its lifetime, its feature, and how it joins those of other features. */
     readonly declared: Declared,
     /** Undefined for a key that is registered directly on each scope. */
     readonly registration?: Registration<unknown>,
@@ -18,7 +27,11 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
 
   /**
    * Applies modifiers, in order: `onStart`, `onDispose`, `decorate`, `externallyOwned`.
-   * @param a the first modifier; up to three more follow
+   *
+   * @param a - the first modifier
+   * @param b - the second
+   * @param c - the third
+   * @param d - the fourth
    * @returns the changed entry
    *
    * @example
@@ -84,20 +97,24 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
 
 /** A second name for another key. */
 export interface Alias<out K> {
+  /** The other key. Only in types. */
   readonly aliasFor: K;
 }
 
 /** An entry that replaces the one of an earlier feature. */
 export interface Override<out E> {
+  /** The entry. Only in types. */
   readonly overriding: E;
 }
 
 /** An entry beside those of earlier features. */
 export interface Also<out E> {
+  /** The entry. Only in types. */
   readonly adding: E;
 }
 
 /** Why a class has no list of keys, in place of the list. */
 export interface NoList<out Why extends string> extends ReadonlyArray<never> {
+  /** What to do about it. Only in types. */
   readonly noList: Why;
 }

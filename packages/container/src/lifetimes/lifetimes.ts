@@ -11,9 +11,9 @@ import { composed, named, type Composition } from './composition.js';
 export interface Lifetimes<Tags extends readonly string[]> {
   /**
    * A class, of which each scope of the lifetime keeps one instance.
-   * @param lifetime the tag of the scopes
-   * @param target the class
-   * @param needs the keys of its constructor parameters; without it, those of its `static inject`
+   * @param lifetime - the tag of the scopes
+   * @param target - the class
+   * @param needs - the keys of its constructor parameters; without it, those of its `static inject`
    * @returns the entry
    */
   of<const Tag extends Tags[number], C extends Class, const Needs extends readonly Dependency[] = OwnList<C>>(
@@ -25,9 +25,9 @@ export interface Lifetimes<Tags extends readonly string[]> {
 
   /**
    * A factory, of whose results each scope of the lifetime keeps one. It names the types of its parameters.
-   * @param lifetime the tag of the scopes
-   * @param factory makes the service from those it needs; without `needs`, from the scope
-   * @param needs the keys of its parameters
+   * @param lifetime - the tag of the scopes
+   * @param factory - makes the service from those it needs; without `needs`, from the scope
+   * @param needs - the keys of its parameters
    * @returns the entry
    */
   make<const Tag extends Tags[number], T>(this: void, lifetime: Tag, factory: Factory<T>): Entry<Tag, T, [], []>;
@@ -40,38 +40,53 @@ export interface Lifetimes<Tags extends readonly string[]> {
 
   /**
    * A value that exists already. The code that made it disposes it.
-   * @param value the value, available in all scopes
+   * @param value - the value, available in all scopes
    * @returns the entry
    */
   value<T>(this: void, value: T): Entry<Tags[0], T, [], []>;
 
   /**
    * A second name for another key.
-   * @param key the other key
+   * @param key - the other key
    * @returns the entry
    */
   alias<const K extends string | symbol>(this: void, key: K): Alias<K>;
 
   /**
    * A key that is registered directly on each scope, with `scope.register(key, ...)`; a host does so with `IRequestSignal`.
-   * @param lifetime the tag of the scopes
+   * @param lifetime - the tag of the scopes
    * @returns what takes its type: `registered('request').as<AbortSignal>()`
    */
   registered<const Tag extends Tags[number]>(this: void, lifetime: Tag): { as<T>(): Entry<Tag, T, [], []> };
 
-  /** `lazy(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  /**
+   * Asks for a function that resolves the key: `lazy(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph.
+   *
+   * @param key - a key of the graph
+   * @returns the dependency, for a list of keys
+   */
   lazy<const K extends string | symbol>(this: void, key: K): Lazy<K>;
 
-  /** `all(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  /**
+   * Asks for every service of the key: `all(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph.
+   *
+   * @param key - a key of the graph
+   * @returns the dependency, for a list of keys
+   */
   all<const K extends string | symbol>(this: void, key: K): All<K>;
 
-  /** `optional(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph. */
+  /**
+   * Asks for the service, or `undefined`: `optional(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph.
+   *
+   * @param key - a key of the graph
+   * @returns the dependency, for a list of keys
+   */
   optional<const K extends string | symbol>(this: void, key: K): Optional<K>;
 
   /**
    * Gives the entries of a feature a name, which `explain` and the graph show.
-   * @param name the name of the feature
-   * @param entries the entries by key
+   * @param name - the name of the feature
+   * @param entries - the entries by key
    * @returns the same entries, with the name
    */
   feature<const F extends object>(this: void, name: string, entries: F): F;
@@ -79,7 +94,17 @@ export interface Lifetimes<Tags extends readonly string[]> {
   /**
    * The graph of all features, checked by the compiler: keys that are not registered, services that do not fit, captive dependencies,
    * keys that two features register. Each is an error at the key that is wrong.
+   *
+   * @param a - the entries of the first feature by key
+   * @param b - those of the second
+   * @param c - those of the third
+   * @param d - those of the fourth
+   * @param e - those of the fifth
+   * @param f - those of the sixth
+   * @param g - those of the seventh
+   * @param h - those of the eighth
    * @returns the registrations for a container, and what checks and replaces them
+   * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: something under a key is no entry
    */
   build<
     const A extends object,
@@ -105,9 +130,9 @@ export interface Lifetimes<Tags extends readonly string[]> {
 
 /**
  * Starts a graph that the compiler checks as a whole. It makes ordinary registrations, so both styles mix in one container.
- * @param tags the tags of the scopes, the outermost first, each within the one before
+ * @param tags - the tags of the scopes, the outermost first, each within the one before
  * @returns the functions for the entries of the graph, and `build`
- * @throws {ContainerError} `AMBIT_BAD_REGISTRATION` if a tag is there twice
+ * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: a tag is there twice
  *
  * @example
  * ```ts

@@ -1,0 +1,176 @@
+// Reads the exports of a package from the compiler.
+import ts from 'typescript-6.0';
+import { functionOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
+import { Throwing } from './throwing.mjs';
+
+/** @typedef {import('./model.mjs').Symbol} Symbol */
+/** @typedef {import('./model.mjs').Signature} Signature */
+/** @typedef {import('./model.mjs').Doc} Doc */
+
+/** Reads the symbols of one package. A symbol that two entry points export belongs to the first. */
+export class Reader {
+  #checker;
+  #folder;
+  /** @type {Set<ts.Symbol>} */
+  #exported;
+  /** @type {Set<ts.Symbol>} */
+  #seen = new Set();
+  #throwing;
+
+  /** @param {ts.TypeChecker} checker @param {string} folder @param {readonly (ts.SourceFile | undefined)[]} files of the entry points */
+  constructor(checker, folder, files) {
+    this.#checker = checker;
+    this.#folder = folder;
+    this.#throwing = new Throwing(checker, folder);
+    this.#exported = new Set(files.flatMap((file) => this.#symbolsIn(file)));
+  }
+
+  /** @param {ts.SourceFile | undefined} file @returns {Symbol[]} */
+  exportsOf(file) {
+    return this.#symbolsIn(file).flatMap((symbol) => {
+      const declaration = symbol.declarations?.find((each) => this.#isOurs(each));
+      if (!declaration || this.#seen.has(symbol)) return [];
+      this.#seen.add(symbol);
+      return [this.#read(symbol, declaration)];
+    });
+  }
+
+  /** @param {ts.SourceFile | undefined} file @returns {ts.Symbol[]} */
+  #symbolsIn(file) {
+    const module = file && this.#checker.getSymbolAtLocation(file);
+    if (!module) throw new Error(`${file?.fileName} exports nothing`);
+    return this.#checker
+      .getExportsOfModule(module)
+      .map((exported) => (exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported));
+  }
+
+  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @returns {Symbol} */
+  #read(symbol, declaration) {
+    const kind = this.#kindOf(symbol, declaration);
+    const signatures = this.#signaturesOf(symbol, declaration, kind);
+    const declarations = (symbol.declarations ?? []).filter((each) => this.#isOurs(each));
+    const file = declaration.getSourceFile();
+    return {
+      name: nameOf(symbol),
+      kind,
+      doc: this.#docOf(symbol),
+      signatures: signatures.map((signature) => this.#signature(signature)),
+      text: headOf(declaration),
+      members: declarations.flatMap((each) => this.#membersOf(each)),
+      canThrow: ['function', 'method'].includes(kind) && declarations.some((each) => this.#throwing.canThrow(each)),
+      mentions: declarations.flatMap(mentionsOf),
+      file: file.fileName,
+      line: file.getLineAndCharacterOfPosition(declaration.getStart()).line + 1,
+    };
+  }
+
+  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @returns {Symbol['kind']} */
+  #kindOf(symbol, declaration) {
+    if (ts.isConstructorDeclaration(declaration)) return 'constructor';
+    if (symbol.flags & ts.SymbolFlags.Class) return 'class';
+    if (symbol.flags & ts.SymbolFlags.Interface) return 'interface';
+    if ((symbol.flags & ts.SymbolFlags.Method) !== 0 || functionOf(declaration)) return 'method';
+    const isCalled = this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures().length > 0;
+    if (symbol.flags & (ts.SymbolFlags.Property | ts.SymbolFlags.Accessor)) return 'property';
+    if (symbol.flags & ts.SymbolFlags.TypeAlias) return 'type';
+    return isCalled ? 'function' : 'value';
+  }
+
+  /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @param {Symbol['kind']} kind @returns {readonly ts.Signature[]} */
+  #signaturesOf(symbol, declaration, kind) {
+    if (kind === 'constructor') {
+      const signatures = this.#checker
+        .getTypeOfSymbol(Reflect.get(declaration.parent, 'symbol'))
+        .getConstructSignatures();
+      return signatures.filter(({ declaration: each }) => each && ts.isConstructorDeclaration(each) && isPublic(each));
+    }
+    if (kind !== 'function' && kind !== 'method') return [];
+    return this.#checker.getTypeOfSymbolAtLocation(symbol, declaration).getCallSignatures();
+  }
+
+  /** @param {ts.Signature} signature @returns {Signature} */
+  #signature(signature) {
+    const result = signature.getReturnType();
+    const resultText = this.#checker.typeToString(result);
+    return {
+      params: signature.getParameters().map((each) => ({
+        // A parameter that is taken apart has no name.
+        name: each.getName().replace(/^__\d+$/, 'options'),
+        isOptional:
+          each.declarations?.some((of) => ts.isParameter(of) && !!(of.questionToken ?? of.initializer)) ?? false,
+      })),
+      hasResult: !/^(void|never|Promise<void>|undefined|asserts .*)$/.test(resultText),
+      text: signature.declaration ? headOf(signature.declaration) : this.#checker.signatureToString(signature),
+    };
+  }
+
+  /** @param {ts.Declaration} declaration @returns {Symbol[]} */
+  #membersOf(declaration) {
+    if (!ts.isClassDeclaration(declaration) && !ts.isInterfaceDeclaration(declaration)) return [];
+    /** @type {Map<ts.Symbol, ts.Declaration>} */
+    const members = new Map();
+    for (const member of declaration.members.flatMap(withOwnProperties)) {
+      const symbol = ts.isConstructorDeclaration(member)
+        ? Reflect.get(member, 'symbol')
+        : this.#checker.getSymbolAtLocation(member.name ?? member);
+      if (symbol && isPublic(member) && !members.has(symbol)) members.set(symbol, member);
+    }
+    const inherited = this.#hiddenBasesOf(declaration).flatMap((base) => this.#membersOf(base));
+    const own = [...members].map(([symbol, member]) => this.#read(symbol, member));
+    return [
+      ...own,
+      ...inherited.filter(({ name, kind }) => kind !== 'constructor' && own.every((each) => each.name !== name)),
+    ];
+  }
+
+  /**
+   * What it extends, where no entry point exports that: its members are documented here, or nowhere.
+   * @param {ts.ClassDeclaration | ts.InterfaceDeclaration} declaration
+   * @returns {ts.Declaration[]}
+   */
+  #hiddenBasesOf(declaration) {
+    const clauses = (declaration.heritageClauses ?? []).filter(({ token }) => token === ts.SyntaxKind.ExtendsKeyword);
+    return clauses
+      .flatMap(({ types }) => types.map((type) => this.#checker.getTypeAtLocation(type).getSymbol()))
+      .flatMap((base) => (base && !this.#exported.has(base) ? (base.declarations ?? []) : []))
+      .filter((base) => this.#isOurs(base));
+  }
+
+  /** @param {ts.Symbol} symbol @returns {Doc} */
+  #docOf(symbol) {
+    const tags = symbol.getJsDocTags(this.#checker);
+    /** @param {string} name */
+    const all = (name) =>
+      tags.filter((tag) => tag.name === name).map((tag) => ts.displayPartsToString(tag.text).trim());
+    const params = tags
+      .filter(({ name }) => name === 'param')
+      .map(({ text }) => {
+        const name = text?.find(({ kind }) => kind === 'parameterName')?.text ?? '';
+        const words = ts.displayPartsToString(text?.filter(({ kind }) => kind !== 'parameterName'));
+        return /** @type {const} */ ([name, words.replace(/^\s*-?\s*/, '').trim()]);
+      });
+    return {
+      summary: ts.displayPartsToString(symbol.getDocumentationComment(this.#checker)).trim(),
+      params: new Map(params),
+      returns: all('returns').join(' '),
+      throws: all('throws'),
+      examples: all('example'),
+      deprecated: all('deprecated')[0],
+    };
+  }
+
+  /** @param {ts.Node} node @returns {boolean} */
+  #isOurs(node) {
+    return node.getSourceFile().fileName.startsWith(`${this.#folder}/src/`);
+  }
+}
+
+/**
+ * A member; for a constructor, also the properties that it declares among its parameters.
+ * @param {ts.ClassElement | ts.TypeElement} member
+ * @returns {(ts.ClassElement | ts.TypeElement | ts.ParameterDeclaration)[]}
+ */
+const withOwnProperties = (member) =>
+  ts.isConstructorDeclaration(member)
+    ? [member, ...member.parameters.filter((each) => ts.isParameterPropertyDeclaration(each, member))]
+    : [member];
