@@ -41,7 +41,7 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        _render: (source, env, markdown) => (env.frontmatter?.search === false ? '' : markdown.render(source, env)),
+        _render: (source, env, markdown) => (env.frontmatter?.['search'] === false ? '' : markdown.render(source, env)),
         miniSearch: {
           options: {
             // Names with dots are found as they are, too, such as `Scope.REQUEST`.

@@ -18,16 +18,16 @@ const COMMON = /** @type {const} */ ({
 /** `?text` gives a file as text, `?bundle` a program with all that it imports as text. @type {import('esbuild').Plugin} */
 const asText = {
   name: 'text',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /\?(text|bundle)$/ }, ({ path, importer }) => {
+  setup(bundle) {
+    bundle.onResolve({ filter: /\?(text|bundle)$/ }, ({ path, importer }) => {
       const [file = '', namespace = ''] = path.split('?');
       return { path: resolve(dirname(importer), file), namespace };
     });
-    onLoad({ filter: /./, namespace: 'text' }, async ({ path }) => ({
+    bundle.onLoad({ filter: /./, namespace: 'text' }, async ({ path }) => ({
       contents: await readFile(path, 'utf8'),
       loader: 'text',
     }));
-    onLoad({ filter: /./, namespace: 'bundle' }, async ({ path }) => {
+    bundle.onLoad({ filter: /./, namespace: 'bundle' }, async ({ path }) => {
       const { outputFiles } = await build({ ...COMMON, entryPoints: [path], write: false });
       return { contents: outputFiles[0]?.text ?? '', loader: 'text' };
     });

@@ -5,6 +5,7 @@ import { Drawing } from '../../packages/inspector/src/graph-view.js';
 import { boxOf, label, lineageOf, nameOf } from '../../packages/inspector/src/names.js';
 import type { Message, Step } from './messages.js';
 import { onContainer } from './observed.js';
+import { asText } from './text.js';
 
 interface Declared {
   readonly tags: readonly string[];
@@ -35,7 +36,7 @@ export class Observer {
     if (!container || this.#isDrawing) return;
     this.#isDrawing = true;
     try {
-      this.#send({ kind: 'graph', view: new Drawing(container, this.#scopes as ScopeDeclaration[]).view() });
+      this.#send({ kind: 'graph', view: new Drawing(container, this.#scopes).view() });
     } catch {
       // The container is disposed: the graph from before stays.
     } finally {
@@ -59,7 +60,7 @@ export class Observer {
       if (what === 'opened' || what === 'created') this.draw();
       const named = {
         ...(key !== undefined && { key: label(key) }),
-        ...(error !== undefined && { error: String(error) }),
+        ...(error !== undefined && { error: asText(error) }),
       };
       this.#send({ kind: 'step', step: { what, box: boxOf(lineage), ...named } });
     });

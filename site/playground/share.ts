@@ -21,8 +21,6 @@ export async function programIn(hash: string): Promise<string | undefined> {
 }
 
 async function through(stream: GenericTransformStream, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-  const result = new Response(
-    new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, BufferSource>),
-  );
+  const result = new Response(new Blob([bytes]).stream().pipeThrough(stream));
   return new Uint8Array(await result.arrayBuffer());
 }

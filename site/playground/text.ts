@@ -5,7 +5,7 @@ export function asText(value: unknown): string {
   if (typeof value === 'function') return `[Function: ${value.name || '(anonymous)'}]`;
   if (typeof value !== 'object' || value === null) return String(value);
   try {
-    const text = JSON.stringify(value) ?? String(value);
+    const text = JSON.stringify(value);
     const { name } = value.constructor ?? {};
     return Array.isArray(value) || name === undefined || name === 'Object' ? text : `${name} ${text}`;
   } catch {

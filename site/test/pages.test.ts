@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { addresses, useSite, type Visit } from './support/site.js';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axeCode = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Programs of the repository, which the pages link to: one of them stands for all. */
 const isCode = (address: string): boolean => address.startsWith('/source/');
 const examined = [...addresses.filter((address) => !isCode(address)), ...addresses.filter(isCode).slice(0, 1)];
@@ -70,7 +70,7 @@ describe('every page', () => {
     async (address) => {
       await using visit = await site.open(address, { reducedMotion: 'reduce', bypassCSP: true });
       const { page } = visit;
-      await page.evaluate(axe);
+      await page.evaluate(axeCode);
       const wrong: string[] = [];
       for (const dark of [false, true]) {
         await page.evaluate((isDark) => document.documentElement.classList.toggle('dark', isDark), dark);

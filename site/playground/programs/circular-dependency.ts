@@ -14,18 +14,24 @@ class Invoices {
   }
 }
 
-const lists = { circular: ['Orders'], lazy: [lazy('Orders')] } as const;
-for (const [name, needs] of Object.entries(lists)) {
-  const app = new Container({ tags: ['application'] }).addRegistration(
-    Registration.fromClass(Orders, ['Invoices']).pipe(singleton()).to('Orders'),
-    Registration.fromFactory((orders) => new Invoices(orders as () => Orders), needs)
-      .pipe(singleton())
-      .to('Invoices'),
-  );
-  try {
-    const orders = app.resolve<Orders>('Orders');
-    console.log(`${name}: resolved, and the same one:`, orders.invoices.orders() === orders);
-  } catch (error) {
-    console.log(`${name}: ${(error as Error).message}`);
-  }
+const orders = Registration.fromClass(Orders, ['Invoices']).pipe(singleton()).to('Orders');
+const circular = new Container({ tags: ['application'] }).addRegistration(
+  orders,
+  Registration.fromFactory((made: unknown) => new Invoices(() => made as Orders), ['Orders'])
+    .pipe(singleton())
+    .to('Invoices'),
+);
+try {
+  circular.resolve('Orders');
+} catch (error) {
+  console.log((error as Error).message);
 }
+
+const lazily = new Container({ tags: ['application'] }).addRegistration(
+  orders,
+  Registration.fromClass(Invoices, [lazy('Orders')])
+    .pipe(singleton())
+    .to('Invoices'),
+);
+const resolved = lazily.resolve<Orders>('Orders');
+console.log('the same one:', resolved.invoices.orders() === resolved);
