@@ -16,8 +16,9 @@ describe('the playground', () => {
   const run = (visit: Visit): Promise<void> => visit.page.getByRole('button', { name: 'Run' }).click();
   const output = (visit: Visit): Promise<string | null> =>
     visit.page.getByRole('log', { name: 'Output' }).textContent();
-  const expectOutput = (visit: Visit, text: string): Promise<void> =>
-    expect.poll(() => output(visit), { timeout: 15_000 }).toContain(text);
+  const expectOutput = async (visit: Visit, text: string): Promise<void> => {
+    await expect.poll(() => output(visit), { timeout: 15_000 }).toContain(text);
+  };
 
   it('shows a captive dependency being refused, in red in the graph', async () => {
     await using visit = await open();
