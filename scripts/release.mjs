@@ -2,11 +2,12 @@
 //   npm run release -- 0.2.0             changes the versions and the changelog, commits, tags
 //   npm run release -- --dry-run         does it in a copy, with the next minor version, and packs what would be published
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cloneInto } from './fresh-clone.mjs';
+import { describePublished } from './published.mjs';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -63,6 +64,15 @@ function checkVersion(version, current) {
     throw new Error(`The version must be three numbers and above ${current}, not ${version}`);
 }
 
+/** The page of a package is not in the repository, so its links must be absolute, and lead to files. @param {string} readme */
+function checkPage(readme) {
+  const links = Array.from(readFileSync(readme, 'utf8').matchAll(/\]\(([^)\s]+)\)/g), ([, to = '']) => to);
+  for (const to of links) {
+    const [, path] = /^https:\/\/example\.org\/ambit\/blob\/v[\d.]+\/([^#?]+)/.exec(to) ?? [];
+    if (path ? !existsSync(path) : !/^(https?:|#)/.test(to)) throw new Error(`${readme} links to ${to}`);
+  }
+}
+
 const versions = new Set(packagesIn('.').map(({ manifest }) => manifest.version));
 const [current = ''] = versions;
 if (versions.size !== 1) throw new Error(`The packages have several versions: ${[...versions].join(', ')}`);
@@ -75,6 +85,7 @@ if (options['dry-run']) {
     cloneInto(clone);
     setVersion(clone, version);
     setChangelog(clone, version);
+    describePublished(clone, 'https://example.org/ambit');
     for (const { manifest } of packagesIn(clone)) {
       if (manifest.publishConfig?.access !== 'public') throw new Error(`${manifest.name} would not be public`);
       const args = ['publish', '--dry-run', '--json', '--loglevel=error', '--workspace', manifest.name];
@@ -82,6 +93,7 @@ if (options['dry-run']) {
       const result = JSON.parse(run('npm', args, clone));
       const { id, files } = result[manifest.name] ?? result;
       if (id !== `${manifest.name}@${version}`) throw new Error(`${manifest.name} would be published as ${id}`);
+      checkPage(join(clone, 'packages', manifest.name.replace('@ambit/', ''), 'README.md'));
       console.log(`${id}: ${files.length} files`);
     }
   } finally {

@@ -1,0 +1,50 @@
+// What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
+// the page of the package. The workflow `release` runs it before it publishes; the repository itself does not know where it is hosted.
+//   node scripts/published.mjs            with GITHUB_SERVER_URL and GITHUB_REPOSITORY, as the forge's workflows have them
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+
+const LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
+
+/**
+ * Writes it into every public package below `root`.
+ * @param {string} root
+ * @param {string} repository its address on the forge
+ */
+export function describePublished(root, repository) {
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const directory = `packages/${name}`;
+    const file = join(root, directory, 'package.json');
+    const manifest = JSON.parse(readFileSync(file, 'utf8'));
+    if (manifest.private) continue;
+    const described = {
+      ...manifest,
+      homepage: `${repository}/tree/v${manifest.version}/${directory}#readme`,
+      bugs: `${repository}/issues`,
+      repository: { type: 'git', url: `git+${repository}.git`, directory },
+    };
+    writeFileSync(file, `${JSON.stringify(described, undefined, 2)}\n`);
+    const readme = join(root, directory, 'README.md');
+    const text = readFileSync(readme, 'utf8');
+    writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/v${manifest.version}`));
+  }
+}
+
+/**
+ * @param {string} markdown
+ * @param {string} directory of the page
+ * @param {string} base of the repository's files
+ */
+export function withAbsoluteLinks(markdown, directory, base) {
+  return markdown.replaceAll(LINK, (_, before, to) => {
+    const path = posix.join(directory, to);
+    return `${before}${base}/${path}${/\.(png|svg)$/.test(to) ? '?raw=true' : ''}`;
+  });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
+  if (!GITHUB_SERVER_URL || !GITHUB_REPOSITORY)
+    throw new Error('GITHUB_SERVER_URL and GITHUB_REPOSITORY must name the repository');
+  describePublished('.', `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`);
+}
