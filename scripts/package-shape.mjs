@@ -8,8 +8,12 @@ import { cloneInto } from './fresh-clone.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'];
 /** @type {Record<string, string[]>} */
-const MUST_ALSO_CONTAIN = { 'packages/inspector': ['dist/page/main.js'] };
-const MAY_CONTAIN = /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts)|assets\/.+\.(css|html|svg))$/;
+const MUST_ALSO_CONTAIN = {
+  'packages/container': ['skills/ambit/SKILL.md'],
+  'packages/inspector': ['dist/page/main.js'],
+};
+const MAY_CONTAIN =
+  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });

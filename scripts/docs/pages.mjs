@@ -19,7 +19,7 @@ export async function pagesOf(root) {
   const markdown = [
     'README.md',
     'service/README.md',
-    ...packages.map((folder) => `${folder}/README.md`),
+    ...packages.flatMap((folder) => [`${folder}/README.md`, ...filesIn(root, `${folder}/skills`, '.md')]),
     ...filesIn(root, 'docs', '.md'),
   ];
   const comments = await Promise.all(packages.map((folder) => commentPagesOf(root, folder)));
