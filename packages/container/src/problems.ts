@@ -72,11 +72,12 @@ const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...whole
 export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
   const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, progress.root ?? key);
   if (!all.includes(key)) all.push(key);
+  const shown = show(key);
   return new ContainerError('AMBIT_CYCLE', {
     key,
     path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `inject lazy(${show(key)}), a function that returns it, into one of them, or move what both need into a third service`,
+    hint: `let ${show(all.at(-1) as Key)} ask for lazy(${shown}) instead of ${shown}, a function to call later than in the constructor, or move what both need into a third service`,
   });
 }
 
@@ -112,7 +113,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or ${search.dry ? `declare the scope on which it is registered directly: registers: [${shown}]` : `register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
+        ? `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, as hosts register IConnection, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
         : `did you mean ${show(near)}?`,
   });
 }

@@ -37,8 +37,8 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
 
 /**
  * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
- * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems. It makes no instances, so it
- * cannot see what a factory or a decorator resolves.
+ * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems that it finds; behind a dependency that is
+ * missing, captive or circular it does not look further. It makes no instances, so it cannot see what a factory or a decorator resolves.
  *
  * @param container - the application's container
  * @param scopes - the kinds of scope that the application opens, nested as it opens them

@@ -32,8 +32,9 @@ it('the words of errors are a sixth of that', async () => {
   expect(await gzipped(...WORDS)).toBeLessThan(11_200);
 });
 
-it.each(sources)('%s has at most 200 lines', (name) => {
+it.each(sources)('%s has at most 200 lines beside its documentation', (name) => {
   const lines = readFileSync(at(`../src/${name}`), 'utf8')
+    .replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '')
     .trimEnd()
     .split('\n');
 
