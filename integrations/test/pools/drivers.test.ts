@@ -77,6 +77,13 @@ describe.each([
     expect(await count()).toEqual({ n: 0 });
   });
 
+  it('replaces an idle connection that the server closes', async () => {
+    const [row] = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await database.admin.query('SELECT pg_terminate_backend($1)', [row?.pid]);
+    await vi.waitUntil(() => pool.stats().idle === 0);
+    expect(await count()).toEqual({ n: 0 });
+  });
+
   it('stops the statement of a client that has disconnected', async () => {
     const client = new AbortController();
     const app = new Container();

@@ -11,7 +11,8 @@ export type { PgClient, PgPool } from './wire.js';
 const DEFAULT_MAX = 10;
 
 /**
- * A pool over a `pg.Pool` that the application has already, with its settings, its hooks and its other users.
+ * A pool over a `pg.Pool` that the application has already, with its settings, its hooks and its other users. A client that is lost while
+ * it is idle, as when the server restarts, is replaced by another; with `pg` alone it ends the process, unless the pool has an `error` listener.
  *
  * @param pool - the `Pool` of `pg`; `close()` ends it, unless `keepOpen` is set
  * @param options - who may wait for a connection, and for how long
@@ -27,6 +28,8 @@ const DEFAULT_MAX = 10;
  * ```
  */
 export function fromPgPool(pool: PgPool, options: DriverPoolOptions = {}): DatabasePool {
+  // The pool removes an idle client that was lost; without a listener the process would exit.
+  pool.on?.('error', () => {});
   const driver = {
     language: POSTGRES_LANGUAGE,
     max: pool.options?.max ?? DEFAULT_MAX,

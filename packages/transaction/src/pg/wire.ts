@@ -57,6 +57,14 @@ export interface PgPool {
   connect(): Promise<PgClient>;
   /** Closes all clients. */
   end(): Promise<void>;
+  /**
+   * Hears of clients whose connection was lost while they were idle.
+   *
+   * @param event - `error`
+   * @param listener - is called with the error
+   * @returns the pool
+   */
+  on?(event: 'error', listener: (error: Error) => void): unknown;
   /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
   readonly options?: { readonly max?: number | undefined };
   /** How many clients exist. */
