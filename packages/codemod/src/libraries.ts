@@ -1,0 +1,11 @@
+import type { Library } from './core/library.js';
+import { tsyringe } from './tsyringe/tsyringe.js';
+
+const ALL: readonly Library[] = [tsyringe];
+
+/**
+ * What the codemod knows of a library.
+ * @param name the name of its package
+ * @returns it, or undefined for a library that it does not know
+ */
+export const libraryNamed = (name: string | undefined): Library | undefined => ALL.find((one) => one.name === name);
