@@ -1,7 +1,8 @@
 import type { Library } from './core/library.js';
+import { inversify } from './inversify/inversify.js';
 import { tsyringe } from './tsyringe/tsyringe.js';
 
-const ALL: readonly Library[] = [tsyringe];
+const ALL: readonly Library[] = [tsyringe, inversify];
 
 /**
  * What the codemod knows of a library.

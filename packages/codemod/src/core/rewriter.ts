@@ -122,6 +122,11 @@ export class Rewriter {
     this.left.push({ path: this.path, line: this.lineOf(node), construct, advice });
   }
 
+  /** Says that the node stays as it is. */
+  keep(node: Node): void {
+    this.listed.add(node);
+  }
+
   /** Lists a construct that was converted and that behaves differently. */
   check(node: Node, construct: string, advice: string): void {
     this.checks.push({ path: this.path, line: this.lineOf(node), construct, advice });
@@ -166,7 +171,10 @@ export class Rewriter {
       if (node.getFirstAncestor(Node.isImportDeclaration) || isDeclared(node)) continue;
       const parent = node.getParent();
       // `inversify.injectable` is listed by its last name.
-      const named = Node.isPropertyAccessExpression(parent) && parent.getExpression() === node ? parent : node;
+      const isOuter =
+        (Node.isPropertyAccessExpression(parent) && parent.getExpression() === node) ||
+        (Node.isQualifiedName(parent) && parent.getLeft() === node);
+      const named = isOuter ? parent : node;
       const name = this.origin(node) === '*' ? this.origin(named) : this.origin(node);
       if (name === undefined || name === '*' || isMember(node)) continue;
       const full = this.origin(named) ?? name;

@@ -70,7 +70,11 @@ function convertName(rewriter: Rewriter, node: Identifier, program: Program): vo
   }
   if (name === 'container') {
     // A module of the program that exports it also registers services: its import stays.
-    if (Node.isBindingElement(parent) || !rewriter.origins.isDirect(node)) return;
+    if (Node.isBindingElement(parent)) return;
+    if (!rewriter.origins.isDirect(node)) {
+      rewriter.keep(node);
+      return;
+    }
     const used = rewriter.use('container', program.globalModule);
     rewriter.replace(node, Node.isShorthandPropertyAssignment(parent) ? `${node.getText()}: ${used}` : used);
     rewriter.done('container', node);
