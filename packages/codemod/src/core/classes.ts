@@ -28,10 +28,16 @@ export type ReadParameter = (
 ) => Asked | undefined;
 
 /** Puts `@inject(...)` of Ambit on each parameter of the constructor; by its type where the library went by the type. */
-export function convertConstructor(rewriter: Rewriter, declaration: ClassDeclaration, read: ReadParameter): void {
+export function convertConstructor(
+  rewriter: Rewriter,
+  declaration: ClassDeclaration,
+  read: ReadParameter,
+  options = { byType: true },
+): void {
   for (const parameter of declaration.getConstructors()[0]?.getParameters() ?? []) {
     const decorators = decoratorsOf(rewriter, parameter);
-    const asked = decorators.size > 0 ? read(parameter, decorators) : byType(rewriter, parameter);
+    const asked =
+      decorators.size > 0 ? read(parameter, decorators) : options.byType ? byType(rewriter, parameter) : undefined;
     if (!asked) continue;
     if ('left' in asked) {
       rewriter.leave(parameter, asked.left, asked.advice);

@@ -79,6 +79,12 @@ export class Rewriter {
     return this.file.getStatements().some((one) => one.getText().endsWith(';')) ? ';' : '';
   }
 
+  /** The spaces at the beginning of the line. */
+  indentAt(position: number): string {
+    const text = this.file.getFullText();
+    return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', position - 1) + 1))?.[0] ?? '';
+  }
+
   get quote(): string {
     return (
       this.file.getImportDeclarations()[0]?.getModuleSpecifier().getText()[0] ??
@@ -266,7 +272,8 @@ export class Rewriter {
       const names = imports.get(from) ?? new Map<string, { type: boolean; local: string }>();
       imports.set(from, names);
       const isTaken = kept.has(name);
-      const local = isTaken ? `ambit${name[0]?.toUpperCase()}${name.slice(1)}` : name;
+      const prefix = /^\p{Lu}/u.test(name) ? 'Ambit' : 'ambit';
+      const local = isTaken ? `${prefix}${name[0]?.toUpperCase()}${name.slice(1)}` : name;
       names.set(name, { type: type !== undefined && (names.get(name)?.type ?? true), local });
     }
     if (imports.size === 0) return text;

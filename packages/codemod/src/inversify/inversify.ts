@@ -180,9 +180,16 @@ function isCalled(node: Node): boolean {
   return Node.isCallExpression(parent) && parent.getExpression() === node;
 }
 
+function isInLeftModule(rewriter: Rewriter, node: Node): boolean {
+  const module = node.getFirstAncestor(
+    (one) => Node.isNewExpression(one) && rewriter.names(one.getExpression(), 'ContainerModule'),
+  );
+  return module !== undefined && moduleOf(rewriter, node) === undefined;
+}
+
 /** Whether the expression is a module that stays as it is. */
 function isLeftModule(rewriter: Rewriter, node: Node): boolean {
-  const symbol = Node.isIdentifier(node) ? node.getSymbol() : undefined;
+  const symbol = (Node.isPropertyAccessExpression(node) ? node.getNameNode() : node).getSymbol();
   return (
     symbol !== undefined &&
     resolved(symbol)
@@ -322,7 +329,7 @@ function isContextParameter(rewriter: Rewriter, parameter: ParameterDeclaration)
     if (name !== undefined) return name === 'interfaces.Context' || name === 'ResolutionContext';
   }
   const call = parameter.getParent()?.getParent();
-  if (!Node.isCallExpression(call)) return false;
+  if (!Node.isCallExpression(call) || isInLeftModule(rewriter, call)) return false;
   const called = call.getExpression();
   return Node.isPropertyAccessExpression(called) && FACTORIES.has(called.getName()) && isFirst(parameter);
 }

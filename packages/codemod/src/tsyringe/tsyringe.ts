@@ -1,12 +1,6 @@
-import {
-  Node,
-  type CallExpression,
-  type ClassDeclaration,
-  type Decorator,
-  type ExportSpecifier,
-  type Identifier,
-} from 'ts-morph';
+import { Node, type CallExpression, type ClassDeclaration, type Decorator, type Identifier } from 'ts-morph';
 import { convertConstructor, decoratorsOf, isClass, isToken, nameOf, type Asked } from '../core/classes.js';
+import { convertGlobal } from '../core/global.js';
 import type { Library, Program } from '../core/library.js';
 import { indentOf, registration, singleton } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
@@ -64,21 +58,8 @@ function convertName(rewriter: Rewriter, node: Identifier, program: Program): vo
   if (node.getFirstAncestor(Node.isImportDeclaration)) return;
   const name = rewriter.origin(node);
   const parent = node.getParent();
-  if (Node.isExportSpecifier(parent)) {
-    if (name === 'container' && parent.getNameNode() === node) convertExport(rewriter, parent, program);
-    return;
-  }
-  if (name === 'container') {
-    // A module of the program that exports it also registers services: its import stays.
-    if (Node.isBindingElement(parent)) return;
-    if (!rewriter.origins.isDirect(node)) {
-      rewriter.keep(node);
-      return;
-    }
-    const used = rewriter.use('container', program.globalModule);
-    rewriter.replace(node, Node.isShorthandPropertyAssignment(parent) ? `${node.getText()}: ${used}` : used);
-    rewriter.done('container', node);
-  } else if (name === 'DependencyContainer') {
+  if (convertGlobal(rewriter, node, program, 'container') || Node.isExportSpecifier(parent)) return;
+  if (name === 'DependencyContainer') {
     rewriter.replace(node, rewriter.useType(isOfFactory(node) ? 'IContainer' : 'Container'));
     rewriter.done('type of the container', node);
   } else if (name === 'InjectionToken') {
@@ -86,18 +67,6 @@ function convertName(rewriter: Rewriter, node: Identifier, program: Program): vo
     rewriter.replace(reference, rewriter.useType('Key'));
     rewriter.done('type of a token', node);
   }
-}
-
-function convertExport(rewriter: Rewriter, specifier: ExportSpecifier, program: Program): void {
-  const declaration = specifier.getExportDeclaration();
-  const module = declaration.getModuleSpecifier();
-  if (module) {
-    if (declaration.getNamedExports().length > 1 || !rewriter.origins.isLibrary(module.getLiteralValue())) return;
-    rewriter.replace(module, rewriter.string(rewriter.relative(program.globalModule)));
-  } else if (rewriter.origins.isDirect(specifier.getNameNode()))
-    rewriter.replace(specifier.getNameNode(), rewriter.use('container', program.globalModule));
-  else return;
-  rewriter.done('container', specifier);
 }
 
 /** Whether the type is that of a factory's parameter, which receives an `IContainer`. */
