@@ -98,8 +98,9 @@ function readLink(plan: Plan, { name, args }: { name: string; args: readonly Nod
 const lastName = (node: Node): string =>
   Node.isPropertyAccessExpression(node) ? node.getName() : node.getText().replaceAll(/['"]/g, '');
 
-function sourceOf(rewriter: Rewriter, name: string, target: Node, mode: Mode | undefined): string | LeftResolver {
+function sourceOf(rewriter: Rewriter, name: string, given: Node, mode: Mode | undefined): string | LeftResolver {
   if (!mode) return { construct: name, advice: 'containers differ in injectionMode: write the list of keys' };
+  const target = unbound(given);
   const declaration = declarationOf(target);
   const parameters = declaration && parametersOf(declaration);
   if (!parameters)
@@ -167,4 +168,13 @@ const RESERVED = new Set([
 function cradleType(target: Node, isInline: boolean, isClass: boolean, type: Node | undefined): string {
   if (isInline) return type?.getText() ?? 'never';
   return `${isClass ? 'ConstructorParameters' : 'Parameters'}<typeof ${target.getText()}>[0]`;
+}
+
+/** `Users` of `Users.bind(Users)`, which hides the parameters of a class from awilix. */
+function unbound(node: Node): Node {
+  const called = Node.isCallExpression(node) ? node.getExpression() : undefined;
+  if (!Node.isCallExpression(node) || !Node.isPropertyAccessExpression(called) || called.getName() !== 'bind')
+    return node;
+  const [self, ...more] = node.getArguments();
+  return more.length === 0 && self?.getText() === called.getExpression().getText() ? called.getExpression() : node;
 }

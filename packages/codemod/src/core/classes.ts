@@ -34,24 +34,35 @@ export function convertConstructor(
   read: ReadParameter,
   options = { byType: true },
 ): void {
-  for (const parameter of declaration.getConstructors()[0]?.getParameters() ?? []) {
+  const parameters = (declaration.getConstructors()[0]?.getParameters() ?? []).map((parameter) => {
     const decorators = decoratorsOf(rewriter, parameter);
     const asked =
       decorators.size > 0 ? read(parameter, decorators) : options.byType ? byType(rewriter, parameter) : undefined;
-    if (!asked) continue;
-    if ('left' in asked) {
-      rewriter.leave(parameter, asked.left, asked.advice);
-      continue;
-    }
-    const text = `@${rewriter.use('inject')}(${asked.dependency})`;
-    const [first, ...others] = decorators.values();
-    if (!first) rewriter.insert(parameter.getStart(), `${text} `);
-    else {
-      rewriter.replace(first, text);
-      for (const other of others) removeWithGap(rewriter, other);
-    }
-    rewriter.done(first ? '@inject' : 'parameter by its type', ...Array.from(decorators.values(), nameOf));
+    return { parameter, decorators, asked };
+  });
+  const isLeft = parameters.some(({ asked }) => asked && 'left' in asked);
+  for (const { parameter, decorators, asked } of parameters) {
+    if (asked && 'left' in asked) rewriter.leave(parameter, asked.left, asked.advice);
+    // Half a list of keys would be of no use: the other parameters stay, too.
+    else if (isLeft) for (const one of [parameter, ...parameter.getDescendants()]) rewriter.keep(one);
+    else if (asked) putInject(rewriter, parameter, decorators, asked.dependency);
   }
+}
+
+function putInject(
+  rewriter: Rewriter,
+  parameter: ParameterDeclaration,
+  decorators: ReadonlyMap<string, Decorator>,
+  dependency: string,
+): void {
+  const text = `@${rewriter.use('inject')}(${dependency})`;
+  const [first, ...others] = decorators.values();
+  if (!first) rewriter.insert(parameter.getStart(), `${text} `);
+  else {
+    rewriter.replace(first, text);
+    for (const other of others) removeWithGap(rewriter, other);
+  }
+  rewriter.done(first ? '@inject' : 'parameter by its type', ...decorators.values());
 }
 
 function removeWithGap(rewriter: Rewriter, node: Node): void {

@@ -1,4 +1,4 @@
-import type { Node } from 'ts-morph';
+import { Node } from 'ts-morph';
 import type { Rewriter } from './rewriter.js';
 
 /** How a service is made, as an argument of `Registration`: `fromClass(Users)`. */
@@ -23,3 +23,11 @@ export const singleton = (rewriter: Rewriter): string => `${rewriter.use('single
 
 /** The spaces before the line of the node. */
 export const indentOf = (node: Node): string => node.getIndentationText();
+
+/** The type of a key whose service is a `T`, where the library had `Token<T>`. */
+export function keyType(rewriter: Rewriter, reference: Node): string {
+  const [service] = Node.isTypeReference(reference) ? reference.getTypeArguments() : [];
+  if (!service) return rewriter.useType('Key');
+  const type = `string | symbol | ${rewriter.useType('AbstractClass')}<${rewriter.text(service)}>`;
+  return Node.isArrayTypeNode(reference.getParent()) ? `(${type})` : type;
+}

@@ -11,6 +11,7 @@ import {
 import { convertConstructor, decoratorsOf, nameOf, type Asked } from '../core/classes.js';
 import { resolved } from '../core/containers.js';
 import type { Library, Program } from '../core/library.js';
+import { keyType } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
 import { Origins } from '../core/origin.js';
 import { chainOf, registrationOf } from './binding.js';
@@ -367,7 +368,7 @@ function convertType(rewriter: Rewriter, name: Node, reference: Node): void {
       return;
     case 'ServiceIdentifier':
     case 'interfaces.ServiceIdentifier':
-      become(reference, rewriter.useType('Key'));
+      become(reference, keyType(rewriter, reference));
       return;
     case 'Newable':
     case 'interfaces.Newable':

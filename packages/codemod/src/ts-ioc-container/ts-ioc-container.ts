@@ -1,4 +1,11 @@
-import { Node, type CallExpression, type ClassDeclaration, type Decorator, type Symbol as TsSymbol } from 'ts-morph';
+import {
+  Node,
+  type CallExpression,
+  type ClassDeclaration,
+  type Decorator,
+  type PropertyAccessExpression,
+  type Symbol as TsSymbol,
+} from 'ts-morph';
 import { convertConstructor, decoratorsOf, nameOf, type Asked } from '../core/classes.js';
 import { resolved } from '../core/containers.js';
 import type { Library } from '../core/library.js';
@@ -119,7 +126,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 function convertCall(rewriter: Rewriter, call: CallExpression): void {
   const called = call.getExpression();
-  if (!Node.isPropertyAccessExpression(called) || !rewriter.containers.has(called.getExpression())) return;
+  if (!Node.isPropertyAccessExpression(called)) return;
+  if (isTokenName(called.getExpression())) {
+    convertToken(rewriter, call, called);
+    return;
+  }
+  if (!rewriter.containers.has(called.getExpression())) return;
   const method = called.getName();
   const args = call.getArguments();
   switch (method) {
@@ -167,6 +179,31 @@ function convertCall(rewriter: Rewriter, call: CallExpression): void {
     default:
       rewriter.leave(call, `container.${method}`, METHODS[method] ?? 'see the table of constructs');
   }
+}
+
+/** A name that holds a `SingleToken`. */
+function isTokenName(node: Node): boolean {
+  const symbol = Node.isIdentifier(node) ? node.getSymbol() : undefined;
+  return (
+    symbol !== undefined &&
+    resolved(symbol)
+      .getDeclarations()
+      .some((one) => {
+        const value = Node.isVariableDeclaration(one) ? one.getInitializer() : undefined;
+        return Node.isNewExpression(value) && value.getExpression().getText() === 'SingleToken';
+      })
+  );
+}
+
+/** `token.resolve(scope)`: the token is a string now. */
+function convertToken(rewriter: Rewriter, call: CallExpression, called: PropertyAccessExpression): void {
+  const [scope, ...more] = call.getArguments();
+  if (called.getName() !== 'resolve' || !scope || more.length > 0) {
+    rewriter.leave(call, `token.${called.getName()}`, 'lazy(key), or a factory of your own');
+    return;
+  }
+  rewriter.replace(call, `${rewriter.text(scope)}.resolve(${rewriter.text(called.getExpression())})`);
+  rewriter.done('token.resolve');
 }
 
 function adviceFor(rewriter: Rewriter, node: Node): string {

@@ -2,7 +2,7 @@ import { Node, type CallExpression, type ClassDeclaration, type Decorator, type 
 import { convertConstructor, decoratorsOf, isClass, isToken, nameOf, type Asked } from '../core/classes.js';
 import { convertGlobal } from '../core/global.js';
 import type { Library, Program } from '../core/library.js';
-import { indentOf, registration, singleton } from '../core/registrations.js';
+import { indentOf, keyType, registration, singleton } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
 import { modifiersOf, optionsOf, serviceOf } from './provider.js';
 
@@ -64,7 +64,7 @@ function convertName(rewriter: Rewriter, node: Identifier, program: Program): vo
     rewriter.done('type of the container', node);
   } else if (name === 'InjectionToken') {
     const reference = Node.isTypeReference(parent) ? parent : node;
-    rewriter.replace(reference, rewriter.useType('Key'));
+    rewriter.replace(reference, keyType(rewriter, reference));
     rewriter.done('type of a token', node);
   }
 }
