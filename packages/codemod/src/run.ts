@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { convert } from './core/convert.js';
 import { diff } from './core/diff.js';
-import { LIBRARIES } from './core/library.js';
+import { LIBRARIES } from './core/model.js';
 import { readPaths, readSources } from './core/program.js';
 import { report } from './core/report.js';
 import { libraryNamed } from './libraries.js';

@@ -1,6 +1,7 @@
 import { Node, type CallExpression, type PropertyAccessExpression } from 'ts-morph';
 import { convertGlobal } from '../core/global.js';
-import type { Library, Program } from '../core/library.js';
+import type { Library } from '../core/library.js';
+import type { Program } from '../core/model.js';
 import { Origins } from '../core/origin.js';
 import { registration } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
@@ -137,7 +138,7 @@ function convertRegister(
         resolver: Node.isPropertyAssignment(node) ? node.getInitializer() : undefined,
       }))
     : first && resolver
-      ? [{ node: call as Node, key: rewriter.text(first), resolver: resolver as Node }]
+      ? [{ node: call as Node, key: rewriter.text(first), resolver }]
       : [];
   const lines: string[] = [];
   const left: Node[] = [];
@@ -189,7 +190,11 @@ function convertCradle(rewriter: Rewriter, node: PropertyAccessExpression): void
   }
   const pattern = Node.isVariableDeclaration(parent) ? parent.getNameNode() : undefined;
   const elements = Node.isObjectBindingPattern(pattern) ? pattern.getElements() : [];
-  if (!parent || elements.length === 0 || elements.some((one) => one.getDotDotDotToken() || one.hasInitializer())) {
+  if (
+    !parent ||
+    elements.length === 0 ||
+    elements.some((one) => one.getDotDotDotToken() !== undefined || one.hasInitializer())
+  ) {
     rewriter.leave(node, 'cradle', "container.resolve('key') for each service");
     return;
   }

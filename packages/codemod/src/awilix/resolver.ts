@@ -28,7 +28,7 @@ export function serviceOf(
   return { construct: 'register of something else than as...()', advice: 'Registration.from...(...).to(key)' };
 }
 
-/** What awilix is told of lifetime, injection and disposal. */
+/** Lifetime, injection mode and disposer of a resolver. */
 interface Plan {
   lifetime: string;
   mode: Mode | undefined;

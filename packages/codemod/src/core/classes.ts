@@ -119,7 +119,7 @@ export function isClass(rewriter: Rewriter, node: Node | undefined): boolean {
   const found = symbol ? resolved(symbol).getDeclarations() : [];
   if (found.some((one) => Node.isClassDeclaration(one))) return true;
   if (found.some((one) => Node.isVariableDeclaration(one) && isClass(rewriter, one.getInitializer()))) return true;
-  const isOutside = found.length === 0 || found.every((one) => Node.isImportSpecifier(one) || Node.isImportClause(one));
+  const isOutside = found.every((one) => Node.isImportSpecifier(one) || Node.isImportClause(one));
   return (
     isOutside &&
     (symbol?.getDeclarations().some((one) => Node.isImportSpecifier(one) || Node.isImportClause(one)) ?? false)

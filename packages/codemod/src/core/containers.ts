@@ -1,5 +1,5 @@
 import { Node, type Expression, type Symbol as TsSymbol, type TypeNode } from 'ts-morph';
-import type { ContainerModel } from './library.js';
+import type { ContainerModel } from './model.js';
 import type { Origins } from './origin.js';
 
 /** Tells which expressions are containers of the library, by declarations alone: its types need not be installed. */
@@ -115,7 +115,7 @@ export class Containers {
 }
 
 /** The expression without parentheses, `await`, `as` and `!`. */
-export function stripped(node: Node | undefined): Node | undefined {
+function stripped(node: Node | undefined): Node | undefined {
   let at = node;
   while (
     Node.isParenthesizedExpression(at) ||

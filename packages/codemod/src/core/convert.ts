@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { Project, ts } from 'ts-morph';
-import type { Finding, Library, SourceText } from './library.js';
+import type { Library } from './library.js';
+import type { Finding, SourceText } from './model.js';
 import { Rewriter } from './rewriter.js';
 
 /** A file that changes. */
@@ -40,7 +41,7 @@ export interface ConvertOptions {
  * @returns the changed files, and what is left
  */
 export function convert(library: Library, sources: readonly SourceText[], options: ConvertOptions = {}): Conversion {
-  const { paths, baseUrl } = options;
+  const { paths = {}, baseUrl } = options;
   const project = new Project({
     useInMemoryFileSystem: true,
     skipLoadingLibFiles: true,
@@ -53,8 +54,11 @@ export function convert(library: Library, sources: readonly SourceText[], option
       module: ts.ModuleKind.ESNext,
       moduleResolution: ts.ModuleResolutionKind.Bundler,
       allowImportingTsExtensions: true,
-      ...(baseUrl === undefined ? {} : { baseUrl }),
-      ...(paths ? { paths: Object.fromEntries(Object.entries(paths).map(([key, list]) => [key, [...list]])) } : {}),
+      paths: {
+        ...Object.fromEntries(Object.entries(paths).map(([key, list]) => [key, [...list]])),
+        // What `baseUrl` stood for.
+        ...(baseUrl === undefined ? {} : { '*': [`${baseUrl}/*`] }),
+      },
     },
   });
   // All files first: each is read with what the others declare.

@@ -1,5 +1,5 @@
 import { Node, type ExportSpecifier, type Identifier } from 'ts-morph';
-import type { Program } from './library.js';
+import type { Program } from './model.js';
 import type { Rewriter } from './rewriter.js';
 
 /** The global container of the library becomes that of a module of the program. Returns whether the name is one. */
@@ -18,7 +18,7 @@ export function convertGlobal(rewriter: Rewriter, node: Identifier, program: Pro
   }
   const used = rewriter.use('container', program.globalModule);
   rewriter.replace(node, Node.isShorthandPropertyAssignment(parent) ? `${node.getText()}: ${used}` : used);
-  rewriter.done('container', node);
+  rewriter.consume(node);
   return true;
 }
 
@@ -31,5 +31,5 @@ function convertExport(rewriter: Rewriter, specifier: ExportSpecifier, program: 
   } else if (rewriter.origins.isDirect(specifier.getNameNode()))
     rewriter.replace(specifier.getNameNode(), rewriter.use('container', program.globalModule));
   else return;
-  rewriter.done('container', specifier);
+  rewriter.consume(specifier);
 }

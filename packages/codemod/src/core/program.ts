@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ts } from 'ts-morph';
 import type { ConvertOptions } from './convert.js';
-import type { SourceText } from './library.js';
+import type { SourceText } from './model.js';
 
 const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
 const SKIPPED = new Set(['node_modules', 'dist', 'build', 'coverage']);

@@ -1,5 +1,5 @@
 import type { Conversion } from './convert.js';
-import type { Finding, LibraryName } from './library.js';
+import type { Finding, LibraryName } from './model.js';
 
 /** What was done and what is left, as text. `show` shortens a path. */
 export function report(conversion: Conversion, library: LibraryName, show: (path: string) => string): string {
@@ -18,7 +18,7 @@ export function report(conversion: Conversion, library: LibraryName, show: (path
 }
 
 /** How many constructs were converted. */
-export const total = (converted: ReadonlyMap<string, number>): number =>
+const total = (converted: ReadonlyMap<string, number>): number =>
   Array.from(converted.values()).reduce((sum, one) => sum + one, 0);
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

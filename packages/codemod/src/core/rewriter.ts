@@ -2,7 +2,7 @@ import { dirname, posix } from 'node:path';
 import { Node, type ImportDeclaration, type ImportSpecifier, type SourceFile } from 'ts-morph';
 import { Containers } from './containers.js';
 import { Edits } from './edits.js';
-import type { Finding, Library } from './library.js';
+import type { Finding, Knowledge } from './model.js';
 import { Origins } from './origin.js';
 
 const AMBIT = '@ambit/container';
@@ -25,7 +25,7 @@ export class Rewriter {
   constructor(
     readonly file: SourceFile,
     readonly path: string,
-    private readonly library: Library,
+    private readonly library: Knowledge,
   ) {
     this.edits = new Edits(file.getFullText());
     this.origins = new Origins(library.modules);
@@ -159,7 +159,7 @@ export class Rewriter {
       ...this.file.getDescendants().flatMap((node) => {
         if (!Node.isCallExpression(node) || node.getExpression().getText() !== 'require') return [];
         const [name] = node.getArguments();
-        return Node.isStringLiteral(name) ? [{ node: node as Node, name: name.getLiteralValue() }] : [];
+        return Node.isStringLiteral(name) ? [{ node, name: name.getLiteralValue() }] : [];
       }),
     ];
     for (const { node, name } of specifiers) {
@@ -205,11 +205,11 @@ export class Rewriter {
       const namespace = declaration.getNamespaceImport() ?? declaration.getDefaultImport();
       const others =
         namespace && !(this.origin(namespace) === '*' && this.isObsoleteName(namespace)) ? [namespace] : [];
-      const gone = namespace && others.length === 0;
-      if (obsolete.length === 0 && !gone) continue;
+      const isObsolete = namespace && others.length === 0;
+      if (obsolete.length === 0 && !isObsolete) continue;
       first ??= declaration;
       for (const one of obsolete) this.consume(one);
-      if (gone) this.consume(namespace);
+      if (isObsolete) this.consume(namespace);
       const left = specifiers.filter((one) => !obsolete.includes(one));
       if (left.length === 0 && others.length === 0) this.remove(declaration);
       else {

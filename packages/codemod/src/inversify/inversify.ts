@@ -10,7 +10,8 @@ import {
 } from 'ts-morph';
 import { convertConstructor, decoratorsOf, nameOf, type Asked } from '../core/classes.js';
 import { resolved } from '../core/containers.js';
-import type { Library, Program } from '../core/library.js';
+import type { Library } from '../core/library.js';
+import type { Program } from '../core/model.js';
 import { keyType } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
 import { Origins } from '../core/origin.js';
@@ -374,6 +375,7 @@ function convertType(rewriter: Rewriter, name: Node, reference: Node): void {
     case 'interfaces.Newable':
       become(name, rewriter.useType('Class'));
       return;
+    case undefined:
     default:
   }
 }

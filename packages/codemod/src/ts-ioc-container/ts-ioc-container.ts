@@ -304,8 +304,6 @@ function planOf(rewriter: Rewriter, declaration: ClassDeclaration): ClassPlan | 
   const decorators = decoratorsOf(rewriter, declaration);
   if (own === undefined || Array.from(decorators.keys()).some((one) => one !== 'register' && one !== 'provider'))
     return undefined;
-  const isTop = Node.isSourceFile(declaration.getParent());
-  if (isTop && declaration.isExported() !== true && declaration.isDefaultExport()) return undefined;
   const modifiers: string[] = [];
   let key: string | undefined;
   // `scope` of the class goes with `singleton` of its provider.

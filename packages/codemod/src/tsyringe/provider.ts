@@ -13,6 +13,7 @@ export function modifiersOf(rewriter: Rewriter, lifecycle: Node | undefined): st
       return [singleton(rewriter)];
     case 'Lifecycle.ContainerScoped':
       return scoped(rewriter);
+    case undefined:
     default:
       return undefined;
   }

@@ -1,7 +1,8 @@
 import { Node, type CallExpression, type ClassDeclaration, type Decorator, type Identifier } from 'ts-morph';
 import { convertConstructor, decoratorsOf, isClass, isToken, nameOf, type Asked } from '../core/classes.js';
 import { convertGlobal } from '../core/global.js';
-import type { Library, Program } from '../core/library.js';
+import type { Library } from '../core/library.js';
+import type { Program } from '../core/model.js';
 import { indentOf, keyType, registration, singleton } from '../core/registrations.js';
 import type { Rewriter } from '../core/rewriter.js';
 import { modifiersOf, optionsOf, serviceOf } from './provider.js';
