@@ -41,7 +41,8 @@ for (const folder of folders) {
       ...options,
       fileName: kind === ts.ScriptKind.TSX ? 'a.tsx' : 'a.ts',
     });
-    for (const { messageText } of diagnostics) fail(`${path} does not parse: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`);
+    for (const { messageText } of diagnostics)
+      fail(`${path} does not parse: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`);
   }
   for (const [path, text] of texts)
     if (uses.test(text) && !listed.has(path)) fail(`${path} names ${library.name} and is not listed`);
