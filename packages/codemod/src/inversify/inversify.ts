@@ -70,6 +70,8 @@ const METHODS: Readonly<Record<string, string>> = {
   onDeactivation: 'onDispose(fn) in .pipe(...)',
   load: 'call the functions that took the place of the modules',
   createChild: 'createScope({ tags })',
+  isBound: 'optional(key) in a list of keys: a factory receives an IContainer',
+  getAll: 'all(key) in a list of keys: a factory receives an IContainer',
 };
 
 /** Converts programs of inversify. */
@@ -254,7 +256,7 @@ function convertMethod(rewriter: Rewriter, call: CallExpression, method: string,
   else if (method === 'get' && args.length === 1) rename('resolve');
   else if (method === 'getAll' && args.length === 1 && !isContext) rename('resolveAll');
   else if (method === 'getAsync' && args.length === 1 && Node.isAwaitExpression(parent)) rename('resolve');
-  else if (method === 'isBound' && args.length === 1) rename('has');
+  else if (method === 'isBound' && args.length === 1 && !isContext) rename('has');
   else if (method === 'createChild' && args.length === 0) {
     rewriter.replaceRange(called.getNameNode().getStart(), call.getEnd(), 'createScope()');
     rewriter.done('container.createChild');
@@ -343,7 +345,16 @@ function isFirst(parameter: ParameterDeclaration): boolean {
 
 /** `context.container` is the scope itself. */
 function convertContext(rewriter: Rewriter, node: Node): void {
-  if (!Node.isPropertyAccessExpression(node) || node.getName() !== 'container') return;
+  if (!Node.isPropertyAccessExpression(node)) return;
+  if (node.getName() === 'parent' && rewriter.containers.has(node.getExpression())) {
+    rewriter.leave(
+      node,
+      'container.parent',
+      "parent.createScope({ tags: ['request'] }) makes a child; its parent cannot be changed",
+    );
+    return;
+  }
+  if (node.getName() !== 'container') return;
   const context = node.getExpression();
   if (!isContextOf(rewriter, context)) return;
   const parent = node.getParent();

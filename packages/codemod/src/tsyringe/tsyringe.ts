@@ -70,6 +70,12 @@ function convertName(rewriter: Rewriter, node: Identifier, program: Program): vo
   }
 }
 
+/** Whether the name is what a factory receives. */
+function isFactoryParameter(node: Node): boolean {
+  const declarations = Node.isIdentifier(node) ? (node.getSymbol()?.getDeclarations() ?? []) : [];
+  return declarations.some((one) => Node.isParameterDeclaration(one) && isOfFactory(one));
+}
+
 /** Whether the type is that of a factory's parameter, which receives an `IContainer`. */
 function isOfFactory(node: Node): boolean {
   const made = node.getFirstAncestor((one) => Node.isArrowFunction(one) || Node.isFunctionExpression(one));
@@ -185,6 +191,14 @@ function convertCall(rewriter: Rewriter, call: CallExpression): void {
   };
   const args = call.getArguments();
   const [token, provider, options] = args;
+  if (method !== 'resolve' && isFactoryParameter(called.getExpression())) {
+    rewriter.leave(
+      call,
+      `container.${method} in a factory`,
+      'a list of keys, with all(key) or optional(key): a factory receives an IContainer',
+    );
+    return;
+  }
   switch (method) {
     case 'resolve':
     case 'resolveAll':
