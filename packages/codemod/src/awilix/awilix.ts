@@ -36,6 +36,15 @@ const METHODS: Readonly<Record<string, string>> = {
   getRegistration: 'explain(container, key) of @ambit/container/tools',
 };
 
+/** In awilix the result was `any`. */
+const TYPED = 'the result is unknown: declare the type of the key in ServiceMap, or name it: resolve<Users>(key)';
+
+const PROPERTIES: Readonly<Record<string, string>> = {
+  registrations: 'container.has(key), or graph(container) of @ambit/container/tools',
+  cache: 'graph(container) of @ambit/container/tools',
+  options: 'keep the options in a value of your own',
+};
+
 /** Converts programs of awilix. */
 export const awilix: Library = {
   name: 'awilix',
@@ -111,8 +120,11 @@ function convertCall(rewriter: Rewriter, call: CallExpression, mode: Mode | unde
       return;
     case 'resolve':
     case 'dispose':
-      if (args.length <= 1) rewriter.done(`container.${method}`);
-      else
+      if (args.length <= 1) {
+        rewriter.done(`container.${method}`);
+        if (method === 'resolve' && rewriter.isTypeScript && call.getTypeArguments().length === 0)
+          rewriter.check(call, 'resolve without a type', TYPED);
+      } else
         rewriter.leave(
           call,
           'container.resolve with options',
@@ -180,7 +192,10 @@ function keyText(rewriter: Rewriter, name: Node): string {
 
 /** `container.cradle.users` */
 function convertCradle(rewriter: Rewriter, node: PropertyAccessExpression): void {
-  if (node.getName() !== 'cradle' || !rewriter.containers.has(node.getExpression())) return;
+  if (!rewriter.containers.has(node.getExpression())) return;
+  const property = PROPERTIES[node.getName()];
+  if (property !== undefined) rewriter.leave(node, `container.${node.getName()}`, property);
+  if (node.getName() !== 'cradle') return;
   const parent = node.getParent();
   const container = () => rewriter.text(node.getExpression());
   if (Node.isPropertyAccessExpression(parent) && parent.getExpression() === node) {
@@ -208,6 +223,5 @@ function convertCradle(rewriter: Rewriter, node: PropertyAccessExpression): void
 
 function typed(rewriter: Rewriter, node: Node): void {
   rewriter.done('cradle');
-  if (rewriter.isTypeScript)
-    rewriter.check(node, 'cradle', 'declare the type of the key in ServiceMap, or name it: resolve<Users>(key)');
+  if (rewriter.isTypeScript) rewriter.check(node, 'cradle', TYPED);
 }
