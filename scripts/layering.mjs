@@ -40,6 +40,8 @@ const RULES = {
   // Its tests alone run the hosts.
   'packages/inspector': { mayUse: PACKAGES, knowsNo: [...SQL, '@ambit/express', '@ambit/fastify'] },
   'packages/opentelemetry': { mayUse: PACKAGES, knowsNo: [...HTTP, ...SQL, '@ambit/express', '@ambit/fastify'] },
+  // Converts programs; it imports nothing that it writes about.
+  'packages/codemod': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
   'packages/host-contract': { mayUse: PACKAGES, knowsNo: [] },
   service: { mayUse: [...PACKAGES, '@ambit/inspector', '@ambit/opentelemetry', '@ambit/host-contract'], knowsNo: [] },
   examples: { mayUse: 'any', knowsNo: [] },

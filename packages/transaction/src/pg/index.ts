@@ -12,7 +12,7 @@ const DEFAULT_MAX = 10;
 
 /**
  * A pool over a `pg.Pool` that the application has already, with its settings, its hooks and its other users. A client that is lost while
- * it is idle, as when the server restarts, is replaced by another; with `pg` alone it ends the process, unless the pool has an `error` listener.
+ * it is idle, as when the server restarts, is replaced by another; with `pg` alone the process exits, unless the pool has an `error` listener.
  *
  * @param pool - the `Pool` of `pg`; `close()` ends it, unless `keepOpen` is set
  * @param options - who may wait for a connection, and for how long

@@ -1,0 +1,122 @@
+import { posix } from 'node:path';
+import { Project, ts } from 'ts-morph';
+import type { Library } from './library.js';
+import type { Finding, SourceText } from './model.js';
+import { Rewriter } from './rewriter.js';
+
+/** A file that changes. */
+export interface ChangedFile {
+  readonly path: string;
+  /** Empty for a new file. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What a conversion did. */
+export interface Conversion {
+  /** How many files were read. */
+  readonly read: number;
+  readonly files: readonly ChangedFile[];
+  /** How many constructs of each kind were converted. */
+  readonly converted: ReadonlyMap<string, number>;
+  /** What is left to do, by file and line. */
+  readonly left: readonly Finding[];
+  /** What was converted and behaves differently. */
+  readonly checks: readonly Finding[];
+}
+
+/** How the program resolves its imports. */
+export interface ConvertOptions {
+  /** `compilerOptions.paths` of its tsconfig.json, with absolute targets. */
+  readonly paths?: Readonly<Record<string, readonly string[]>>;
+  /** `compilerOptions.baseUrl`, absolute. */
+  readonly baseUrl?: string | undefined;
+}
+
+/**
+ * Converts a program. It reads and writes no files.
+ * @param library what is known of the library that the program uses
+ * @param sources the files, with absolute paths
+ * @param options how imports are resolved
+ * @returns the changed files, and what is left
+ */
+export function convert(library: Library, sources: readonly SourceText[], options: ConvertOptions = {}): Conversion {
+  const { paths = {}, baseUrl } = options;
+  const project = new Project({
+    useInMemoryFileSystem: true,
+    skipLoadingLibFiles: true,
+    compilerOptions: {
+      allowJs: true,
+      noLib: true,
+      experimentalDecorators: true,
+      jsx: ts.JsxEmit.Preserve,
+      target: ts.ScriptTarget.ESNext,
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      allowImportingTsExtensions: true,
+      paths: {
+        ...Object.fromEntries(Object.entries(paths).map(([key, list]) => [key, [...list]])),
+        // What `baseUrl` stood for.
+        ...(baseUrl === undefined ? {} : { '*': [`${baseUrl}/*`] }),
+      },
+    },
+  });
+  // All files first: each is read with what the others declare.
+  const files = sources.map(({ path, text }) => project.createSourceFile(path, text));
+  const using = files.filter((file) => library.containers.values.length > 0 && mentions(library, file.getFullText()));
+  const globalModule = freePath(commonFolder(using.map((file) => file.getFilePath())), sources);
+  const result = {
+    read: sources.length,
+    files: [] as ChangedFile[],
+    converted: new Map<string, number>(),
+    left: [] as Finding[],
+    checks: [] as Finding[],
+  };
+  for (const [index, file] of files.entries()) {
+    const { path, text } = sources[index] as SourceText;
+    const rewriter = new Rewriter(file, path, library);
+    library.convert(rewriter, { files, globalModule });
+    const after = rewriter.finish();
+    if (after !== text) result.files.push({ path, before: text, after });
+    for (const [kind, count] of rewriter.converted)
+      result.converted.set(kind, (result.converted.get(kind) ?? 0) + count);
+    result.left.push(...rewriter.left.toSorted((a, b) => a.line - b.line));
+    result.checks.push(...rewriter.checks.toSorted((a, b) => a.line - b.line));
+  }
+  if (result.files.some(({ path, after }) => importsGlobal(path, after, globalModule)))
+    result.files.push({ path: globalModule, before: '', after: GLOBAL });
+  return result;
+}
+
+const GLOBAL = `import { Container } from '@ambit/container';
+
+/** The container of the application. */
+export const container = new Container({ tags: ['application'] });
+`;
+
+const mentions = (library: Library, text: string): boolean => library.modules.some((one) => text.includes(one));
+
+function importsGlobal(path: string, text: string, globalModule: string): boolean {
+  const bare = posix.relative(posix.dirname(path), globalModule).replace(/\.ts$/, '');
+  return new RegExp(
+    String.raw`(?:im|ex)port \{ container(?: as \w+)? } from ['"](?:\./)?${bare.replaceAll('.', String.raw`\.`)}(?:\.[jt]s)?['"]`,
+  ).test(text);
+}
+
+function commonFolder(paths: readonly string[]): string {
+  const folders = paths.map((path) => posix.dirname(path).split('/'));
+  const [first = [''], ...others] = folders;
+  let depth = first.length;
+  for (const other of others) {
+    const differs = first.findIndex((part, i) => part !== other[i]);
+    if (differs !== -1) depth = Math.min(depth, differs);
+  }
+  return first.slice(0, depth).join('/');
+}
+
+function freePath(folder: string, sources: readonly SourceText[]): string {
+  const taken = (name: string) =>
+    sources.some(({ path }) => path.toLowerCase().startsWith(posix.join(folder, name).toLowerCase()));
+  const name = taken('container.') || taken('container/') ? 'ambit-container.ts' : 'container.ts';
+  return posix.join(folder, name);
+}

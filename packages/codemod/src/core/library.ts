@@ -1,0 +1,8 @@
+import type { Knowledge, Program } from './model.js';
+import type { Rewriter } from './rewriter.js';
+
+/** What the codemod knows of one library. */
+export interface Library extends Knowledge {
+  /** Converts one file of the program. */
+  convert(rewriter: Rewriter, program: Program): void;
+}

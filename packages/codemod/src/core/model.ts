@@ -1,0 +1,52 @@
+import type { SourceFile } from 'ts-morph';
+
+/** The libraries whose programs can be converted. */
+export const LIBRARIES = ['awilix', 'tsyringe', 'inversify', 'ts-ioc-container'] as const;
+export type LibraryName = (typeof LIBRARIES)[number];
+
+/** A file of the program to convert. */
+export interface SourceText {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A construct that was left, or that was converted and deserves a look. */
+export interface Finding {
+  readonly path: string;
+  readonly line: number;
+  /** The construct, such as `@inject on a property`. */
+  readonly construct: string;
+  /** What to write instead, or what to look at. */
+  readonly advice: string;
+}
+
+/** What the codemod knows of the names of one library. */
+export interface Knowledge {
+  readonly name: LibraryName;
+  /** What it is imported as. */
+  readonly modules: readonly string[];
+  /** Modules that build on it, and what takes their place. */
+  readonly companions: Readonly<Record<string, string>>;
+  /** What to write in place of an export that was left. */
+  readonly advice: Readonly<Record<string, string>>;
+  readonly containers: ContainerModel;
+}
+
+/** How containers of the library can be recognised. */
+export interface ContainerModel {
+  /** Exports that are a container. */
+  readonly values: readonly string[];
+  /** Exports that make a container when they are called or constructed. */
+  readonly creators: readonly string[];
+  /** Exports that are the type of a container. */
+  readonly types: readonly string[];
+  /** Methods of a container that return one. */
+  readonly methods: readonly string[];
+}
+
+/** All files of the program. */
+export interface Program {
+  readonly files: readonly SourceFile[];
+  /** The path of the module that exports the application's container, for libraries that have a global one. */
+  readonly globalModule: string;
+}

@@ -1,0 +1,14 @@
+import type { Library } from './core/library.js';
+import { awilix } from './awilix/awilix.js';
+import { inversify } from './inversify/inversify.js';
+import { tsIocContainer } from './ts-ioc-container/ts-ioc-container.js';
+import { tsyringe } from './tsyringe/tsyringe.js';
+
+const ALL: readonly Library[] = [awilix, tsyringe, inversify, tsIocContainer];
+
+/**
+ * What the codemod knows of a library.
+ * @param name the name of its package
+ * @returns it, or undefined for a library that it does not know
+ */
+export const libraryNamed = (name: string | undefined): Library | undefined => ALL.find((one) => one.name === name);
