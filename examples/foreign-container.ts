@@ -23,7 +23,7 @@ class AwilixAdapter implements IContainer {
   }
 
   register(key: string, factory: (scope: IContainer) => unknown): void {
-    this.#inner.register(key, asFunction(() => factory(this)).transient());
+    this.#inner.register(key, asFunction(() => factory(this)).scoped());
   }
 
   dispose(): Promise<void> {
@@ -48,7 +48,7 @@ class Greeter {
   leave = (): void => console.log(`Scope of visitor ${this.#number} disposed`);
 }
 
-const inner = createContainer({ injectionMode: InjectionMode.CLASSIC }).register({
+const inner = createContainer({ injectionMode: InjectionMode.CLASSIC, strict: true }).register({
   visits: asClass(Visits).singleton(),
   greeter: asClass(Greeter)
     .scoped()

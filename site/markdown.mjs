@@ -4,6 +4,7 @@ import { extname, join, posix } from 'node:path';
 
 /** @typedef {import('./pages.mjs').Pages} Pages */
 
+const CODE_BLOCK = /^(`{3,}).*\n[^]*?^\1$/gm;
 const CODE = /^(`{3,}).*\n[^]*?^\1$|`[^`\n]+`/gm;
 const LANGUAGES = new Set(['ts', 'js', 'mjs', 'json', 'yaml', 'sql', 'ini', 'cfg', 'sh']);
 
@@ -18,9 +19,10 @@ export function markdownOf(root, source, pages) {
   return source.endsWith('.md') ? withLinks(text, source, pages) : codePage(source, text);
 }
 
-/** What search engines and models read first: the first paragraph. @param {string} markdown */
+/** What search engines and models read first: the first paragraph after the title. @param {string} markdown */
 export function summaryOf(markdown) {
-  const [, paragraph = ''] = /^# .*\n+(?:(?:[|<!-]|```|\[).*\n+)*([^#|<`][^]*?)(?:\n\n|\n*$)/m.exec(markdown) ?? [];
+  const blocks = markdown.replaceAll(CODE_BLOCK, '').split(/\n\s*\n/);
+  const paragraph = blocks.slice(1).find((block) => /^\s*(?:[\p{L}`*[]|\d+ )/u.test(block)) ?? '';
   return paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/[`*]/g, '')

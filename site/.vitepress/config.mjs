@@ -41,13 +41,24 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        _render: (source, env, markdown) => (env.frontmatter?.['search'] === false ? '' : markdown.render(source, env)),
+        _render(source, env, markdown) {
+          // It is known only after rendering whether a page is to be found.
+          const html = markdown.render(source, env);
+          return env.frontmatter?.['search'] === false ? '' : html;
+        },
         miniSearch: {
           options: {
             // Names with dots are found as they are, too, such as `Scope.REQUEST`.
             tokenize: (text) => [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...(text.match(/\w+(?:\.\w+)+/g) ?? [])],
           },
-          searchOptions: { boost: { title: 6, titles: 2, text: 1 }, fuzzy: 0.1, combineWith: 'AND' },
+          searchOptions: {
+            boost: { title: 6, titles: 2, text: 1 },
+            fuzzy: 0.1,
+            // A reader who looks for a subject wants the page about it before the symbols.
+            boostDocument: (id) =>
+              /\/(api|benchmarks|errors)/.test(id) ? 0.4 : /\/(tutorial|concepts|guides)/.test(id) ? 1.5 : 1,
+            combineWith: 'AND',
+          },
         },
       },
     },

@@ -77,7 +77,7 @@ export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
     key,
     path: [...all.slice(0, all.indexOf(key)), ...all.slice(all.lastIndexOf(key)), key],
     tags: home.lineage,
-    hint: `let ${show(all.at(-1) as Key)} ask for lazy(${shown}) instead of ${shown}, a function to call later than in the constructor, or move what both need into a third service`,
+    hint: `let ${show(all.at(-1))} ask for lazy(${shown}) instead of ${shown}, a function to call later than in the constructor, or move what both need into a third service`,
   });
 }
 
