@@ -19,17 +19,30 @@ const page = new URL('../../docs/comparison.md', import.meta.url);
 const markers = /(?<=tried: begin -->\n)[^]*(?=\n.{5}tried: end)/;
 
 const text = readFileSync(page, 'utf8');
-const rows = (markers.exec(text)?.[0] ?? '')
-  .split('\n')
-  .filter((line) => line.startsWith('|'))
-  .map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
+const tableOf = (markdown: string): string[][] =>
+  markdown
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+const rows = tableOf(markers.exec(text)?.[0] ?? '');
 
-const ranks = ['no', 'never', 'stack overflow', 'partly', 'resolve', 'start', 'yes', 'compiler'];
+const ranks = [
+  'no',
+  'never',
+  'stack overflow',
+  'partly',
+  'resolve',
+  'start',
+  'avoided',
+  'not needed',
+  'yes',
+  'compiler',
+];
 
 /** Bold is what a library does better than Ambit. */
 function emphasized([ours = '', ...theirs]: string[]): string[] {
@@ -46,6 +59,23 @@ async function cellsOf(ask: Question['ask']): Promise<string[]> {
   for (const library of libraries) found.push(await ask(library));
   return emphasized(found);
 }
+
+it('has the figures of requests that bench/results.md has', () => {
+  const results = readFileSync(new URL('../../bench/results.md', import.meta.url), 'utf8');
+  const titles = ['hand-written hooks', 'hand-written middleware'];
+  /** Of the contestants with a request scope on a host, the column of medians over the bare host. */
+  const overBare = (host: string) => {
+    const [, table = ''] = results.split(`**scope on ${host}**`);
+    const lines = tableOf(table.split('\n**')[0] ?? '').slice(3);
+    return lines.map(([title = '', , , figure]) => [titles.includes(title) ? 'hand-written' : title, figure]);
+  };
+  const columns = (text.split('requests: begin -->')[1] ?? '').split('<')[0] ?? '';
+  const [[, ...hosts] = [], , ...figures] = tableOf(columns);
+  const onPage = hosts.map((_, index) =>
+    figures.map(([title, ...row]) => [title, row[index]?.replaceAll('*', '')]).filter(([, figure]) => figure !== '-'),
+  );
+  expect(onPage).toEqual(hosts.map((host) => overBare(host.toLowerCase())));
+});
 
 it('asks about the libraries and the questions of the page', () => {
   expect(rows[0]).toEqual(['', ...libraries.map(({ title }) => title)]);

@@ -42,7 +42,7 @@ export interface Library {
   package: string;
   scopes: () => Scope | Promise<Scope>;
   disposal?: (lifetime: 'application' | 'request', disposers: Disposers) => Held | Promise<Held>;
-  /** A service of the application depends on one of a request. */
+  /** `welcome` of the application depends on `visit` of a request; each `resolve` is in another request. */
   captive: () => Mistake;
   /** `left` depends on `right`, and `right` on `left`. */
   circular: () => Mistake;

@@ -124,16 +124,30 @@ async function found(library: Library, method: Method): Promise<string> {
     return mistake.start?.();
   });
   if (start !== undefined) return 'start';
-  return (await thrownBy(() => mistake?.resolve())) === undefined ? 'never' : 'resolve';
+  try {
+    await mistake?.resolve();
+  } catch {
+    return 'resolve';
+  }
+  return 'never';
 }
 
-/** The error when the program runs, whatever the compiler said. */
-async function runtimeError(library: Library, method: Method): Promise<Error | undefined> {
-  return thrownBy(async () => {
+/** The same for a captive dependency; `avoided` where no instance of the application keeps that of a request. */
+async function foundCaptive(library: Library): Promise<string> {
+  const where = await found(library, 'captive');
+  if (where !== 'never') return where;
+  const { resolve } = library.captive();
+  return (await resolve()) === (await resolve()) ? 'never' : 'avoided';
+}
+
+/** The text of the error when the program runs, whatever the compiler said. */
+async function runtimeText(library: Library, method: Method): Promise<string> {
+  const error = await thrownBy(async () => {
     const { start, resolve } = library[method]();
     await start?.();
     await resolve();
   });
+  return textOf(error);
 }
 
 const url = 'postgres://localhost/shop';
@@ -212,14 +226,15 @@ export const questions: readonly Question[] = [
       return yesOrNo(called(await disposed(library, 'request', { what })).length === 3);
     },
   },
-  { title: 'captive dependency is found by', ask: (library) => found(library, 'captive') },
+  { title: 'captive dependency is found by', ask: foundCaptive },
   { title: 'circular dependency is found by', ask: (library) => found(library, 'circular') },
   {
     title: 'the error has the path of the circular dependency',
     ask: async (library) => {
-      const error = await runtimeError(library, 'circular');
-      if (error instanceof RangeError) return 'stack overflow';
-      return yesOrNo(/left.*right.*left|right.*left.*right/is.test(textOf(error)));
+      const text = await runtimeText(library, 'circular');
+      if (/maximum call stack/i.test(text)) return 'stack overflow';
+      if (/circular|cyclic/i.test(text)) return yesOrNo(/left.*right.*left|right.*left.*right/is.test(text));
+      return (await found(library, 'circular')) === 'compiler' ? 'not needed' : 'no';
     },
   },
   { title: 'missing dependency is found by', ask: (library) => found(library, 'missing') },

@@ -8,7 +8,7 @@ const { of, make, build } = lifetimes('application', 'request');
 const view = (scope: Container): Scope => ({
   visit: () => scope.resolve('visit'),
   pool: () => scope.resolve('pool'),
-  open: (tag) => view(scope.createScope({ tags: [tag] }) as Container),
+  open: (tag) => view(scope.createScope({ tags: [tag] })),
 });
 
 type Graph = Pick<Composition<unknown, unknown>, 'registrations' | 'scopes'>;

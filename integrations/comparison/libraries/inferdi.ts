@@ -22,11 +22,11 @@ export const library: Library = {
     }
     class Second {
       dispose = second;
-      constructor(readonly first: First) {}
+      constructor(readonly needed: First) {}
     }
     class Third {
       dispose = third;
-      constructor(readonly second: Second) {}
+      constructor(readonly needed: Second) {}
     }
     if (lifetime === 'application') {
       const container = new Container()

@@ -35,7 +35,7 @@ export const library: Library = {
     }
     @injectable()
     class Second {
-      constructor(@inject('first') readonly first: First) {}
+      constructor(@inject('first') readonly needed: First) {}
       @preDestroy()
       close() {
         return second();
@@ -43,7 +43,7 @@ export const library: Library = {
     }
     @injectable()
     class Third {
-      constructor(@inject('second') readonly second: Second) {}
+      constructor(@inject('second') readonly needed: Second) {}
       @preDestroy()
       close() {
         return third();
@@ -69,9 +69,13 @@ export const library: Library = {
     }
     const container = new Container();
     container.bind('welcome').to(Decorated).inSingletonScope();
-    const request = new Container({ parent: container });
-    request.bind('visit').to(Visit).inSingletonScope();
-    return { resolve: () => request.get('welcome') };
+    return {
+      resolve() {
+        const request = new Container({ parent: container });
+        request.bind('visit').to(Visit).inSingletonScope();
+        return request.get('welcome');
+      },
+    };
   },
   circular() {
     @injectable()

@@ -43,12 +43,12 @@ export const library: Library = {
     @Injectable({ scope })
     class Second {
       onModuleDestroy = second;
-      constructor(@Inject('first') readonly first: First) {}
+      constructor(@Inject('first') readonly needed: First) {}
     }
     @Injectable({ scope })
     class Third {
       onModuleDestroy = third;
-      constructor(@Inject('second') readonly second: Second) {}
+      constructor(@Inject('second') readonly needed: Second) {}
     }
     const app = await start(
       { provide: 'first', useClass: First },
@@ -69,12 +69,13 @@ export const library: Library = {
         super(visit);
       }
     }
-    const app = () =>
-      start(
+    let app: Promise<INestApplicationContext> | undefined;
+    const started = () =>
+      (app ??= start(
         { provide: 'visit', useClass: Visit, scope: Scope.REQUEST },
         { provide: 'welcome', useClass: Decorated, scope: Scope.DEFAULT },
-      );
-    return { start: app, resolve: async () => (await app()).resolve('welcome', ContextIdFactory.create()) };
+      ));
+    return { start: started, resolve: async () => (await started()).resolve('welcome', ContextIdFactory.create()) };
   },
   circular() {
     @Injectable()

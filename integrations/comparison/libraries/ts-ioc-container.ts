@@ -61,7 +61,7 @@ export const library: Library = {
     }
     @register(bindTo('second'), tagged(lifetime), singleton())
     class Second {
-      constructor(@inject('first') readonly first: First) {}
+      constructor(@inject('first') readonly needed: First) {}
       @onDispose(invoke)
       close() {
         return second();
@@ -69,7 +69,7 @@ export const library: Library = {
     }
     @register(bindTo('third'), tagged(lifetime), singleton())
     class Third {
-      constructor(@inject('second') readonly second: Second) {}
+      constructor(@inject('second') readonly needed: Second) {}
       @onDispose(invoke)
       close() {
         return third();

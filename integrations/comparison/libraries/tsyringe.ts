@@ -34,12 +34,12 @@ export const library: Library = {
     @injectable()
     class Second {
       dispose = second;
-      constructor(@inject('first') readonly first: First) {}
+      constructor(@inject('first') readonly needed: First) {}
     }
     @injectable()
     class Third {
       dispose = third;
-      constructor(@inject('second') readonly second: Second) {}
+      constructor(@inject('second') readonly needed: Second) {}
     }
     const options = lifetime === 'request' ? scoped : singleton;
     const container = empty()
