@@ -25,12 +25,7 @@ export function dependenciesOf(name: string, seen = new Set<string>()): string[]
   return [...seen];
 }
 
-/** The file of a library. */
-export const fileOf = (library: Library): URL =>
-  new URL(
-    `libraries/${library.title === 'InversifyJS' ? 'inversify' : library.title.toLowerCase()}.ts`,
-    import.meta.url,
-  );
+export const fileOf = (library: Library): URL => new URL(`libraries/${library.file}`, import.meta.url);
 
 /** The text of a method in the file of a library, with its comments. */
 export function sourceOf(library: Library, method: keyof Library): string {

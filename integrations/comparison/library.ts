@@ -39,6 +39,8 @@ export interface Mistake {
  */
 export interface Library {
   title: string;
+  /** Its file in `libraries/`, which is also read and minified. */
+  file: string;
   package: string;
   scopes: () => Scope | Promise<Scope>;
   disposal?: (lifetime: 'application' | 'request', disposers: Disposers) => Held | Promise<Held>;

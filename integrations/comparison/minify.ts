@@ -9,7 +9,7 @@ const folder = new URL('../node_modules/.comparison/', import.meta.url);
 /** The library with the programs of its file as a minifier leaves them: parameters, variables and classes have other names. */
 export async function minified(library: Library): Promise<Library> {
   mkdirSync(folder, { recursive: true });
-  const file = new URL(`${library.title.toLowerCase()}.mjs`, folder);
+  const file = new URL(library.file.replace('.ts', '.mjs'), folder);
   await build({
     entryPoints: [fileURLToPath(fileOf(library))],
     outfile: fileURLToPath(file),

@@ -25,6 +25,7 @@ class Third extends Left {}
 
 export const library: Library = {
   title: 'Ambit',
+  file: 'ambit.ts',
   package: '@ambit/container',
   scopes() {
     return view(started(build({ visit: of('request', Visit), pool: of('application', Pool) })));

@@ -27,6 +27,7 @@ class Third {
 
 export const library: Library = {
   title: 'awilix',
+  file: 'awilix.ts',
   package: 'awilix',
   scopes() {
     return view(empty().register({ visit: asClass(Visit).scoped(), pool: asClass(Pool).singleton() }));

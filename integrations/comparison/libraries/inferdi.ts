@@ -12,6 +12,7 @@ const view = (scope: ReturnType<typeof shop>): Scope => ({
 
 export const library: Library = {
   title: 'InferDI',
+  file: 'inferdi.ts',
   package: '@inferdi/inferdi',
   scopes() {
     return view(shop());

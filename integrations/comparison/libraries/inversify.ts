@@ -19,6 +19,7 @@ class DecoratedUsers extends Users {
 
 export const library: Library = {
   title: 'InversifyJS',
+  file: 'inversify.ts',
   package: 'inversify',
   scopes() {
     const container = new Container();

@@ -21,6 +21,7 @@ const view = (scope: Container): Scope => ({
 
 export const library: Library = {
   title: 'needle-di',
+  file: 'needle-di.ts',
   package: '@needle-di/core',
   scopes() {
     return view(new Container().bind({ provide: pool, useClass: Pool }));

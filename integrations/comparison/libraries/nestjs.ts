@@ -19,6 +19,7 @@ class DecoratedUsers extends Users {
 
 export const library: Library = {
   title: 'NestJS',
+  file: 'nestjs.ts',
   package: '@nestjs/core',
   async scopes() {
     const app = await start(

@@ -43,6 +43,7 @@ class DecoratedUsers extends Users {
 
 export const library: Library = {
   title: 'ts-ioc-container',
+  file: 'ts-ioc-container.ts',
   package: 'ts-ioc-container',
   scopes() {
     return view(

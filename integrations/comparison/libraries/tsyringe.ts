@@ -22,6 +22,7 @@ class DecoratedUsers extends Users {
 
 export const library: Library = {
   title: 'tsyringe',
+  file: 'tsyringe.ts',
   package: 'tsyringe',
   scopes() {
     return view(empty().register('visit', { useClass: Visit }, scoped).register('pool', { useClass: Pool }, singleton));

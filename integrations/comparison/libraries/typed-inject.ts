@@ -31,6 +31,7 @@ function view(scope: Injector<Application>, request?: Injector<Application & { v
 
 export const library: Library = {
   title: 'typed-inject',
+  file: 'typed-inject.ts',
   package: 'typed-inject',
   scopes() {
     return view(createInjector().provideClass('pool', Pool));
