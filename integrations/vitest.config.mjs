@@ -7,7 +7,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: 'newest', include: ['{test,migrations}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'newest', include: ['{test,migrations,comparison}/**/*.test.ts'] } },
       {
         // The oldest Kysely of the peer range, under the name of the newest also for our package.
         extends: true,
