@@ -1,4 +1,5 @@
-import type { Request, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
+import { routeOf } from './express-route.js';
 import { Inspector } from './inspector.js';
 import type { InspectorOptions } from './options.js';
 import { shareShapes } from './shapes.js';
@@ -51,20 +52,3 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
  * ```
  */
 export const inspector = inspectorMiddleware;
-
-/** Undefined until the router has matched a route. */
-function routeOf({ baseUrl, originalUrl, route }: Request): string | undefined {
-  const { path } = (route ?? {}) as { path?: RegExp | string | readonly string[] };
-  if (path === undefined) return undefined;
-  const below = path === '/' ? [] : String(path).split('/').slice(1);
-  const asked = (originalUrl.split('?', 1)[0] ?? '').split('/').slice(1);
-  // When an error leaves a router, Express resets `baseUrl`: the mount path is then the part of the URL before the route.
-  const mount = baseUrl === '' ? asked.slice(0, Math.max(0, asked.length - below.length)) : baseUrl.split('/').slice(1);
-  const parts = [...mount.filter((part) => part !== '').map(withoutValue), ...below];
-  return `/${parts.join('/')}`;
-}
-
-/** A part of the mount path may be the value of a parameter. */
-function withoutValue(part: string): string {
-  return /\d|%|@/.test(part) || part.length > 30 ? ':…' : part;
-}
