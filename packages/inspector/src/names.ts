@@ -25,12 +25,16 @@ export function nameOf(tags: readonly string[]): string {
   return tags.join(', ').slice(0, LONGEST) || 'no tags';
 }
 
-/** The class and the code of an error. Its message may contain values, so it is not sent. */
+/** The class of an error and its code or status. Its message may contain values, so it is not sent. */
 function errorName(error: unknown): string {
   if (!(error instanceof Error)) return 'something thrown';
-  const { code } = error as { code?: unknown };
-  const isName = typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code);
-  return isName ? `${error.constructor.name} ${code}` : error.constructor.name;
+  const { code, status, statusCode, cause } = error as Error &
+    Partial<Record<'code' | 'status' | 'statusCode', unknown>>;
+  // It only says that the transaction is over: its cause says why.
+  if (code === 'AMBIT_TX_ENDED' && cause !== undefined) return errorName(cause);
+  if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return `${error.constructor.name} ${code}`;
+  const known = [statusCode, status].find((each) => typeof each === 'number' && each >= 400 && each < 600);
+  return known === undefined ? error.constructor.name : `${error.constructor.name} ${Number(known)}`;
 }
 
 export function failure(error: unknown): { error?: string } {

@@ -28,6 +28,12 @@ describe.each(hosts)('a real transaction on $name', (host) => {
           );
           return 201;
         },
+        '/refused': async (scope) => {
+          const refuse = (): Promise<number> => {
+            throw Object.assign(new RangeError('secret'), { statusCode: 409 });
+          };
+          return runInTransaction<number>(scope, refuse).catch(() => 409);
+        },
         '/audited': async (scope) => {
           const audit = (): Promise<unknown> =>
             scope.resolve<IDatabasePool>('IDatabasePool' as string).query("INSERT INTO orders VALUES ('secret')"); // audit
@@ -53,6 +59,13 @@ describe.each(hosts)('a real transaction on $name', (host) => {
     const kinds = steps.map(({ kind }) => kind);
     expect(kinds).toEqual(expect.arrayContaining(['connection', 'begin', 'statement', 'commit']));
     expect(steps.find(({ kind }) => kind === 'statement')?.sql).toBe("INSERT INTO orders VALUES ('…')");
+  });
+
+  it('has the cause of a ROLLBACK, without its message', async () => {
+    await fetch(`${app.url}/refused/1`);
+    const { id } = await page.request(({ outcome, open }) => outcome === 'rolled back' && open === 0);
+    const { steps } = await page.details(id);
+    expect(steps.find(({ kind }) => kind === 'rollback')).toMatchObject({ error: 'RangeError 409' });
   });
 
   it('has a mark where the transaction check has found something, with the line of code', async () => {
