@@ -1,7 +1,8 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { Attempts } from './attempts.js';
+import { same, Sessions } from './sessions.js';
 
-export type Access = 'granted' | 'refused' | 'token required';
+export type Access = 'granted' | 'refused' | 'token required' | 'too many wrong tokens';
 
 const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
@@ -13,32 +14,47 @@ const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connectin
 export class AccessControl {
   readonly #token: string | undefined;
   readonly #path: string;
+  readonly #sessions: Sessions;
+  readonly #attempts = new Attempts();
 
   constructor(token: string | undefined, path: string) {
     this.#token = token;
     this.#path = path;
+    this.#sessions = new Sessions(token ?? '');
   }
 
   access(request: IncomingMessage): Access {
     if (isFromAnotherSite(request)) return 'refused';
     if (this.#token === undefined) return isLocal(request) ? 'granted' : 'refused';
-    const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    if (bearer !== undefined && this.accepts(bearer)) return 'granted';
     const session = cookieOf(request);
-    return session !== undefined && same(session, sessionFor(this.#token)) ? 'granted' : 'token required';
+    if (session !== undefined && this.#sessions.isValid(session)) return 'granted';
+    const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    return bearer === undefined ? 'token required' : this.try(request, bearer);
   }
 
-  accepts(token: string): boolean {
-    return this.#token !== undefined && same(token, this.#token);
+  /** Whether the client has sent the token. One that has sent many wrong ones has to wait. */
+  try(request: IncomingMessage, token: string): Exclude<Access, 'refused'> {
+    const address = addressOf(request);
+    if (this.waitOf(request) > 0) return 'too many wrong tokens';
+    if (this.#token !== undefined && same(token, this.#token)) return 'granted';
+    this.#attempts.wrong(address);
+    return 'token required';
+  }
+
+  /** The seconds that the client has to wait before it may send another token. */
+  waitOf(request: IncomingMessage): number {
+    return this.#attempts.waitOf(addressOf(request));
   }
 
   /** A cookie that proves that the browser sent the token, without containing it; it stays valid after a restart. */
   cookie(request: IncomingMessage): string {
     const secure = 'encrypted' in request.socket ? '; Secure' : '';
-    const session = sessionFor(this.#token ?? '');
-    return `${COOKIE}=${session}; Path=${this.#path}; HttpOnly; SameSite=Strict${secure}`;
+    const { session, maxAgeSeconds } = this.#sessions.start();
+    return `${COOKIE}=${session}; Path=${this.#path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`;
   }
 }
+
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** The host name is checked too: another site's name may resolve to this machine (DNS rebinding). */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
@@ -61,14 +77,4 @@ function isFromAnotherSite({ headers, method }: IncomingMessage): boolean {
 function cookieOf({ headers }: IncomingMessage): string | undefined {
   const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim());
   return cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
-}
-
-function sessionFor(token: string): string {
-  return createHmac('sha256', token).update('ambit inspector session').digest('hex');
-}
-
-/** Compares in constant time. */
-function same(one: string, other: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(one), digest(other));
 }

@@ -39,6 +39,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const name = url.pathname.slice(parts.path.length);
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
+    if (access === 'too many wrong tokens') return tooMany(request, response);
     if (name === '/login' && request.method === 'POST') return login(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
@@ -58,7 +59,10 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     response: ServerResponse,
   ): Promise<void> | void => {
     if (name === '/') return file(response, 'index.html');
-    if (name === '/events') return parts.pages.open(request, response);
+    if (name === '/events') {
+      if (request.method === 'GET') return parts.pages.open(request, response);
+      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
+    }
     if (name === '/graph') return json(response, parts.drawing.view());
     if (name === '/explain') {
       const explanation = parts.unrecorded(() => parts.drawing.explain(query.get('node') ?? ''));
@@ -71,11 +75,16 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request);
     if (body === undefined) return sendText(response, 413, 'The form is too long');
-    const form = new URLSearchParams(body);
-    if (!control.accepts(form.get('token') ?? ''))
-      return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
+    const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
+    if (access === 'too many wrong tokens') return tooMany(request, response);
+    if (access === 'token required') return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', control.cookie(request));
     return redirect(response, `${parts.path}/`);
+  };
+
+  const tooMany = (request: IncomingMessage, response: ServerResponse): void => {
+    response.setHeader('retry-after', control.waitOf(request));
+    sendText(response, 429, 'Too many wrong tokens: try again in a minute');
   };
 
   return (request, response) => {

@@ -1,7 +1,7 @@
 import { request as send } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccessControl } from '../src/access.js';
 import { createApp } from './support/app.js';
 import { hosts, type RunningApp } from './support/hosts.js';
@@ -80,7 +80,11 @@ describe.each(hosts)('with a token on $name', (host) => {
   const login = (token: string) =>
     fetch(`${app.url}/inspector/login`, { method: 'POST', body: new URLSearchParams({ token }), redirect: 'manual' });
 
-  afterEach(() => app.close());
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(async () => {
+    vi.useRealTimers();
+    await app.close();
+  });
 
   it('asks for the token, and shows nothing without it', async () => {
     await start();
@@ -110,10 +114,43 @@ describe.each(hosts)('with a token on $name', (host) => {
     const { status, headers } = await login(TOKEN);
     const cookie = headers.get('set-cookie') ?? '';
     expect([status, headers.get('location')]).toEqual([303, '/inspector/']);
-    expect(cookie).toMatch(/; Path=\/inspector; HttpOnly; SameSite=Strict$/);
+    expect(cookie).toMatch(/; Path=\/inspector; Max-Age=28800; HttpOnly; SameSite=Strict$/);
     expect(cookie).not.toContain(encodeURIComponent(TOKEN));
     expect((await get('/graph', { cookie: cookie.split(';', 1)[0]! })).status).toBe(200);
     expect((await get('/graph', { cookie: `ambit_inspector=${'0'.repeat(64)}` })).status).toBe(401);
+  });
+
+  it('asks for the token again after eight hours, and accepts no session with another time', async () => {
+    await start();
+    const [pair = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
+    const [, until = '', proof = ''] = /=(\d+)\.(.*)/.exec(pair) ?? [];
+    const later = `ambit_inspector=${Number(until) + 1}.${proof}`;
+    expect((await get('/graph', { cookie: later })).status).toBe(401);
+    vi.setSystemTime(Number(until) + 1);
+    expect((await get('/graph', { cookie: pair })).status).toBe(401);
+  });
+
+  it('lets a client that has sent ten wrong tokens wait for a minute, and nobody else', async () => {
+    await start();
+    const [session = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
+    for (let i = 0; i < 5; i++) {
+      expect((await login('a token that is wrong')).status).toBe(401);
+      expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(401);
+    }
+    const refused = await login(TOKEN);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(429);
+    expect((await get('/graph', { cookie: session })).status).toBe(200);
+    vi.setSystemTime(Date.now() + 60_001);
+    expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+  });
+
+  it('responds to HEAD, also for events', async () => {
+    await start();
+    const head = (path: string) =>
+      fetch(`${app.url}/inspector${path}`, { method: 'HEAD', headers: { authorization: `Bearer ${TOKEN}` } });
+    expect([(await head('/events')).status, (await head('/graph')).status]).toEqual([200, 200]);
   });
 
   it('asks again after a wrong token', async () => {
