@@ -95,9 +95,13 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
         if (kind !== 'optional' || found) keys.add(key);
         const targets = kind === 'all' ? places(home, key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
-        // A transient may be meant for other scopes than this.
-        const elsewhere = !binding.singleton && shapes.some((other) => other.isBelow(home) && place(other, key));
-        if (kind !== 'all' && kind !== 'optional' && !found && !elsewhere) ids.push(node(home, key));
+        if (kind !== 'all' && kind !== 'optional' && !found) {
+          const below = shapes.find((other) => other.isBelow(home) && place(other, key));
+          const captive = below && place(below, key);
+          // A transient may be meant for the scopes below.
+          if (!captive) ids.push(node(home, key));
+          else if (binding.singleton) ids.push(node(captive.owner, key, captive.binding));
+        }
         for (const to of ids) edges.set(`${from} ${to} ${kind}`, { from, to, kind });
       }
     }

@@ -63,7 +63,7 @@ describe('the graph', () => {
     expect(edgesOf(graph(app, request))).toEqual([
       'application/IOther one application/IPool',
       'application/IReplica one application/IPool',
-      'request/IUsers lazy request/IOrders',
+      'request/IUsers lazy transaction/IOrders',
       'request/IUsers one application/IPool',
       'transaction/IOrders all application/IRule',
       'transaction/IOrders all request/IRule',
@@ -77,6 +77,17 @@ describe('the graph', () => {
 
     expect(edgesOf(drawn)).toEqual(['request/IAudit one request/IClock']);
     expect(missingIn(drawn)).toEqual(['IClock']);
+  });
+
+  it('draws a captive dependency in the scope below, which has it', () => {
+    const app = openApplication(
+      asking().pipe(singleton(), perRequest).to('IUser'),
+      asking('IUser').pipe(singleton()).to('ICache'),
+    );
+    const drawn = graph(app, request);
+
+    expect(edgesOf(drawn)).toEqual(['application/ICache one request/IUser']);
+    expect(missingIn(drawn)).toEqual([]);
   });
 
   it('shows no key as missing that verify does not miss', () => {
