@@ -63,7 +63,9 @@ export class RequestsPanel {
       if (!held) this.#list.keepOnly(this.#store.requests);
     }
     this.#tell();
-    if (changed.some(({ id }) => id === this.#chosen)) void this.#show(this.#chosen);
+    const chosen = this.#chosen === undefined ? undefined : this.#store.requests.get(this.#chosen);
+    const isGoingOn = chosen !== undefined && (chosen.state === 'open' || chosen.open > 0);
+    if (isGoingOn || changed.some(({ id }) => id === this.#chosen)) void this.#show(this.#chosen);
   }
 
   #tell(): void {

@@ -20,10 +20,11 @@ const NAMES: Partial<Record<Step['kind'], string>> = {
 
 /** One request as a waterfall. */
 export function waterfall(request: RequestDetails): Node[] {
-  const { steps, spans, dropped } = request;
+  const { steps, spans, dropped, elapsed = 0 } = request;
   const length = Math.max(
     ...steps.map(({ at, took = 0 }) => at + took),
     ...spans.map(({ closed = 0 }) => closed),
+    elapsed,
     0.01,
   );
   // A scope is one bar, so its closing has no row.

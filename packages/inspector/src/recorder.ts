@@ -153,7 +153,7 @@ export class Recorder {
   }
 
   details(id: number): RequestDetails | undefined {
-    return this.#requests.get(id)?.details();
+    return this.#requests.get(id)?.details(this.#options.now());
   }
 
   #add(scope: Container, box: string, known: Pick<ScopeEntry, 'atLeast' | 'request'>): void {

@@ -127,10 +127,17 @@ export class RequestRecord {
     };
   }
 
-  details(): RequestDetails {
+  details(now: number): RequestDetails {
     const spans: readonly ScopeSpan[] = this.#spans;
     const steps = this.#steps.toSorted((one, other) => one.at - other.at);
-    return { ...this.summary(), spans, steps, dropped: this.#dropped };
+    const isGoingOn = !this.over || this.#open > 0;
+    return {
+      ...this.summary(),
+      spans,
+      steps,
+      dropped: this.#dropped,
+      ...(isGoingOn && { elapsed: now - this.#start }),
+    };
   }
 
   /** At the first step that has it: Express resets the mount path of a router when an error leaves it. */

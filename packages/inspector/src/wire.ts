@@ -68,6 +68,8 @@ export interface ScopeSpan {
 export interface RequestDetails extends RequestSummary {
   readonly spans: readonly ScopeSpan[];
   readonly steps: readonly Step[];
+  /** The milliseconds since its arrival, where it is in progress or has scopes that are open. */
+  readonly elapsed?: number;
   /** Steps beyond the number that is kept. */
   readonly dropped: number;
 }

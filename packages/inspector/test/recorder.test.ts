@@ -145,7 +145,7 @@ describe('the recorder', () => {
     begin();
     const record = recorder.arrive(arrival)!;
     for (let i = 0; i < 10_000; i++) record.step('statement', now);
-    expect(record.details()).toMatchObject({ steps: { length: 500 }, dropped: 9501 });
+    expect(record.details(0)).toMatchObject({ steps: { length: 500 }, dropped: 9501 });
   });
 
   it('keeps a bounded number of kinds, keys and open scopes, and still counts', () => {

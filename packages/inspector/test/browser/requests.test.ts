@@ -47,6 +47,24 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await expect(t.page.locator('.row[data-kind=aborted][data-mood=bad]').waitFor()).resolves.toBeUndefined();
   });
 
+  it('shows a request in progress until now, and goes on with it', async () => {
+    await t.start();
+    await t.open('#/requests');
+    const client = new AbortController();
+    const left = fetch(`${t.app.url}/never/1`, { signal: client.signal }).catch(() => undefined);
+    await t.row('/never').click();
+    const seconds = async (): Promise<number> => {
+      const [, number = '0', unit] =
+        /([\d.]+) (ms|s)/.exec(await t.page.locator('.row.unclosed .took').first().innerText()) ?? [];
+      return unit === 's' ? Number(number) : Number(number) / 1000;
+    };
+    await expect.poll(seconds, { timeout: 10_000 }).toBeGreaterThan(0.3);
+    const before = await seconds();
+    await expect.poll(seconds, { timeout: 10_000 }).toBeGreaterThan(before);
+    client.abort();
+    await left;
+  });
+
   it('shows a leaked scope, and where it was opened', async () => {
     await t.start({ limitMs: 100 });
     await t.open('#/now');
