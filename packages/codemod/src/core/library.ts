@@ -1,5 +1,5 @@
 import type { Knowledge, Program } from './model.js';
-import type { Rewriter } from './rewriter.js';
+import type { Rewriter } from './rewriter/rewriter.js';
 
 /** What the codemod knows of one library. */
 export interface Library extends Knowledge {

@@ -20,6 +20,9 @@ export interface Finding {
   readonly advice: string;
 }
 
+/** Why a construct is left, and what to write instead. */
+export type Left = Pick<Finding, 'construct' | 'advice'>;
+
 /** What the codemod knows of the names of one library. */
 export interface Knowledge {
   readonly name: LibraryName;
