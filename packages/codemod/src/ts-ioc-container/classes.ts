@@ -28,8 +28,9 @@ export function convertClass(rewriter: Rewriter, declaration: ClassDeclaration):
     rewriter.done(`@${name}`, nameOf(decorator), decorator);
   }
   const { modifiers } = plan;
-  const has = (name: string) => modifiers.some((one) => isMarked(one, name));
-  if (has('singleton') && !has('scope')) rewriter.check(declaration, 'singleton()', KEPT_PER_SCOPE);
+  const isSingleton = modifiers.some((one) => one.includes('singleton'));
+  if (isSingleton && !modifiers.some((one) => isMarked(one, 'scope')))
+    rewriter.check(declaration, 'singleton()', KEPT_PER_SCOPE);
   const made = registration(rewriter, { source: `fromClass(${declaration.getName()})`, modifiers }, plan.key);
   const indent = rewriter.style.indentAt(declaration.getStart());
   const exported = Node.isSourceFile(declaration.getParent()) && declaration.isExported() ? 'export ' : '';
