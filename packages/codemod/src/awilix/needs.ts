@@ -5,10 +5,8 @@ import {
   type ParameterDeclaration,
   type Symbol as TsSymbol,
 } from 'ts-morph';
-import { resolved } from '../core/containers.js';
-
-/** How awilix passes dependencies: by the names of the parameters, or as one object. */
-export type Mode = 'CLASSIC' | 'PROXY';
+import { resolved, symbolOf } from '../core/names/declarations.js';
+import type { Mode } from './mode.js';
 
 /** A dependency by its key. */
 export interface Need {
@@ -19,11 +17,7 @@ export interface Need {
 /** The class or function behind a name, or the one that stands there. */
 export function declarationOf(node: Node): Node | undefined {
   if (isMade(node)) return node;
-  const symbol = Node.isIdentifier(node)
-    ? node.getSymbol()
-    : Node.isPropertyAccessExpression(node)
-      ? node.getNameNode().getSymbol()
-      : undefined;
+  const symbol = symbolOf(node);
   return symbol && made(symbol, 0);
 }
 

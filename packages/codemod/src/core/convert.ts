@@ -2,13 +2,15 @@ import { posix } from 'node:path';
 import { Project, ts } from 'ts-morph';
 import type { Library } from './library.js';
 import type { Finding, SourceText } from './model.js';
-import { Rewriter } from './rewriter.js';
+import { Rewriter } from './rewriter/rewriter.js';
 
 /** A file that changes. */
 export interface ChangedFile {
+  /** Its absolute path. */
   readonly path: string;
-  /** Empty for a new file. */
+  /** Its content before the conversion; empty for a new file. */
   readonly before: string;
+  /** Its content after the conversion. */
   readonly after: string;
 }
 
@@ -16,6 +18,7 @@ export interface ChangedFile {
 export interface Conversion {
   /** How many files were read. */
   readonly read: number;
+  /** The files that change, and the new file of a global container. */
   readonly files: readonly ChangedFile[];
   /** How many constructs of each kind were converted. */
   readonly converted: ReadonlyMap<string, number>;
@@ -39,6 +42,18 @@ export interface ConvertOptions {
  * @param sources the files, with absolute paths
  * @param options how imports are resolved
  * @returns the changed files, and what is left
+ * @throws Error if two sources have the same path
+ * @example
+ * ```ts
+ * import { readFileSync, writeFileSync } from 'node:fs';
+ *
+ * const library = libraryNamed('tsyringe');
+ * if (!library) throw new Error('Unknown library');
+ * const sources = ['/app/src/users.ts', '/app/src/main.ts'].map((path) => ({ path, text: readFileSync(path, 'utf8') }));
+ * const { files, left } = convert(library, sources);
+ * for (const { path, after } of files) writeFileSync(path, after);
+ * for (const { path, line, construct, advice } of left) console.log(`${path}:${line} ${construct}: ${advice}`);
+ * ```
  */
 export function convert(library: Library, sources: readonly SourceText[], options: ConvertOptions = {}): Conversion {
   const { paths = {}, baseUrl } = options;

@@ -2,17 +2,23 @@ import type { SourceFile } from 'ts-morph';
 
 /** The libraries whose programs can be converted. */
 export const LIBRARIES = ['awilix', 'tsyringe', 'inversify', 'ts-ioc-container'] as const;
+
+/** The package name of a library that the codemod knows. */
 export type LibraryName = (typeof LIBRARIES)[number];
 
 /** A file of the program to convert. */
 export interface SourceText {
+  /** Its absolute path. The extension says whether it is TypeScript. */
   readonly path: string;
+  /** Its content. */
   readonly text: string;
 }
 
 /** A construct that was left, or that was converted and deserves a look. */
 export interface Finding {
+  /** The path of the file, as it was given. */
   readonly path: string;
+  /** The line of the construct before the conversion, from 1. */
   readonly line: number;
   /** The construct, such as `@inject on a property`. */
   readonly construct: string;
@@ -20,8 +26,12 @@ export interface Finding {
   readonly advice: string;
 }
 
+/** Why a construct is left, and what to write instead. */
+export type Left = Pick<Finding, 'construct' | 'advice'>;
+
 /** What the codemod knows of the names of one library. */
 export interface Knowledge {
+  /** The name of its package. */
   readonly name: LibraryName;
   /** What it is imported as. */
   readonly modules: readonly string[];
@@ -29,6 +39,7 @@ export interface Knowledge {
   readonly companions: Readonly<Record<string, string>>;
   /** What to write in place of an export that was left. */
   readonly advice: Readonly<Record<string, string>>;
+  /** How its containers can be recognised. */
   readonly containers: ContainerModel;
 }
 

@@ -1,50 +1,37 @@
 import { Node, type CallExpression, type Expression } from 'ts-morph';
-import { isClass } from '../core/classes.js';
-import { registration, singleton, type Service } from '../core/registrations.js';
-import type { Rewriter } from '../core/rewriter.js';
-
-/** One call of a chain: `.inSingletonScope()`. */
-interface Link {
-  readonly name: string;
-  readonly args: readonly Node[];
-  readonly call: CallExpression;
-}
+import { singleton } from '../core/ambit/modifiers.js';
+import { registration, type Service } from '../core/ambit/registrations.js';
+import { chainOf, type Link } from '../core/calls/chain.js';
+import type { Left } from '../core/model.js';
+import { isClass } from '../core/names/kinds.js';
+import type { Rewriter } from '../core/rewriter/rewriter.js';
 
 /** `container.bind(X).to(Y).inSingletonScope()`, the outermost call of it. */
-export interface Chain {
+export interface Binding {
   /** What `bind` is called on; undefined for the function that a module receives. */
   readonly container: Expression | undefined;
-  readonly bind: Expression;
   readonly key: Node;
   readonly links: readonly Link[];
 }
 
 /** Reads a chain that begins with `bind`; undefined for an inner call of it, or for another call. */
-export function chainOf(outermost: CallExpression): Chain | undefined {
+export function bindingOf(outermost: CallExpression): Binding | undefined {
   const parent = outermost.getParent();
   if (Node.isPropertyAccessExpression(parent) && parent.getExpression() === outermost) return undefined;
-  const links: Link[] = [];
-  let call: Node = outermost;
-  while (Node.isCallExpression(call)) {
-    const called: Node = call.getExpression();
-    const [key, ...more] = call.getArguments();
-    if (key && more.length === 0) {
-      if (Node.isPropertyAccessExpression(called) && called.getName() === 'bind')
-        return { container: called.getExpression(), bind: called, key, links: links.toReversed() };
-      if (Node.isIdentifier(called) && called.getText() === 'bind')
-        return { container: undefined, bind: called, key, links: links.toReversed() };
-    }
-    if (!Node.isPropertyAccessExpression(called)) return undefined;
-    links.push({ name: called.getName(), args: call.getArguments(), call });
-    call = called.getExpression();
-  }
-  return undefined;
+  const chain = chainOf(outermost, isBind);
+  const called = chain?.base.getExpression();
+  const [key] = chain?.base.getArguments() ?? [];
+  if (!chain || !key) return undefined;
+  const container = Node.isPropertyAccessExpression(called) ? called.getExpression() : undefined;
+  return { container, key, links: chain.links };
 }
 
-/** Why a binding is left. */
-export interface LeftBinding {
-  readonly construct: string;
-  readonly advice: string;
+function isBind(call: CallExpression): boolean {
+  const called = call.getExpression();
+  if (call.getArguments().length !== 1) return false;
+  return Node.isPropertyAccessExpression(called)
+    ? called.getName() === 'bind'
+    : Node.isIdentifier(called) && called.getText() === 'bind';
 }
 
 const REGISTRATION = 'container.addRegistration(Registration.fromClass(...).to(key))';
@@ -59,10 +46,10 @@ const LINKS: Readonly<Record<string, string>> = {
 const WHEN = 'a key for each variant, which the class that needs it injects';
 
 /** The binding as a registration, or why it cannot be said. */
-export function registrationOf(rewriter: Rewriter, chain: Chain, isSingleton: boolean): string | LeftBinding {
-  const [first, ...others] = chain.links;
+export function registrationOf(rewriter: Rewriter, binding: Binding, isSingleton: boolean): string | Left {
+  const [first, ...others] = binding.links;
   if (!first) return { construct: 'bind without to', advice: REGISTRATION };
-  const service = serviceOf(rewriter, chain.key, first);
+  const service = serviceOf(rewriter, binding.key, first);
   if (!service) return { construct: `.${first.name}`, advice: LINKS[first.name] ?? REGISTRATION };
   const isKept =
     first.name !== 'toConstantValue' &&
@@ -89,7 +76,7 @@ export function registrationOf(rewriter: Rewriter, chain: Chain, isSingleton: bo
       construct: '.onDeactivation',
       advice: '.pipe(singleton(), onDispose(fn)): only instances that the container keeps are disposed',
     };
-  return registration(rewriter, { ...service, modifiers }, rewriter.text(chain.key));
+  return registration(rewriter, { ...service, modifiers }, rewriter.text(binding.key));
 }
 
 function serviceOf(rewriter: Rewriter, key: Node, { name, args }: Link): Service | undefined {
@@ -100,7 +87,7 @@ function serviceOf(rewriter: Rewriter, key: Node, { name, args }: Link): Service
   const text = rewriter.text(argument);
   switch (name) {
     case 'to':
-      return isClass(rewriter, argument) ? { source: `fromClass(${text})`, modifiers } : undefined;
+      return isClass(rewriter.origins, argument) ? { source: `fromClass(${text})`, modifiers } : undefined;
     case 'toConstantValue':
     case 'toConstructor':
     case 'toFunction':

@@ -1,7 +1,8 @@
 import { Node, type Expression } from 'ts-morph';
-import { isClass } from '../core/classes.js';
-import { scoped, singleton, type Service } from '../core/registrations.js';
-import type { Rewriter } from '../core/rewriter.js';
+import { scoped, singleton } from '../core/ambit/modifiers.js';
+import type { Service } from '../core/ambit/registrations.js';
+import { isClass } from '../core/names/kinds.js';
+import type { Rewriter } from '../core/rewriter/rewriter.js';
 
 /** The modifiers of a lifecycle of tsyringe; undefined for one that Ambit lacks. */
 export function modifiersOf(rewriter: Rewriter, lifecycle: Node | undefined): string[] | undefined {
@@ -34,7 +35,8 @@ export function serviceOf(
   provider: Node | undefined,
   modifiers: readonly string[],
 ): Service | undefined {
-  if (isClass(rewriter, provider)) return provider && { source: `fromClass(${rewriter.text(provider)})`, modifiers };
+  if (isClass(rewriter.origins, provider))
+    return provider && { source: `fromClass(${rewriter.text(provider)})`, modifiers };
   if (!Node.isObjectLiteralExpression(provider)) return undefined;
   const value = (name: string): Expression | undefined => {
     const property = provider.getProperty(name);

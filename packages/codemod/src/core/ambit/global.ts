@@ -1,6 +1,6 @@
 import { Node, type ExportSpecifier, type Identifier } from 'ts-morph';
-import type { Program } from './model.js';
-import type { Rewriter } from './rewriter.js';
+import type { Program } from '../model.js';
+import type { Rewriter } from '../rewriter/rewriter.js';
 
 /** The global container of the library becomes that of a module of the program. Returns whether the name is one. */
 export function convertGlobal(rewriter: Rewriter, node: Identifier, program: Program, ...globals: string[]): boolean {
@@ -27,7 +27,7 @@ function convertExport(rewriter: Rewriter, specifier: ExportSpecifier, program: 
   const module = declaration.getModuleSpecifier();
   if (module) {
     if (declaration.getNamedExports().length > 1 || !rewriter.origins.isLibrary(module.getLiteralValue())) return;
-    rewriter.replace(module, rewriter.string(rewriter.relative(program.globalModule)));
+    rewriter.replace(module, rewriter.style.string(rewriter.style.relative(program.globalModule)));
   } else if (rewriter.origins.isDirect(specifier.getNameNode()))
     rewriter.replace(specifier.getNameNode(), rewriter.use('container', program.globalModule));
   else return;

@@ -1,3 +1,5 @@
+import type { Node } from 'ts-morph';
+
 interface Edit {
   readonly start: number;
   readonly end: number;
@@ -10,7 +12,11 @@ export class Edits {
 
   constructor(private readonly source: string) {}
 
-  replace(start: number, end: number, text: string): void {
+  replace(node: Node, text: string): void {
+    this.replaceRange(node.getStart(), node.getEnd(), text);
+  }
+
+  replaceRange(start: number, end: number, text: string): void {
     this.list = this.list.filter(
       (edit) => edit.start < start || edit.end > end || (edit.end === start && edit.start === start),
     );
@@ -19,6 +25,27 @@ export class Edits {
 
   insert(at: number, text: string): void {
     this.list.push({ start: at, end: at, text });
+  }
+
+  /** Removes the node and, where nothing else is on its line, the line. */
+  remove(node: Node): void {
+    const text = this.source;
+    let end = node.getEnd();
+    while (/[ \t]/.test(text[end] ?? '')) end++;
+    if (text[end] === '\r') end++;
+    let start = node.getStart();
+    while (/[ \t]/.test(text[start - 1] ?? '')) start--;
+    const alone = start === 0 || text[start - 1] === '\n';
+    if (text[end] === '\n' && alone) this.replaceRange(start, end + 1, '');
+    else if (alone && text[end] !== '\n') this.replaceRange(node.getStart(), end, '');
+    else this.replaceRange(text[end] === '\n' ? start : node.getStart(), end, '');
+  }
+
+  /** Removes the node and the space after it. */
+  removeWithGap(node: Node): void {
+    let end = node.getEnd();
+    while (/\s/.test(this.source[end] ?? '')) end++;
+    this.replaceRange(node.getStart(), end, '');
   }
 
   /** The text from `start` to `end`, with the changes within. */

@@ -1,6 +1,7 @@
 import { Node, type Expression, type Symbol as TsSymbol, type TypeNode } from 'ts-morph';
-import type { ContainerModel } from './model.js';
-import type { Origins } from './origin.js';
+import type { ContainerModel } from '../model.js';
+import { declarationsOf, resolved, symbolOf } from './declarations.js';
+import type { Origins } from './origins.js';
 
 /** Tells which expressions are containers of the library, by declarations alone: its types need not be installed. */
 export class Containers {
@@ -20,11 +21,7 @@ export class Containers {
     if (Node.isBinaryExpression(expression)) return this.has(expression.getRight());
     const name = this.origins.of(expression);
     if (name !== undefined && this.model.values.includes(name)) return true;
-    const symbol = Node.isIdentifier(expression)
-      ? expression.getSymbol()
-      : Node.isPropertyAccessExpression(expression)
-        ? expression.getNameNode().getSymbol()
-        : undefined;
+    const symbol = symbolOf(expression);
     return symbol !== undefined && this.isSymbol(symbol);
   }
 
@@ -47,14 +44,7 @@ export class Containers {
     if (this.makes(called)) return true;
     if (Node.isPropertyAccessExpression(called) && this.model.methods.includes(called.getName()))
       return this.has(called.getExpression());
-    const symbol = Node.isIdentifier(called) ? called.getSymbol() : undefined;
-    return (
-      (symbol &&
-        resolved(symbol)
-          .getDeclarations()
-          .some((one) => this.returns(one))) ??
-      false
-    );
+    return Node.isIdentifier(called) && declarationsOf(called).some((one) => this.returns(one));
   }
 
   /** Whether a function says by its type or its only result that it returns a container. */
@@ -127,6 +117,3 @@ function stripped(node: Node | undefined): Node | undefined {
     at = at.getExpression();
   return at;
 }
-
-/** The symbol behind imports. */
-export const resolved = (symbol: TsSymbol): TsSymbol => symbol.getAliasedSymbol() ?? symbol;

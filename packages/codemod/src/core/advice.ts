@@ -1,0 +1,2 @@
+/** For a construct without advice of its own. */
+export const SEE_TABLE = 'see the table of constructs';
