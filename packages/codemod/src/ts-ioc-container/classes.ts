@@ -28,7 +28,7 @@ export function convertClass(rewriter: Rewriter, declaration: ClassDeclaration):
     rewriter.done(`@${name}`, nameOf(decorator), decorator);
   }
   const { modifiers } = plan;
-  const isSingleton = modifiers.some((one) => one.includes('singleton'));
+  const isSingleton = modifiers.some((one) => isMarked(one, 'singleton'));
   if (isSingleton && !modifiers.some((one) => isMarked(one, 'scope')))
     rewriter.check(declaration, 'singleton()', KEPT_PER_SCOPE);
   const made = registration(rewriter, { source: `fromClass(${declaration.getName()})`, modifiers }, plan.key);

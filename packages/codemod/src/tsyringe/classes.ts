@@ -23,7 +23,7 @@ export function convertClass(rewriter: Rewriter, declaration: ClassDeclaration, 
       rewriter.leave(
         decorator,
         text,
-        ADVICE[(scope && rewriter.origin(scope)) ?? name] ?? `register the class with ${rewriter.use('Registration')}`,
+        ADVICE[(scope && rewriter.origin(scope)) ?? name] ?? 'register the class with Registration',
       );
       continue;
     }
