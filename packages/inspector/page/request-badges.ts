@@ -19,12 +19,6 @@ export function findingBadge({ findings }: RequestSummary): HTMLElement | undefi
   return findings > 0 ? h('span', { class: 'badge bad' }, findings === 1 ? 'check' : `check ×${findings}`) : undefined;
 }
 
-/** Whether the request failed in some way. */
-export function isTrouble({ state, status = 0, outcome, leaks, findings }: RequestSummary): boolean {
-  if (leaks > 0 || findings > 0) return true;
-  return state === 'aborted' || status >= 500 || (outcome !== undefined && outcome !== 'committed');
-}
-
 /** What the filter looks at. */
 export function searchText({ method, route, state, status, outcome, leaks, findings }: RequestSummary): string {
   return [method, route, state, status, outcome, leaks > 0 ? 'leak' : '', findings > 0 ? 'check' : '']

@@ -1,7 +1,7 @@
 import type { RequestSummary } from '../src/wire.js';
 import { h } from './dom.js';
 import { clock, duration } from './format.js';
-import { findingBadge, isTrouble, outcomeBadge, searchText, stateBadge } from './request-badges.js';
+import { findingBadge, outcomeBadge, searchText, stateBadge } from './request-badges.js';
 
 interface Row {
   readonly element: HTMLElement;
@@ -43,8 +43,12 @@ export class RequestListBox {
     fill(row.element, request);
     this.#hide(row);
     if (known) return;
+    // Trouble may be known only after later requests.
+    const newer = Math.min(...[...this.#rows.keys()].filter((id) => id > request.id));
+    const below = this.#rows.get(newer)?.element;
     this.#rows.set(request.id, row);
-    this.element.prepend(row.element);
+    if (below) below.after(row.element);
+    else this.element.prepend(row.element);
   }
 
   /** Forgets what the server has forgotten. */
@@ -85,7 +89,7 @@ export class RequestListBox {
 
   #hide({ element, request }: Row): void {
     const text = this.#words.length > 0 ? searchText(request) : '';
-    const fits = this.#words.every((word) => text.includes(word)) && (!this.#onlyTrouble || isTrouble(request));
+    const fits = this.#words.every((word) => text.includes(word)) && (!this.#onlyTrouble || request.trouble);
     element.hidden = !fits;
   }
 
@@ -94,7 +98,7 @@ export class RequestListBox {
     return Array.from(this.#rows)
       .filter(([, { element }]) => !element.hidden)
       .map(([id]) => id)
-      .toReversed();
+      .toSorted((one, other) => other - one);
   }
 
   #onKey(event: KeyboardEvent): void {
@@ -119,7 +123,7 @@ export class RequestListBox {
 }
 
 function fill(element: HTMLElement, request: RequestSummary): void {
-  element.classList.toggle('trouble', isTrouble(request));
+  element.classList.toggle('trouble', request.trouble);
   const { method, route, milliseconds, arrived, leaks } = request;
   element.replaceChildren(
     h('span', { class: 'time' }, clock(arrived)),

@@ -31,12 +31,18 @@ export class Store {
   tick({ now, requests, services }: Tick): void {
     this.now = now;
     for (const request of requests) this.requests.set(request.id, request);
-    for (const id of this.requests.keys()) {
-      if (this.requests.size <= (this.hello?.keep ?? 0)) break;
-      this.requests.delete(id);
-    }
+    const { keep = 0, keepTrouble = 0 } = this.hello ?? {};
+    this.#keepNewest(keep, ({ trouble }) => !trouble);
+    this.#keepNewest(keepTrouble, ({ trouble }) => trouble);
     for (const service of services) this.services.set(`${service.box}\n${service.key}`, service);
     for (const listener of this.#listeners) listener(requests);
+  }
+
+  #keepNewest(most: number, isMeant: (request: RequestSummary) => boolean): void {
+    const ids = Array.from(this.requests.values())
+      .filter(isMeant)
+      .map(({ id }) => id);
+    for (const id of ids.slice(0, Math.max(0, ids.length - most))) this.requests.delete(id);
   }
 
   stats(box: string, key: string): ServiceStats | undefined {

@@ -59,10 +59,10 @@ export class Inspector {
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
-    const { container, path, token, limitMs, keep, enabled } = settings;
+    const { container, path, token, limitMs, keep, keepTrouble, enabled } = settings;
     this.enabled = enabled;
     this.#path = path;
-    const boot = randomUUID();
+    let boot = '';
     const pool = poolOf(container);
     const now = (): number => performance.now();
     const current = (): RequestRecord | undefined => this.#current.getStore();
@@ -74,6 +74,8 @@ export class Inspector {
           const recorder = new Recorder(container, openScopes(container), { ...settings, now, current });
           stop = listen(recorder);
           this.#recorder = recorder;
+          // Its requests have the same numbers as those of the recorder before.
+          boot = randomUUID();
           this.watching = true;
         },
         stop: () => {
@@ -82,7 +84,8 @@ export class Inspector {
           stop();
           this.#current.disable();
         },
-        hello: (): Hello | undefined => this.#recorder && { boot, limitMs, keep, ...this.#recorder.all(pool()) },
+        hello: (): Hello | undefined =>
+          this.#recorder && { boot, limitMs, keep, keepTrouble, ...this.#recorder.all(pool()) },
         tick: () => this.#recorder?.tick(pool()),
       },
       { tickMs: TICK_MS, lingerMs: LINGER_MS },

@@ -16,10 +16,17 @@ export interface InspectorOptions {
   readonly token?: string;
   /** A scope older than this is marked, with where it was opened. Default 10 s. */
   readonly limitMs?: number;
-  /** How many requests per second are recorded in full; all are counted. Default 50. */
+  /** A request that takes longer counts as trouble. Default 1 s. */
+  readonly slowMs?: number;
+  /** How many requests without trouble are listed per second; all are counted. Default 50. */
   readonly samplesPerSecond?: number;
-  /** How many requests are kept. Default 300. */
+  /** How many requests without trouble are kept. Default 300. */
   readonly keep?: number;
+  /**
+   * How many requests with trouble are kept, of which none is left out: those that failed, were rolled back, were aborted, were slow, leaked
+   * a scope, or in which the transaction check found something. Default 1000.
+   */
+  readonly keepTrouble?: number;
 }
 
 export interface Settings extends Required<Omit<InspectorOptions, 'scopes' | 'token'>> {
@@ -31,7 +38,8 @@ const SHORTEST_TOKEN = 16;
 
 export function settingsOf(options: InspectorOptions): Settings {
   const { container, scopes = [], token, path = '/inspector', limitMs = 10_000 } = options;
-  const { samplesPerSecond = 50, keep = 300, enabled = process.env['NODE_ENV'] !== 'production' } = options;
+  const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
+  const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
   if (!(container instanceof Container)) {
     throw new InspectorError(
       'inspector({ container }) needs the application container, a Container of @ambit/container',
@@ -45,9 +53,9 @@ export function settingsOf(options: InspectorOptions): Settings {
       `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; leave it out to serve this machine only`,
     );
   }
-  for (const [name, value] of Object.entries({ limitMs, samplesPerSecond, keep })) {
+  for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
     if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
   }
   const list = 'tags' in scopes ? [scopes] : scopes;
-  return { container, scopes: list, token, path, limitMs, samplesPerSecond, keep, enabled };
+  return { container, scopes: list, token, path, limitMs, slowMs, samplesPerSecond, keep, keepTrouble, enabled };
 }

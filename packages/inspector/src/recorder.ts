@@ -2,7 +2,7 @@ import type { Container, Key } from '@ambit/container';
 import { type FindingMessage, findingStep } from './finding-step.js';
 import { boxBelow, boxOf, failure, label, lineageOf } from './names.js';
 import { OpenScopes } from './open-scopes.js';
-import { RequestList } from './request-list.js';
+import { RequestList, type RequestListOptions } from './request-list.js';
 import type { Arrival, RequestRecord, StepDetails } from './request-record.js';
 import { newEntry, type ScopeEntry } from './scope-entry.js';
 import { ServiceCounts } from './service-counts.js';
@@ -11,10 +11,8 @@ import { FINAL_STEP, TransactionTally } from './transaction-tally.js';
 import { Where } from './where.js';
 import type { Now, Outcome, RequestDetails, StepKind, Tick } from './wire.js';
 
-export interface RecorderOptions {
+export interface RecorderOptions extends RequestListOptions {
   readonly limitMs: number;
-  readonly samplesPerSecond: number;
-  readonly keep: number;
   /** Milliseconds that only go up. */
   readonly now: () => number;
   /** The request on whose behalf this code runs. */
@@ -41,7 +39,7 @@ export class Recorder {
     this.#scopes.unlist(this.#entries.get(application));
   }
 
-  /** Returns the record of a new request, or undefined if too many arrived in this second. */
+  /** Returns the record of a new request, or undefined if too many are in progress. */
   arrive(arrival: Arrival): RequestRecord | undefined {
     return this.#requests.arrive(arrival, this.#options.now());
   }

@@ -2,49 +2,64 @@ import { Rate } from './rate.js';
 import { type Arrival, RequestRecord } from './request-record.js';
 import type { RequestSummary } from './wire.js';
 
-/** The newest requests, and which of them have changed. */
+/** So many requests in progress are followed; those that arrive beyond are counted only. */
+const MOST_FOLLOWED = 10_000;
+
+export interface RequestListOptions {
+  readonly samplesPerSecond: number;
+  readonly keep: number;
+  readonly keepTrouble: number;
+  readonly slowMs: number;
+}
+
+/** The newest requests of a sample, all that had trouble, and which of them have changed. */
 export class RequestList {
-  readonly #keep: number;
-  readonly #samplesPerSecond: number;
-  /** In order of arrival. */
-  readonly #records = new Map<number, RequestRecord>();
+  readonly #options: RequestListOptions;
+  /** Each in order of arrival, or of the trouble. */
+  readonly #sample = new Map<number, RequestRecord>();
+  readonly #trouble = new Map<number, RequestRecord>();
+  /** In progress and not in the sample: each may turn out to have trouble. */
+  readonly #unlisted = new Set<RequestRecord>();
   readonly #seen = new Rate();
   readonly #recorded = new Rate();
   #changed = new Set<RequestRecord>();
   #ids = 0;
 
-  constructor({ keep, samplesPerSecond }: { readonly keep: number; readonly samplesPerSecond: number }) {
-    this.#keep = keep;
-    this.#samplesPerSecond = samplesPerSecond;
+  constructor(options: RequestListOptions) {
+    this.#options = options;
   }
 
-  /** Returns the record of the request, or undefined if too many arrived in this second. */
+  /** Returns the record of the request, or undefined if too many are in progress. */
   arrive(arrival: Arrival, now: number): RequestRecord | undefined {
-    if (this.#seen.add(now) > this.#samplesPerSecond) return undefined;
-    this.#recorded.add(now);
-    const record = new RequestRecord(++this.#ids, arrival, now);
-    this.#records.set(record.id, record);
-    const oldest = this.#records.size > this.#keep ? this.#records.values().next().value : undefined;
-    if (oldest) {
-      this.#records.delete(oldest.id);
-      this.#changed.delete(oldest);
-    }
+    const isSampled = this.#seen.add(now) <= this.#options.samplesPerSecond;
+    if (!isSampled && this.#unlisted.size >= MOST_FOLLOWED) return undefined;
+    const record = new RequestRecord(++this.#ids, arrival, now, this.#options.slowMs);
+    if (isSampled) {
+      this.#recorded.add(now);
+      this.#put(this.#sample, record, this.#options.keep);
+    } else this.#unlisted.add(record);
     this.touch(record);
     return record;
   }
 
-  /** Marks a record as changed, unless it was dropped for a newer one. */
+  /** Marks a record as changed, if it is listed. It is from now on if it has trouble. */
   touch(record: RequestRecord | undefined): void {
-    if (record && this.#records.has(record.id)) this.#changed.add(record);
+    if (!record) return;
+    if (record.trouble && !this.#trouble.has(record.id)) {
+      this.#sample.delete(record.id);
+      this.#unlisted.delete(record);
+      this.#put(this.#trouble, record, this.#options.keepTrouble);
+    } else if (record.settled) this.#unlisted.delete(record);
+    if (this.get(record.id) === record) this.#changed.add(record);
   }
 
   get(id: number): RequestRecord | undefined {
-    return this.#records.get(id);
+    return this.#trouble.get(id) ?? this.#sample.get(id);
   }
 
   /** Marks requests as aborted whose connection was closed without an event on their response. */
   sweep(now: number): void {
-    for (const record of this.#records.values()) {
+    for (const record of [...this.#unlisted, ...this.#sample.values(), ...this.#trouble.values()]) {
       if (!record.lost) continue;
       record.aborted(now);
       this.touch(record);
@@ -52,7 +67,8 @@ export class RequestList {
   }
 
   all(): RequestSummary[] {
-    return Array.from(this.#records.values(), (record) => record.summary());
+    const listed = [...this.#sample.values(), ...this.#trouble.values()].toSorted((one, other) => one.id - other.id);
+    return listed.map((record) => record.summary());
   }
 
   takeChanged(): RequestSummary[] {
@@ -63,5 +79,13 @@ export class RequestList {
 
   perSecond(now: number): { requestsPerSecond: number; recordedPerSecond: number } {
     return { requestsPerSecond: this.#seen.perSecond(now), recordedPerSecond: this.#recorded.perSecond(now) };
+  }
+
+  #put(ring: Map<number, RequestRecord>, record: RequestRecord, most: number): void {
+    ring.set(record.id, record);
+    const oldest = ring.size > most ? ring.values().next().value : undefined;
+    if (!oldest) return;
+    ring.delete(oldest.id);
+    this.#changed.delete(oldest);
   }
 }

@@ -20,6 +20,7 @@ const MOST_SPANS = 50;
 export class RequestRecord {
   readonly id: number;
   readonly #arrival: Arrival;
+  readonly #slowMs: number;
   readonly #start: number;
   readonly #arrived: number;
   readonly #steps: Step[] = [];
@@ -33,9 +34,10 @@ export class RequestRecord {
   #leaks = 0;
   #findings = 0;
 
-  constructor(id: number, arrival: Arrival, now: number) {
+  constructor(id: number, arrival: Arrival, now: number, slowMs: number) {
     this.id = id;
     this.#arrival = arrival;
+    this.#slowMs = slowMs;
     this.#start = now;
     this.#arrived = Date.now();
     this.step('arrived', now);
@@ -43,6 +45,18 @@ export class RequestRecord {
 
   get over(): boolean {
     return this.#state !== 'open';
+  }
+
+  /** Nothing more will happen to it. */
+  get settled(): boolean {
+    return this.over && this.#open === 0;
+  }
+
+  /** It failed, was rolled back, was aborted, took long, leaked a scope, or the transaction check found something. */
+  get trouble(): boolean {
+    const { milliseconds = 0, status = 0 } = this.#response ?? {};
+    if (this.#state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
+    return this.#leaks > 0 || this.#findings > 0 || (this.#outcome !== undefined && this.#outcome !== 'committed');
   }
 
   get lost(): boolean {
@@ -124,6 +138,7 @@ export class RequestRecord {
       open: this.#open,
       leaks: this.#leaks,
       findings: this.#findings,
+      trouble: this.trouble,
     };
   }
 

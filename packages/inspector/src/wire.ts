@@ -20,6 +20,8 @@ export interface RequestSummary {
   readonly leaks: number;
   /** What the transaction check has found. */
   readonly findings: number;
+  /** Whether it is one that is kept because something went wrong, or took long. */
+  readonly trouble: boolean;
 }
 
 export type StepKind =
@@ -123,11 +125,13 @@ export interface Tick {
 
 /** The first message: the complete state. */
 export interface Hello extends Tick {
-  /** A new id after each restart. */
+  /** A new id after each restart, of the process or of the recording. */
   readonly boot: string;
   readonly limitMs: number;
-  /** How many requests are kept. */
+  /** How many requests without trouble are kept. */
   readonly keep: number;
+  /** How many with trouble. */
+  readonly keepTrouble: number;
 }
 
 export interface GraphBox {

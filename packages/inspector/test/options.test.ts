@@ -13,6 +13,7 @@ describe('the options', () => {
     ['limitMs must be a number above 0', { limitMs: 0 }],
     ['samplesPerSecond must be a number above 0', { samplesPerSecond: Number.NaN }],
     ['keep must be a number above 0', { keep: -1 }],
+    ['slowMs must be a number above 0', { slowMs: 0 }],
   ])('are refused with the reason: %s', (reason, options) => {
     const make = (): unknown => new Inspector({ container, ...options } as InspectorOptions);
     expect(make).toThrow(InspectorError);

@@ -3,6 +3,7 @@ import { openScopes } from '@ambit/container/tools';
 import type { Container } from '@ambit/container';
 import { listen } from '../src/channels.js';
 import { Recorder } from '../src/recorder.js';
+import type { RequestListOptions } from '../src/request-list.js';
 import type { RequestRecord } from '../src/request-record.js';
 import { createApp, openRequest, placeOrder } from './support/app.js';
 
@@ -15,11 +16,13 @@ describe('the recorder', () => {
   let recorder: Recorder;
   let stop: () => void;
 
-  const begin = (options: { keep?: number; samplesPerSecond?: number } = {}): void => {
+  const begin = (options: Partial<RequestListOptions> = {}): void => {
     recorder = new Recorder(app, openScopes(app), {
       limitMs: 1000,
       samplesPerSecond: 50,
       keep: 300,
+      keepTrouble: 1000,
+      slowMs: 1000,
       now: () => now,
       current: () => current,
       ...options,
@@ -125,13 +128,64 @@ describe('the recorder', () => {
     expect(recorder.all()).toMatchObject({ services: [], now: { scopes: [] } });
   });
 
-  it('records a limited number of requests per second, and counts all', () => {
+  it('lists a limited number of requests per second, and counts all', () => {
     begin({ samplesPerSecond: 2 });
-    const records = Array.from({ length: 5 }, () => recorder.arrive(arrival));
-    expect(records.filter(Boolean)).toHaveLength(2);
+    for (let i = 0; i < 5; i++) recorder.responded(recorder.arrive(arrival)!, 200);
+    expect(recorder.all().requests).toHaveLength(2);
     now = 1000;
     expect(recorder.tick().now).toMatchObject({ requestsPerSecond: 5, recordedPerSecond: 2 });
-    expect(recorder.arrive(arrival)).toBeDefined();
+    recorder.arrive(arrival);
+    expect(recorder.all().requests).toHaveLength(3);
+  });
+
+  it('lists every request with trouble: 1,000 of 50,000, of all kinds', () => {
+    begin();
+    const troubles: ((record: RequestRecord) => void)[] = [
+      (record) => recorder.responded(record, 500),
+      (record) => recorder.aborted(record),
+      (record) => {
+        record.transactionFinished('rolled back');
+        recorder.responded(record, 409);
+      },
+      (record) => {
+        now += 1000;
+        recorder.responded(record, 200);
+        now -= 1000;
+      },
+      (record) => {
+        record.found(now, {});
+        recorder.responded(record, 200);
+      },
+    ];
+    const expected: number[] = [];
+    for (let i = 0; i < 50_000; i++) {
+      now = i * 2;
+      const record = recorder.arrive(arrival)!;
+      const trouble = i % 50 === 49 ? troubles[expected.length % troubles.length] : undefined;
+      if (trouble) expected.push(record.id);
+      if (trouble) trouble(record);
+      else recorder.responded(record, 200);
+    }
+    const { requests } = recorder.all();
+    expect(requests.filter(({ trouble }) => trouble).map(({ id }) => id)).toEqual(expected);
+    expect(expected).toHaveLength(1000);
+    // The others are a sample.
+    expect(requests.length - expected.length).toBeLessThanOrEqual(300);
+    expect(recorder.details(expected[0]!)?.steps.map(({ kind: step }) => step)).toEqual(['arrived', 'responded']);
+  });
+
+  it('lists a request whose scope leaked after newer requests had taken its place', () => {
+    begin({ keep: 3 });
+    const scope = request();
+    const leaked = current!;
+    recorder.responded(leaked, 200);
+    current = undefined;
+    for (let i = 0; i < 10; i++) recorder.responded(recorder.arrive(arrival)!, 200);
+    expect(recorder.details(leaked.id)).toBeUndefined();
+    now = 2000;
+    recorder.tick();
+    expect(recorder.details(leaked.id)).toMatchObject({ leaks: 1, trouble: true });
+    void scope.dispose();
   });
 
   it('keeps the newest requests', () => {
