@@ -56,7 +56,7 @@ export default defineConfig({
             fuzzy: 0.1,
             // A reader who looks for a subject wants the page about it before the symbols.
             boostDocument: (id) =>
-              /\/(api|benchmarks|errors)/.test(id)
+              /\/(api|benchmarks|errors|coming-from\/codemods)/.test(id)
                 ? 0.4
                 : /\/(tutorial|concepts|guides|coming-from)/.test(id)
                   ? 1.5
