@@ -89,7 +89,7 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
     // What names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
-    else if (binding.singleton || path?.holder !== undefined || (isOfGraph(binding) && found.owner === shape))
+    else if (binding.singleton || path?.holder !== undefined || isAtHome(found, shape) || (path && isHeldAtHome(path)))
       note(made);
     else impossible.set(binding, made);
   };
@@ -103,7 +103,13 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   return problems;
 }
 
-const isOfGraph = ({ declared }: Binding) => declared?.lifetime !== undefined;
+/** A service of a graph names its lifetime, so it must work in the scope that has it, also where it is transient. */
+const isAtHome = ({ binding, owner }: Place, shape: Shape) =>
+  binding.declared?.lifetime !== undefined && owner === shape;
+
+/** The same for what it resolves later. */
+const isHeldAtHome = ({ binding, home }: Step) =>
+  places(home, binding.key).some((found) => found.binding === binding && isAtHome(found, home));
 
 /** Distinguishes two problems, but not one problem that was found on several paths. */
 function identities(): (problem: ContainerError) => string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { all, Container, decorate, lifetimes, onDispose, onStart, type ContainerError } from '../src/index.js';
 import { explain, graph, override, verify } from '../src/tools.js';
 
-const { of, make, value, alias, registered, feature, build } = lifetimes('application', 'request', 'transaction');
+const { of, make, value, alias, registered, feature, build, lazy } = lifetimes('application', 'request', 'transaction');
 
 class Pool {
   constructor(readonly url: string) {}
@@ -168,5 +168,18 @@ describe('features', () => {
     })();
     expect(problem?.problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_TWO_FEATURES', 'IClock']]);
     expect(problem?.message).toContain(`'users' and '${other}' register it`);
+  });
+
+  it('is refused by verify() where a transient service resolves later what belongs to a scope below', () => {
+    const { registrations, scopes } = build({
+      IConnection: make('transaction', () => ({})),
+      db: alias('IConnection'),
+      // @ts-expect-error the compiler refuses it, too
+      later: make('application', (db: () => unknown) => db, [lazy('db')]).transient(),
+    });
+    const container = new Container({ tags: ['application'] }).addRegistration(...registrations);
+    const refused = (): void => verify(container, ...scopes);
+    expect(refused).toThrow(/'IConnection'/);
+    expect(refused).toThrow(/AMBIT_INVALID/);
   });
 });
