@@ -12,7 +12,9 @@ const disposeDependenciesFirst: readonly string[] = ['awilix', 'tsyringe', 'inve
 const cases = libraries.flatMap((library) => stages.map((stage) => ({ library, stage })));
 
 async function startStage(library: string, stage: string): Promise<Application> {
-  const { start } = (await import(`./${library}/${stage}.ts`)) as { start: () => Promise<Application> };
+  const isShared = stage === 'after' && library !== 'typed-inject';
+  const program = isShared ? './after.ts' : `./${library}/${stage}.ts`;
+  const { start } = (await import(program)) as { start: () => Promise<Application> };
   return start();
 }
 

@@ -1,7 +1,8 @@
+// The application on Ambit alone: the same, whichever container it came from. typed-inject's classes bring their lists along.
 import { Container, lifetimes } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import { inScope } from '@ambit/container/work';
-import { type Application, AuditTrail, config, Pool, UserRepository, UserService } from '../users.js';
+import { type Application, AuditTrail, config, Pool, UserRepository, UserService } from './users.js';
 
 const { of, value, build } = lifetimes('application', 'request');
 
