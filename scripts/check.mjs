@@ -17,7 +17,7 @@ const FEWER_RUNS = 'SEEDS=2000 FC_RUNS=1000';
 
 /** @type {Record<string, string>} */
 const STEPS = {
-  build: 'tsc -b',
+  build: 'tsc -b && node packages/inspector/bundle.mjs',
   format: 'oxfmt --check',
   lint: 'oxlint',
   types: 'node scripts/type-tests.mjs',

@@ -45,14 +45,14 @@ export class Caption {
 /** Whether a step is good or bad news. */
 export function moodOf({ kind, error }: Step): 'bad' | 'good' | '' {
   if (kind === 'commit') return 'good';
-  const bad = ['rollback', 'aborted', 'no connection', 'commit unknown', 'finding'];
+  const bad = ['rollback', 'aborted', 'no connection', 'failed', 'commit unknown', 'finding'];
   return error !== undefined || bad.includes(kind) ? 'bad' : '';
 }
 
 /** A step in one sentence, for somebody who sees it for the first time. */
 function sentence(
   { spans, milliseconds, status }: RequestDetails,
-  { kind, key = '', span, sql = '', error, found = '', where = '' }: Step,
+  { kind, key = '', span, sql = '', error, found = '', where = '', line }: Step,
 ): string {
   const scope = span === undefined ? 'application' : lastOf(spans[span]?.box ?? '');
   const why = error === undefined ? '' : ` (${error})`;
@@ -61,6 +61,7 @@ function sentence(
     'scope opened': `A ${scope} scope opens`,
     created:
       span === undefined ? `${key} is created, once for the application` : `${key} is created, for this ${scope} only`,
+    failed: `${key} could not be created${why}`,
     connection: 'A connection is checked out of the pool',
     'no connection': `No connection can be acquired${why}`,
     begin: 'BEGIN',
@@ -69,6 +70,7 @@ function sentence(
     rollback: `ROLLBACK: nothing is stored${why}`,
     'commit unknown': `Nobody knows whether it was stored${why}`,
     finding: `Transaction check: ${nameOfFinding(found)} ${where && `at ${where}`}`,
+    line: `${line?.source ?? ''} ${line?.level ?? ''}: ${line?.text ?? ''}`,
     responded: `The response is sent: ${status ?? ''} after ${duration(milliseconds ?? 0)}`,
     aborted: 'The client has disconnected',
     disposed: error === undefined ? `${key} is disposed` : `${key} failed to dispose${why}`,

@@ -97,7 +97,7 @@ export function numbers({ box, key, kind }: ServiceNode, store: Store): HTMLElem
   return h(
     'dl',
     { class: 'numbers' },
-    pair('alive', stats ? count(stats.alive) : '–'),
+    pair('alive', stats?.alive === undefined ? '–' : count(stats.alive)),
     pair('created', stats ? count(stats.created) : '–'),
     pair('average', stats ? duration(stats.averageMs) : '–'),
     pair('longest', stats ? duration(stats.longestMs) : '–'),

@@ -7,6 +7,8 @@ export class Store {
   /** In order of arrival. */
   readonly requests = new Map<number, RequestSummary>();
   readonly services = new Map<string, ServiceStats>();
+  /** Texts of statements and keys of services, which requests name by index. */
+  readonly names: string[] = [];
   readonly #listeners: ((changed: readonly RequestSummary[]) => void)[] = [];
   readonly #onStart: (() => void)[] = [];
 
@@ -24,11 +26,13 @@ export class Store {
     this.hello = hello;
     this.requests.clear();
     this.services.clear();
+    this.names.length = 0;
     if (isNew) for (const listener of this.#onStart) listener();
     this.tick(hello);
   }
 
-  tick({ now, requests, services }: Tick): void {
+  tick({ now, requests, services, names }: Tick): void {
+    this.names.splice(names.from, names.texts.length, ...names.texts);
     this.now = now;
     for (const request of requests) this.requests.set(request.id, request);
     const { keep = 0, keepTrouble = 0 } = this.hello ?? {};

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
@@ -7,15 +8,34 @@ const TYPES: Record<string, string> = {
   svg: 'image/svg+xml',
 };
 
-/** A file of the page, as it is in the package; only plain names, so nothing else can be asked for. */
-export async function asset(name: string): Promise<{ body: Buffer; type: string } | undefined> {
-  const kind = /^[a-z]+(?:-[a-z]+)*\.(css|html|js|svg)$/.exec(name)?.[1];
-  const type = kind && TYPES[kind];
-  if (type === undefined) return undefined;
-  const folder = kind === 'js' ? '../dist/page/' : '../assets/';
-  try {
-    return { body: await readFile(new URL(folder + name, import.meta.url)), type };
-  } catch {
-    return undefined;
+export interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly gzipped: Buffer;
+}
+
+/** The files of the page, as they are in the package; each is read and compressed once. */
+export class Assets {
+  readonly #read = new Map<string, Promise<Asset | undefined>>();
+
+  /** Only plain names, so nothing else can be requested. */
+  async find(name: string): Promise<Asset | undefined> {
+    const kind = /^[a-z]+(?:-[a-z]+)*\.(css|html|js|svg)$/.exec(name)?.[1];
+    const type = kind && TYPES[kind];
+    if (type === undefined) return undefined;
+    const known = this.#read.get(name) ?? this.#load(name, type);
+    const found = await known;
+    if (found) this.#read.set(name, known);
+    return found;
+  }
+
+  async #load(name: string, type: string): Promise<Asset | undefined> {
+    const folder = /\.(?:css|js)$/.test(name) ? '../dist/page/' : '../assets/';
+    try {
+      const body = await readFile(new URL(folder + name, import.meta.url));
+      return { type, body, gzipped: gzipSync(body) };
+    } catch {
+      return undefined;
+    }
   }
 }

@@ -18,12 +18,13 @@ export class Drawing {
   view(): GraphView {
     const { nodes, edges } = graph(this.#container, ...this.#scopes);
     this.#nodes = nodes;
-    const drawn = nodes.map(({ id, key, kind, singleton, scope }): ServiceNode => ({
+    const drawn = nodes.map(({ id, key, kind, singleton, scope, feature }): ServiceNode => ({
       id,
       key: label(key),
       kind,
       singleton,
       box: boxOf(scope),
+      ...(feature !== undefined && { feature }),
     }));
     const found = this.#problems();
     const wrong = new Set(found.flatMap(({ path }) => path.slice(1).map((key, i) => `${path[i]} ${key}`)));

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AccessControl } from './access.js';
-import { asset } from './assets.js';
+import { Assets } from './assets.js';
 import type { Drawing } from './graph-view.js';
 import type { OpenPages } from './open-pages.js';
 import type { RequestDetails } from './wire.js';
@@ -32,6 +32,23 @@ const LONGEST_FORM = 4096;
 /** Handles every request below the path of the inspector. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
   const control = new AccessControl(parts.token, parts.path);
+  const assets = new Assets();
+  const file = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    name: string,
+    status = 200,
+    edit?: (page: string) => string,
+  ): Promise<void> => {
+    const found = await assets.find(name);
+    if (!found) return sendText(response, 404, 'There is no such file');
+    response.setHeader('vary', 'accept-encoding');
+    response.setHeader('content-type', found.type);
+    if (edit) return void response.writeHead(status).end(edit(String(found.body)));
+    const mayCompress = /\bgzip\b/.test(String(request.headers['accept-encoding']));
+    if (mayCompress) response.setHeader('content-encoding', 'gzip');
+    response.writeHead(status).end(mayCompress ? found.gzipped : found.body);
+  };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
@@ -43,10 +60,10 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (name === '/login' && request.method === 'POST') return login(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
-    if (name.startsWith('/assets/')) return file(response, name.slice('/assets/'.length));
+    if (name.startsWith('/assets/')) return file(request, response, name.slice('/assets/'.length));
     if (name === '') return redirect(response, `${parts.path}/`);
     if (access === 'token required') {
-      if (name === '/') return file(response, 'login.html', 401);
+      if (name === '/') return file(request, response, 'login.html', 401);
       return sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
     }
     return show(name, url.searchParams, request, response);
@@ -58,7 +75,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> | void => {
-    if (name === '/') return file(response, 'index.html');
+    if (name === '/') return file(request, response, 'index.html');
     if (name === '/events') {
       if (request.method === 'GET') return parts.pages.open(request, response);
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
@@ -77,7 +94,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (body === undefined) return sendText(response, 413, 'The form is too long');
     const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
     if (access === 'too many wrong tokens') return tooMany(request, response);
-    if (access === 'token required') return file(response, 'login.html', 401, (page) => page.replace(' hidden', ''));
+    if (access === 'token required')
+      return file(request, response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', control.cookie(request));
     return redirect(response, `${parts.path}/`);
   };
@@ -111,17 +129,6 @@ function redirect(response: ServerResponse, to: string): void {
 function json(response: ServerResponse, data: unknown): void {
   if (data === undefined) return sendText(response, 404, 'Not found, or no longer kept');
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(data));
-}
-
-async function file(
-  response: ServerResponse,
-  name: string,
-  status = 200,
-  edit?: (page: string) => string,
-): Promise<void> {
-  const found = await asset(name);
-  if (!found) return sendText(response, 404, 'There is no such file');
-  response.writeHead(status, { 'content-type': found.type }).end(edit ? edit(String(found.body)) : found.body);
 }
 
 /** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */

@@ -59,7 +59,7 @@ export class Inspector {
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
-    const { container, path, token, limitMs, keep, keepTrouble, enabled } = settings;
+    const { container, path, token, limitMs, keep, keepTrouble, enabled, always } = settings;
     this.enabled = enabled;
     this.#path = path;
     let boot = '';
@@ -75,7 +75,7 @@ export class Inspector {
           stop = listen(recorder);
           this.#recorder = recorder;
           // Its requests have the same numbers as those of the recorder before.
-          boot = randomUUID();
+          boot = randomUUID().slice(0, 8);
           this.watching = true;
         },
         stop: () => {
@@ -85,7 +85,7 @@ export class Inspector {
           this.#current.disable();
         },
         hello: (): Hello | undefined =>
-          this.#recorder && { boot, limitMs, keep, keepTrouble, ...this.#recorder.all(pool()) },
+          this.#recorder && { boot, limitMs, keep, keepTrouble, always, ...this.#recorder.all(pool()) },
         tick: () => this.#recorder?.tick(pool()),
       },
       { tickMs: TICK_MS, lingerMs: LINGER_MS },

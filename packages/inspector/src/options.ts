@@ -14,6 +14,11 @@ export interface InspectorOptions {
   readonly path?: string;
   /** With a token, clients from any address may open the page; without, only clients on this machine. At least 16 characters. */
   readonly token?: string;
+  /**
+   * Whether it records also while no page is open, so that a page opened later shows what happened before. Every request then pays for it.
+   * Default false.
+   */
+  readonly always?: boolean;
   /** A scope older than this is marked, with where it was opened. Default 10 s. */
   readonly limitMs?: number;
   /** A request that takes longer counts as trouble. Default 1 s. */
@@ -27,11 +32,16 @@ export interface InspectorOptions {
    * a scope, or in which the transaction check found something. Default 1000.
    */
   readonly keepTrouble?: number;
+  /** The response header with the application's own id of a request, such as `x-request-id`; not one that clients choose. Default none. */
+  readonly requestIdHeader?: string;
+  /** Whether to show what `recordLine()` is called with: lines of logs, which may contain values. Default false. */
+  readonly lines?: boolean;
 }
 
-export interface Settings extends Required<Omit<InspectorOptions, 'scopes' | 'token'>> {
+export interface Settings extends Required<Omit<InspectorOptions, 'requestIdHeader' | 'scopes' | 'token'>> {
   readonly scopes: readonly ScopeDeclaration[];
   readonly token: string | undefined;
+  readonly requestIdHeader: string | undefined;
 }
 
 const SHORTEST_TOKEN = 16;
@@ -39,6 +49,7 @@ const SHORTEST_TOKEN = 16;
 export function settingsOf(options: InspectorOptions): Settings {
   const { container, scopes = [], token, path = '/inspector', limitMs = 10_000 } = options;
   const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
+  const { always = false, lines = false, requestIdHeader } = options;
   const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
   if (!(container instanceof Container)) {
     throw new InspectorError(
@@ -57,5 +68,6 @@ export function settingsOf(options: InspectorOptions): Settings {
     if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
   }
   const list = 'tags' in scopes ? [scopes] : scopes;
-  return { container, scopes: list, token, path, limitMs, slowMs, samplesPerSecond, keep, keepTrouble, enabled };
+  const limits = { limitMs, slowMs, samplesPerSecond, keep, keepTrouble };
+  return { container, scopes: list, token, path, enabled, always, lines, requestIdHeader, ...limits };
 }

@@ -1,6 +1,7 @@
 import type { Container, Key } from '@ambit/container';
 import { type FindingMessage, findingStep } from './finding-step.js';
 import { boxBelow, boxOf, failure, label, lineageOf } from './names.js';
+import { LeakGroups } from './leak-groups.js';
 import { OpenScopes } from './open-scopes.js';
 import { RequestList, type RequestListOptions } from './request-list.js';
 import type { Arrival, RequestRecord, StepDetails } from './request-record.js';
@@ -27,7 +28,9 @@ export class Recorder {
   readonly #services = new ServiceCounts();
   readonly #requests: RequestList;
   readonly #transactions = new TransactionTally();
+  readonly #leaks = new LeakGroups();
   #ids = 0;
+  #ticks = 0;
   #paused = false;
 
   /** Starts with the application scope and the scopes that are open already. */
@@ -68,6 +71,7 @@ export class Recorder {
     const now = this.#options.now();
     this.#entries.delete(scope);
     this.#scopes.remove(entry, now);
+    this.#leaks.closed(entry);
     for (const service of entry.services) this.#services.removed(service);
     this.#transactions.scopeClosed(entry);
     entry.request?.closeSpan(entry.span, now);
@@ -138,16 +142,17 @@ export class Recorder {
 
   /** The complete state. */
   all(pool?: Now['pool']): Tick {
-    return { now: this.#state(pool), requests: this.#requests.all(), services: this.#services.all() };
+    const now = this.#state(pool);
+    const requests = this.#requests.all();
+    return { number: this.#ticks, now, requests, services: this.#services.all(), names: this.#requests.names.all() };
   }
 
   /** What changed since the last call. */
   tick(pool?: Now['pool']): Tick {
-    return {
-      now: this.#state(pool),
-      requests: this.#requests.takeChanged(),
-      services: this.#services.takeChanged(),
-    };
+    const now = this.#state(pool);
+    const requests = this.#requests.takeChanged();
+    const services = this.#services.takeChanged();
+    return { number: ++this.#ticks, now, requests, services, names: this.#requests.names.takeNew() };
   }
 
   details(id: number): RequestDetails | undefined {
@@ -185,6 +190,7 @@ export class Recorder {
       // While its request is in progress, the scope is only slow.
       if (entry.leaked || !entry.request?.over) continue;
       entry.leaked = true;
+      this.#leaks.add(entry);
       entry.request.leak(entry.span, entry.where?.lines() ?? []);
       this.#requests.touch(entry.request);
     }
@@ -192,6 +198,7 @@ export class Recorder {
       ...this.#requests.perSecond(now),
       kinds: this.#scopes.kinds(now),
       scopes: this.#scopes.oldest(now),
+      leaks: this.#leaks.groups(now),
       transactions: this.#transactions.counts(),
       ...(pool && { pool }),
     };

@@ -1,4 +1,5 @@
 import { Rate } from './rate.js';
+import { NamesTable } from './names-table.js';
 import { type Arrival, RequestRecord } from './request-record.js';
 import type { RequestSummary } from './wire.js';
 
@@ -14,6 +15,7 @@ export interface RequestListOptions {
 
 /** The newest requests of a sample, all that had trouble, and which of them have changed. */
 export class RequestList {
+  readonly names = new NamesTable();
   readonly #options: RequestListOptions;
   /** Each in order of arrival, or of the trouble. */
   readonly #sample = new Map<number, RequestRecord>();
@@ -33,7 +35,7 @@ export class RequestList {
   arrive(arrival: Arrival, now: number): RequestRecord | undefined {
     const isSampled = this.#seen.add(now) <= this.#options.samplesPerSecond;
     if (!isSampled && this.#unlisted.size >= MOST_FOLLOWED) return undefined;
-    const record = new RequestRecord(++this.#ids, arrival, now, this.#options.slowMs);
+    const record = new RequestRecord(++this.#ids, arrival, now, { slowMs: this.#options.slowMs, names: this.names });
     if (isSampled) {
       this.#recorded.add(now);
       this.#put(this.#sample, record, this.#options.keep);

@@ -1,3 +1,5 @@
+import type { NamesTable } from './names-table.js';
+import { RequestSums } from './request-sums.js';
 import type { ScopeSpan, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
 /** What a host knows about a new request. */
@@ -7,6 +9,13 @@ export interface Arrival {
   route(): string | undefined;
   /** Whether the connection is closed: of several pipelined requests, only the first one gets an event. */
   lost(): boolean;
+  /** The application's own id of the request, once it has one. */
+  requestId?(): string | undefined;
+}
+
+export interface RecordOptions {
+  readonly slowMs: number;
+  readonly names: NamesTable;
 }
 
 export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>>;
@@ -33,11 +42,14 @@ export class RequestRecord {
   #open = 0;
   #leaks = 0;
   #findings = 0;
+  #failures = 0;
+  readonly #sums: RequestSums;
 
-  constructor(id: number, arrival: Arrival, now: number, slowMs: number) {
+  constructor(id: number, arrival: Arrival, now: number, { slowMs, names }: RecordOptions) {
     this.id = id;
     this.#arrival = arrival;
     this.#slowMs = slowMs;
+    this.#sums = new RequestSums(names);
     this.#start = now;
     this.#arrived = Date.now();
     this.step('arrived', now);
@@ -56,7 +68,12 @@ export class RequestRecord {
   get trouble(): boolean {
     const { milliseconds = 0, status = 0 } = this.#response ?? {};
     if (this.#state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
-    return this.#leaks > 0 || this.#findings > 0 || (this.#outcome !== undefined && this.#outcome !== 'committed');
+    return (
+      this.#leaks > 0 ||
+      this.#findings > 0 ||
+      this.#failures > 0 ||
+      (this.#outcome !== undefined && this.#outcome !== 'committed')
+    );
   }
 
   get lost(): boolean {
@@ -65,6 +82,7 @@ export class RequestRecord {
 
   step(kind: StepKind, now: number, details: StepDetails = {}): void {
     this.#findRoute();
+    this.#addUp(kind, details);
     if (this.#steps.length >= MOST_STEPS) {
       this.#dropped++;
       return;
@@ -127,8 +145,10 @@ export class RequestRecord {
 
   summary(): RequestSummary {
     this.#findRoute();
+    const requestId = this.#arrival.requestId?.();
     return {
       id: this.id,
+      ...(requestId !== undefined && { requestId }),
       method: this.#arrival.method,
       route: this.#route ?? '(no route)',
       arrived: this.#arrived,
@@ -138,6 +158,8 @@ export class RequestRecord {
       open: this.#open,
       leaks: this.#leaks,
       findings: this.#findings,
+      failures: this.#failures,
+      ...this.#sums.toJSON(),
       trouble: this.trouble,
     };
   }
@@ -153,6 +175,13 @@ export class RequestRecord {
       dropped: this.#dropped,
       ...(isGoingOn && { elapsed: now - this.#start }),
     };
+  }
+
+  #addUp(kind: StepKind, { key = '', sql = '', took = 0 }: StepDetails): void {
+    if (kind === 'created') this.#sums.created(key);
+    else if (kind === 'statement') this.#sums.statement(sql, took);
+    else if (kind === 'connection' || kind === 'no connection') this.#sums.waited(took);
+    else if (kind === 'failed') this.#failures++;
   }
 
   /** At the first step that has it: Express resets the mount path of a router when an error leaves it. */

@@ -46,7 +46,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(response.url).toBe(`${app.url}/inspector/`);
     expect(response.headers.get('content-security-policy')).toContain("default-src 'self'");
     expect(await response.text()).not.toMatch(/https?:|<script>|style=|onclick/);
-    const script = await fetch(`${app.url}/inspector/assets/main.js`);
+    const script = await fetch(`${app.url}/inspector/assets/page.js`);
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   });
 
