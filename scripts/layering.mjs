@@ -71,7 +71,9 @@ export function brokenRules(root) {
 
     /** @param {string} file @param {string} specifier */
     const complaint = (file, specifier) => {
-      const isTest = rule.mayUse === 'any' || relative(pkg.path, file).split(sep).includes('test');
+      // A file beside the sources builds them.
+      const [folder = '', ...below] = relative(pkg.path, file).split(sep).toReversed().slice(1);
+      const isTest = rule.mayUse === 'any' || folder === '' || [folder, ...below].includes('test');
       const name = packageNameOf(specifier);
       // A benchmark also measures what is no package.
       const isAtHome = rule.mayUse === 'any' || staysIn(pkg, file, specifier);

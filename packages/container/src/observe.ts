@@ -34,7 +34,7 @@ export function observeCreations(container: Container): void {
 }
 
 const observer: Observer = {
-  making: (make, binding) => (isMade(binding) ? observed(make, binding) : make),
+  making: (make, binding) => (isMade(binding) ? observed(make as Resolver, binding) : make),
   refused: (scope, key, error) => creationFailed.publish({ scope, key, error }),
 };
 

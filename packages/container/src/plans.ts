@@ -1,18 +1,20 @@
 import type { Injector } from './inject.js';
 import type { Binding } from './binding.js';
 import type { Key } from './keys.js';
-import type { Resolver, Scope } from './shape.js';
 
 const MOST_SHAPES = 1500;
 /** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
 
+/** Makes an instance in a scope; what a scope is, only a shape knows. */
+type Make = (scope: never) => unknown;
+
 /** Follows what is made, for `observeCreations()`. */
 export interface Observer {
   /** Returns what is to be called instead. */
-  making(make: Resolver, binding: Binding): Resolver;
+  making(make: Make, binding: Binding): Make;
   /** The key could not be resolved. */
-  refused(scope: Scope, key: Key, error: unknown): void;
+  refused(scope: object, key: Key, error: unknown): void;
 }
 
 /** What all shapes of one application share. */

@@ -75,6 +75,7 @@ export class Inspector {
     );
     if (enabled) {
       observeCreations(container);
+      container.defer(() => this.close());
       this.#startUp = new StartUpRecorder(container);
       // Until the first request, which `follow()` then notices.
       this.watching = true;

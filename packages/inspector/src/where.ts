@@ -42,7 +42,9 @@ export class Where {
 }
 
 function stackBelow(below: Below): readonly NodeJS.CallSite[] {
-  const { stackTraceLimit, prepareStackTrace } = Error;
+  const { stackTraceLimit } = Error;
+  // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
+  const { prepareStackTrace } = Error;
   Error.stackTraceLimit = DEEPEST;
   // As objects they need not be written and read as text, which would take ten times as long.
   Error.prepareStackTrace = (_, calls) => calls;
