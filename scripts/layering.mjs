@@ -72,8 +72,8 @@ export function brokenRules(root) {
     /** @param {string} file @param {string} specifier */
     const complaint = (file, specifier) => {
       // A file beside the sources builds them.
-      const [folder = '', ...below] = relative(pkg.path, file).split(sep).toReversed().slice(1);
-      const isTest = rule.mayUse === 'any' || folder === '' || [folder, ...below].includes('test');
+      const folders = relative(pkg.path, file).split(sep).slice(0, -1);
+      const isTest = rule.mayUse === 'any' || folders.length === 0 || folders.includes('test');
       const name = packageNameOf(specifier);
       // A benchmark also measures what is no package.
       const isAtHome = rule.mayUse === 'any' || staysIn(pkg, file, specifier);
