@@ -42,7 +42,8 @@ export async function createHost(
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
   const { token } = inspector;
-  return { container, scopes: SCOPES, enabled: true, ...(token === undefined ? {} : { token }) };
+  const links = { 'API reference': '/docs' };
+  return { container, scopes: SCOPES, enabled: true, links, ...(token === undefined ? {} : { token }) };
 }
 
 /** Loads OpenTelemetry only where it is configured. */

@@ -9,12 +9,16 @@ import { readConfig, startService } from '../src/index.js';
 import { listening } from './support/ports.js';
 import { ServiceProcess } from './support/service-process.js';
 
-test.each(['package.json', 'deploy/Dockerfile'])('%s builds the page of the inspector', (file) => {
-  const root = new URL('../../', import.meta.url);
-  const [, projects = ''] = /tsc -b (service[^\n&"]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
-  const tsc = ['tsc', '-b', '--dry', '--force', ...projects.trim().split(' ')];
-  expect(execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' })).toContain('packages/inspector/page/tsconfig.json');
-});
+test.each(['package.json', 'deploy/Dockerfile'])(
+  '%s builds the scripts of the inspector and of the API reference',
+  (file) => {
+    const root = new URL('../../', import.meta.url);
+    const [, projects = ''] = /tsc -b (service[^\n&"]*)/.exec(readFileSync(new URL(file, root), 'utf8')) ?? [];
+    const tsc = ['tsc', '-b', '--dry', '--force', ...projects.trim().split(' ')];
+    const built = execFileSync('npx', tsc, { cwd: root, encoding: 'utf8' });
+    for (const page of ['packages/inspector/page', 'service/page']) expect(built).toContain(`${page}/tsconfig.json`);
+  },
+);
 
 test('the entry point of the service loads no framework before one is chosen, though it exports routes for one', () => {
   const program = `

@@ -14,6 +14,8 @@ export interface InspectorOptions {
   readonly path?: string;
   /** With a token, clients from any address may open the page; without, only clients on this machine. At least 16 characters. */
   readonly token?: string;
+  /** Pages of the application that the page links, by the text of the link. Default: none. */
+  readonly links?: Readonly<Record<string, string>>;
   /** A scope older than this is marked, with where it was opened. Default 10 s. */
   readonly limitMs?: number;
   /** A request that takes longer counts as trouble. Default 1 s. */
@@ -37,7 +39,7 @@ export interface Settings extends Required<Omit<InspectorOptions, 'scopes' | 'to
 const SHORTEST_TOKEN = 16;
 
 export function settingsOf(options: InspectorOptions): Settings {
-  const { container, scopes = [], token, path = '/inspector', limitMs = 10_000 } = options;
+  const { container, scopes = [], token, path = '/inspector', links = {}, limitMs = 10_000 } = options;
   const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
   const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
   if (!(container instanceof Container)) {
@@ -56,6 +58,11 @@ export function settingsOf(options: InspectorOptions): Settings {
   for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
     if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
   }
+  for (const href of Object.values(links)) {
+    if (!/^(\/(?!\/)|https?:\/\/)/.test(href)) {
+      throw new InspectorError(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
+    }
+  }
   const list = 'tags' in scopes ? [scopes] : scopes;
-  return { container, scopes: list, token, path, limitMs, slowMs, samplesPerSecond, keep, keepTrouble, enabled };
+  return { container, scopes: list, token, path, links, limitMs, slowMs, samplesPerSecond, keep, keepTrouble, enabled };
 }

@@ -34,7 +34,7 @@ interface Operation {
   readonly operationId: string;
   readonly parameters?: readonly Ref[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses: Readonly<Record<string, Response | Ref>>;
 }
 
 interface Document {
@@ -89,7 +89,7 @@ export const operations: readonly DocumentedOperation[] = Object.entries(documen
     request: operation.requestBody && contentOf(operation.requestBody.content),
     statuses: Object.keys(operation.responses).map(Number),
     responses: Object.entries(operation.responses).flatMap(([status, response]) =>
-      responsesOf(Number(status), response),
+      responsesOf(Number(status), '$ref' in response ? (at(response.$ref) as Response) : response),
     ),
   })),
 );
@@ -114,13 +114,14 @@ export function exampleRequest({ method, path, parameters, request }: Documented
   const bodies = request?.examples ?? {};
   const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, wanted) =>
-    String(parameters.find((parameter) => parameter.name === wanted)?.example),
+    String(parameters.find((parameter) => parameter.name === wanted)?.example ?? VALUES[String(wanted)]),
   );
   return { method, path: filled, ...(body !== undefined && { body }) };
 }
 
 /** Values for the parameters that have no example. */
 const VALUES: Readonly<Record<string, string>> = {
+  id: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11',
   after: '00000000-0000-0000-0000-000000000000',
   'Idempotency-Key': 'a-key',
 };
