@@ -58,8 +58,8 @@ const parametersOf = (document, operation) =>
 const isLinked = (operations, wanted, parameter) =>
   operations
     .flatMap(({ operation }) => Object.values(operation['responses'] ?? {}))
-    .flatMap(({ links = {} }) => /** @type {Part[]} */ (Object.values(links)))
-    .some((link) => link['operationId'] === wanted['operationId'] && parameter['name'] in link['parameters']);
+    .flatMap(({ links = {} }) => Object.values(links))
+    .some(({ operationId, parameters }) => operationId === wanted['operationId'] && parameter['name'] in parameters);
 
 /** @param {Part} part */
 const isParameter = (part) => typeof part['name'] === 'string' && typeof part['in'] === 'string';

@@ -91,7 +91,7 @@ function follow(links: Links, value: unknown): void {
     const form = formOf(operation);
     for (const input of form ? inputsOf(form) : []) {
       const found = at(value, parameters[input.name]);
-      if (found !== undefined) input.value = String(found);
+      if (typeof found === 'string' || typeof found === 'number') input.value = String(found);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { API_ENDPOINTS } from '../src/api/endpoints.js';
 import { type PageOptions, referencePage } from '../src/api/page/page.js';
+import { fieldsOf } from '../src/api/page/schema.js';
 import { PARAMETERS } from '../src/api/parameters.js';
 import { REFERENCE_PATHS } from '../src/api/reference-paths.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
@@ -64,7 +65,7 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
   });
 });
 
-test.each(['/docs', '/docs/reference.js', '/docs/reference.css'])('%s contains no external URL', async (path) => {
+test.each(REFERENCE_PATHS.filter((path) => !/json$|svg$/.test(path)))('%s contains no external URL', async (path) => {
   expect((await get(path)).text).not.toMatch(/https?:|(?:src|href)="\/\/|url\(|@import/);
 });
 
@@ -95,7 +96,7 @@ describe('the page', () => {
       `id="${operationId}"`,
       summary,
       ...parameters.map((name) => PARAMETERS[name].name),
-      ...Object.keys((request?.schema as { properties?: object } | undefined)?.properties ?? {}),
+      ...fieldsOf(request?.schema ?? {}).map(({ name }) => `<code>${name}</code>`),
       ...Object.values(responses).flatMap(({ examples }) => Object.values(examples).map(({ summary: name }) => name)),
     ]);
     for (const part of parts) expect(text).toContain(part.replaceAll(/`(.+?)`/g, '<code>$1</code>'));

@@ -103,8 +103,8 @@ onEveryStage((stage) => {
   });
 
   test.each(paths)('%s refuses other methods, and names those of the document', async (path, methods) => {
-    const asked = { method: 'DELETE', path: path.replace('{id}', 'x') };
-    const { status, headers, body } = await stage.app.request(asked);
+    const other = { method: 'DELETE', path: path.replace('{id}', 'x') };
+    const { status, headers, body } = await stage.app.request(other);
     const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     expect([status, headers.get('allow')]).toEqual([405, allow]);
     expect(body).toEqual({ error: `This address answers ${allow} only` });

@@ -4,7 +4,9 @@ export const REFERENCE_PATHS = [
   '/docs',
   '/docs/',
   '/docs/reference.js',
+  '/docs/colors.css',
   '/docs/reference.css',
+  '/docs/try-it.css',
   '/docs/icon.svg',
 ] as const;
 

@@ -19,6 +19,8 @@ interface Page {
 
 const file = (name: string) => (): Buffer => readFileSync(new URL(`../../${name}`, import.meta.url));
 
+const styleSheet = (name: string): Content => ({ type: 'text/css; charset=utf-8', read: file(`assets/${name}`) });
+
 /** The page may load and send nothing from or to other origins. */
 const POLICY = [
   "default-src 'none'",
@@ -47,7 +49,9 @@ export class Reference {
       '/docs': page,
       '/docs/': page,
       '/docs/reference.js': { type: 'text/javascript; charset=utf-8', read: file('dist/page/reference.js') },
-      '/docs/reference.css': { type: 'text/css; charset=utf-8', read: file('assets/reference.css') },
+      '/docs/colors.css': styleSheet('colors.css'),
+      '/docs/reference.css': styleSheet('reference.css'),
+      '/docs/try-it.css': styleSheet('try-it.css'),
       '/docs/icon.svg': { type: 'image/svg+xml', read: file('assets/icon.svg') },
     };
   }

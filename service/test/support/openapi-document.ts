@@ -18,7 +18,7 @@ interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly schema: Schema;
-  readonly example?: unknown;
+  readonly example?: string | number;
 }
 
 interface Header {
@@ -114,7 +114,7 @@ export function exampleRequest({ method, path, parameters, request }: Documented
   const bodies = request?.examples ?? {};
   const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, wanted) =>
-    String(parameters.find((parameter) => parameter.name === wanted)?.example ?? VALUES[String(wanted)]),
+    valueOf(parameters.find((parameter) => parameter.name === wanted)),
   );
   return { method, path: filled, ...(body !== undefined && { body }) };
 }
@@ -126,13 +126,17 @@ const VALUES: Readonly<Record<string, string>> = {
   'Idempotency-Key': 'a-key',
 };
 
+function valueOf(parameter: Parameter | undefined): string {
+  return String(parameter?.example ?? VALUES[parameter?.name ?? '']);
+}
+
 /** The same with all parameters. */
 export function fullExampleRequest(operation: DocumentedOperation): Request {
   const { path, ...request } = exampleRequest(operation);
   const valuesIn = (place: Parameter['in']): [string, string][] =>
     operation.parameters
       .filter((parameter) => parameter.in === place)
-      .map(({ name, example = VALUES[name] }) => [name, String(example)]);
+      .map((parameter) => [parameter.name, valueOf(parameter)]);
   const query = new URLSearchParams(valuesIn('query')).toString();
   return { ...request, path: query ? `${path}?${query}` : path, headers: Object.fromEntries(valuesIn('header')) };
 }

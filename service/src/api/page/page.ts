@@ -10,6 +10,8 @@ export interface PageOptions {
   readonly authenticates: boolean;
 }
 
+const STYLE_SHEETS = ['colors.css', 'reference.css', 'try-it.css'];
+
 const GROUPS = TAGS.map(({ name, description }) => ({
   name,
   description,
@@ -25,7 +27,7 @@ export function referencePage({ links, authenticates }: PageOptions): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${INFO.title}: API reference</title>
-        <link rel="stylesheet" href="/docs/reference.css" />
+        ${STYLE_SHEETS.map((name) => html`<link rel="stylesheet" href="/docs/${name}" />`)}
         <link rel="icon" type="image/svg+xml" href="/docs/icon.svg" />
         <script type="module" src="/docs/reference.js"></script>
       </head>
