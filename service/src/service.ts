@@ -42,8 +42,8 @@ export async function createHost(
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
   const { token, always, lines } = inspector;
-  const access = token === undefined ? {} : { token };
-  return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...access };
+  const page = { links: { 'API reference': '/docs' }, ...(token === undefined ? {} : { token }) };
+  return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...page };
 }
 
 /** Loads OpenTelemetry only where it is configured. */

@@ -2,12 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AccessControl } from './access.js';
 import { Assets } from './assets.js';
 import type { Drawing } from './graph-view.js';
+import { withLinks } from './links.js';
 import type { OpenPages } from './open-pages.js';
 import type { RequestDetails } from './wire.js';
 
 export interface HandlerParts {
   readonly path: string;
   readonly token: string | undefined;
+  readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
   readonly drawing: Drawing;
   /** What a view reads while it is shown, by the name of its address. */
@@ -77,7 +79,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> | void => {
-    if (name === '/') return file(request, response, 'index.html');
+    if (name === '/') return file(request, response, 'index.html', 200, (page) => withLinks(page, parts.links));
     if (name === '/events') {
       if (request.method === 'GET') return parts.pages.open(request, response);
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();

@@ -84,6 +84,7 @@ export class Inspector {
     this.handle = createHandler({
       path,
       token,
+      links: settings.links,
       pages: this.#pages,
       drawing: new Drawing(container, settings.scopes),
       data: {
