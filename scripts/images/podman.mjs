@@ -70,7 +70,7 @@ export class Podman {
   }
 }
 
-export class Container {
+class Container {
   #podman;
   #id;
 

@@ -13,7 +13,7 @@ const GRACE_SECONDS = 15;
 
 /** @type {Record<string, Story>} */
 export const STORIES = {
-  'keeps an SQLite database in its volume, unless told otherwise': async (place, host) => {
+  'keeps an SQLite database in its volume by default': async (place, host) => {
     const { url, container } = await place.startService(host);
     const request = { body: ORDER, key: 'kept' };
     const first = await ask(`${url}/api/orders`, request);

@@ -46,9 +46,9 @@ export async function runTrial({ host, balancer, rollouts, settings }, { admin, 
       const old = /** @type {Pod} */ (pods[index % pods.length]);
       const current = await startPod();
       pods[index % pods.length] = current;
-      const told = pause(PROPAGATION_MS).then(() => endpoints.replace(old.url, current.url));
+      const replaced = pause(PROPAGATION_MS).then(() => endpoints.replace(old.url, current.url));
       exitCodes.push(await old.terminate());
-      await told;
+      await replaced;
     }
     await load.end();
     const stored = await storedOrders(database);
