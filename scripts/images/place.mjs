@@ -37,7 +37,7 @@ export class Place {
     this.database = database;
     this.#pool = new Pool({ connectionString: database.href, max: 2 });
     // DROP DATABASE may be faster than the end of these connections.
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pool.on('error', () => undefined);
     this.#cleanups = [...cleanups, () => this.#pool.end()];
   }
 
