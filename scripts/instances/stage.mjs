@@ -80,7 +80,7 @@ export async function openStage(admin, folder, { behind }) {
  * @param {URL} admin
  * @param {(() => unknown)[]} cleanups
  */
-async function createDatabase(admin, cleanups) {
+export async function createDatabase(admin, cleanups) {
   const name = `ambit_instances_${randomUUID().replaceAll('-', '')}`;
   const client = new Client({ connectionString: admin.href });
   await client.connect();
