@@ -7,6 +7,8 @@ import { binaries, freePort, user } from './postgres-cluster.mjs';
 
 const run = promisify(execFile);
 
+const LAST_OF_LOG = 1000;
+
 /** One PostgreSQL server on a folder; it can be killed, started again, copied and promoted. */
 export class PostgresNode {
   #data;
@@ -50,7 +52,10 @@ export class PostgresNode {
     // A killed server leaves it, and a process that nobody has waited for looks as if the server still ran.
     rmSync(join(this.#data, 'postmaster.pid'), { force: true });
     // Without a log file, pg_ctl's own output would stay open as long as the server runs.
-    await this.#control('start', '-l', join(this.folder, 'log'));
+    const log = join(this.folder, 'log');
+    await this.#control('start', '-l', log).catch((error) => {
+      throw new Error(readFileSync(log, 'utf8').slice(-LAST_OF_LOG), { cause: error });
+    });
   }
 
   /** Of the server and its processes. */
@@ -115,7 +120,9 @@ export class PostgresNode {
 export function fromArchive(backup, archive, folder, until) {
   owned(folder);
   execFileSync('cp', ['-a', join(backup, 'data'), folder]);
-  const target = until === undefined ? '' : `recovery_target_time = '${until.toISOString()}'\n`;
+  // PostgreSQL refuses abbreviations of time zones here, and Z is one.
+  const time = until?.toISOString().replace('Z', '+00');
+  const target = time === undefined ? '' : `recovery_target_time = '${time}'\n`;
   appendFileSync(
     join(folder, 'data', 'postgresql.conf'),
     `\nrestore_command = 'cp ${archive}/%f %p'\n${target}recovery_target_action = 'promote'\n`,

@@ -9,6 +9,7 @@ import { ProtectedPostgres, ProtectedSqlite } from './protected.mjs';
  * @property {readonly Failure[]} tried
  * @property {readonly Failure[]} keeps the failures that lose nothing acknowledged
  * @property {boolean} [mayBreak] the database may not even start again
+ * @property {boolean} [pointInTime] it can be restored to any time
  * @property {(disk: string, copies: string) => ProtectedSqlite | Promise<ProtectedPostgres>} open
  */
 
@@ -16,7 +17,7 @@ const NORMAL = { NODE_OPTIONS: `--import=${new URL('synchronous-normal.mjs', imp
 
 /**
  * @param {string} name
- * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak'>} rules
+ * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak' | 'pointInTime'>} rules
  * @param {ConstructorParameters<typeof ProtectedSqlite>[2]} [options]
  * @returns {Protection}
  */
@@ -27,7 +28,7 @@ function sqlite(name, rules, options) {
 
 /**
  * @param {string} name
- * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak'>} rules
+ * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak' | 'pointInTime'>} rules
  * @param {Parameters<typeof ProtectedPostgres.open>[2]} [options]
  * @returns {Protection}
  */
@@ -41,7 +42,7 @@ function postgres(name, rules, options) {
 export const PROTECTIONS = [
   sqlite('`synchronous = FULL`', { tried: ['kill', 'power'], keeps: ['kill', 'power'] }),
   sqlite('`synchronous = NORMAL`', { tried: ['kill', 'power'], keeps: ['kill'] }, { env: NORMAL }),
-  sqlite('Litestream', { tried: ['disk'], keeps: [] }, { litestream: true }),
+  sqlite('Litestream', { tried: ['disk'], keeps: [], pointInTime: true }, { litestream: true }),
   postgres('as installed', { tried: ['kill', 'power'], keeps: ['kill', 'power'] }),
   postgres(
     '`synchronous_commit = off`',
@@ -64,5 +65,5 @@ export const PROTECTIONS = [
     { tried: ['kill', 'power', 'disk'], keeps: ['kill', 'power'] },
     { copy: 'standby', settings: { synchronous_standby_names: '*', synchronous_commit: 'local' } },
   ),
-  postgres('archive, `archive_timeout = 1s`', { tried: ['disk'], keeps: [] }, { copy: 'archive' }),
+  postgres('archive, `archive_timeout = 1s`', { tried: ['disk'], keeps: [], pointInTime: true }, { copy: 'archive' }),
 ];
