@@ -1,6 +1,7 @@
 /**
  * How many acknowledged orders are lost when processes are killed, when the power fails, and when the disk is lost:
- * `node service/chaos/losses.mjs [--rounds 3] [--seconds 2] [--host both] [--database both] [--write]`.
+ * `node service/chaos/losses.mjs [--rounds 3] [--seconds 2] [--host both] [--database both] [--only Litestream]
+ * [--write]`. `--only` is a part of a setting's name.
  * A power failure is tried on a file system of its own, which needs root and the package "xfsprogs"; it is skipped otherwise.
  */
 import { execFileSync } from 'node:child_process';
@@ -28,7 +29,9 @@ const options = readOptions({ rounds: 3, seconds: 2 });
 const violations = [];
 for (const database of options.databases) {
   const rows = [];
-  for (const protection of PROTECTIONS.filter((each) => each.database === database)) {
+  for (const protection of PROTECTIONS.filter(
+    (each) => each.database === database && each.name.includes(options.only),
+  )) {
     const cells = [];
     for (const failure of /** @type {import('./support/protections.mjs').Failure[]} */ (Object.keys(FAILURES))) {
       const possible = protection.tried.includes(failure) && (failure !== 'power' || canCutPower());

@@ -57,12 +57,12 @@ export const PROTECTIONS = [
   postgres('asynchronous standby', { tried: ['disk'], keeps: [] }, { copy: 'standby' }),
   postgres(
     'synchronous standby',
-    { tried: ['kill', 'power', 'disk'], keeps: ['kill', 'power', 'disk'] },
+    { tried: ['disk'], keeps: ['disk'] },
     { copy: 'standby', settings: { synchronous_standby_names: '*' } },
   ),
   postgres(
     'synchronous standby, `synchronous_commit = local`',
-    { tried: ['kill', 'power', 'disk'], keeps: ['kill', 'power'] },
+    { tried: ['disk'], keeps: [] },
     { copy: 'standby', settings: { synchronous_standby_names: '*', synchronous_commit: 'local' } },
   ),
   postgres('archive, `archive_timeout = 1s`', { tried: ['disk'], keeps: [], pointInTime: true }, { copy: 'archive' }),
