@@ -19,7 +19,12 @@ for (const [name, start] of Object.entries(ENGINES).filter(([each]) => each.incl
   const engine = await start(folder);
   try {
     const stage = await openStage(engine.url, folder, { behind: false, settings: engine.settings });
-    broken += await tryAll(stage, { ...SCENARIOS, ...FAULT_SCENARIOS, ...DIRECT_SCENARIOS }).finally(() => stage.close());
+    const scenarios = { ...SCENARIOS, ...(engine.survivesKills ? { ...FAULT_SCENARIOS, ...DIRECT_SCENARIOS } : {}) };
+    try {
+      broken += await tryAll(stage, scenarios);
+    } finally {
+      await stage.close();
+    }
   } finally {
     await engine.stop();
     rmSync(folder, { recursive: true, force: true });

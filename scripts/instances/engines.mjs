@@ -7,6 +7,7 @@ import { ensureInstalled, freePort, isListening, start, stop, until } from './pr
  * @typedef {object} Engine
  * @property {URL} url
  * @property {Record<string, string>} [settings] of the service; an engine that has them has one database only
+ * @property {boolean} survivesKills whether it serves others after a client was killed in a transaction
  * @property {() => Promise<unknown>} stop
  */
 
@@ -38,7 +39,7 @@ async function startPostgres(folder) {
   const control = (/** @type {string[]} */ ...args) =>
     execFileSync(join(root, 'native/bin/pg_ctl'), ['-D', data, '-w', '-s', ...args], options);
   control('start', '-l', join(folder, 'log'), '-o', settings);
-  return { url: urlOf(port), stop: async () => control('stop', '-m', 'immediate') };
+  return { url: urlOf(port), survivesKills: true, stop: async () => control('stop', '-m', 'immediate') };
 }
 
 /** @param {string} folder @returns {Promise<Engine>} */
@@ -59,6 +60,7 @@ async function startPgpool(folder) {
     backend_hostname0: '127.0.0.1',
     backend_port0: postgres.url.port,
     num_init_children: 60,
+    sr_check_user: 'postgres',
     sr_check_period: 0,
   };
   writeFileSync(
@@ -67,11 +69,12 @@ async function startPgpool(folder) {
       .map(([name, value]) => `${name} = '${value}'`)
       .join('\n'),
   );
-  const pgpool = await start('pgpool', ['-n', '-f', config], /ready to accept|starting/);
+  const pgpool = await start('pgpool', ['-n', '-f', config], /successfully started/);
   const url = urlOf(port);
   await until('Pgpool-II', () => isListening(url));
   return {
     url,
+    survivesKills: true,
     stop: async () => {
       await stop(pgpool, 'SIGINT');
       await postgres.stop();
@@ -87,7 +90,7 @@ async function startPGlite() {
   const server = await start(process.execPath, args, /PGLite/);
   const url = urlOf(port);
   await until('PGlite', () => isListening(url));
-  return { url, settings: { DATABASE_PREPARE: 'false' }, stop: () => stop(server, 'SIGKILL') };
+  return { url, settings: { DATABASE_PREPARE: 'false' }, survivesKills: false, stop: () => stop(server, 'SIGKILL') };
 }
 
 /** @param {number} port */

@@ -13,7 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { readOptions } from './support/options.mjs';
 import { LEVEL, OrderLoad, STOCKED } from './support/order-load.mjs';
 import { canCutPower, OwnDisk } from './support/own-disk.mjs';
-import { gone, signal } from './support/postgres-node.mjs';
+import { exited, signal } from './support/postgres-node.mjs';
 import { PROTECTIONS } from './support/protections.mjs';
 import { checkRestored } from './support/restored.mjs';
 import { report, say, table } from './support/report.mjs';
@@ -90,7 +90,7 @@ async function tryOnce(protection, failure, host) {
     for (const pid of pids) signal(pid, 'SIGSTOP');
     disk?.cutPower();
     for (const pid of pids) signal(pid, 'SIGKILL');
-    await gone(pids);
+    await exited(pids);
     await load.end();
     disk?.powerOn();
     const { acknowledged, refused } = load;
@@ -107,7 +107,7 @@ async function tryOnce(protection, failure, host) {
     }
   } finally {
     for (const pid of pids) signal(pid, 'SIGKILL');
-    await gone(pids);
+    await exited(pids);
     await database.close();
     disk?.close();
     rmSync(folder, { recursive: true, force: true });

@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readOptions } from './support/options.mjs';
 import { LEVEL, OrderLoad, STOCKED } from './support/order-load.mjs';
-import { gone, signal } from './support/postgres-node.mjs';
+import { exited, signal } from './support/postgres-node.mjs';
 import { PROTECTIONS } from './support/protections.mjs';
 import { report, say, table } from './support/report.mjs';
 import { checkRestored } from './support/restored.mjs';
@@ -67,7 +67,7 @@ async function goBack(protection, host) {
     const after = await place(server.url, 'after');
     await pause(ARCHIVED_MS);
     for (const pid of pids) signal(pid, 'SIGKILL');
-    await gone(pids);
+    await exited(pids);
 
     const start = performance.now();
     await database.restore(until);
@@ -79,7 +79,7 @@ async function goBack(protection, host) {
     return [title, before.length, missing.length, after.length, `${seconds.toFixed(1)} s`];
   } finally {
     for (const pid of pids) signal(pid, 'SIGKILL');
-    await gone(pids);
+    await exited(pids);
     await database.close();
     rmSync(folder, { recursive: true, force: true });
   }

@@ -8,7 +8,7 @@ export const LEVEL = 100_000_000;
 
 /** @typedef {{ mark: string, body: string, at: number }} Acknowledged `at` is when the response arrived */
 
-/** Clients that place one keyed order after the other, until the server is gone. */
+/** Clients that place one keyed order after the other, until the server has exited. */
 export class OrderLoad {
   /** @type {Acknowledged[]} */
   acknowledged = [];

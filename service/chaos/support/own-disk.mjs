@@ -12,7 +12,7 @@ export function canCutPower() {
 
 /**
  * A file system of its own. When its power is cut it stops at once, as after a power failure: what was written, but had not
- * reached the disk, is gone after the next mount. The cache of a real disk, which can lose more, is not imitated.
+ * reached the disk, is lost after the next mount. The cache of a real disk, which can lose more, is not imitated.
  */
 export class OwnDisk {
   #image;

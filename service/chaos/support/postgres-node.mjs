@@ -53,7 +53,7 @@ export class PostgresNode {
     rmSync(join(this.#data, 'postmaster.pid'), { force: true });
     // Without a log file, pg_ctl's own output would stay open as long as the server runs.
     const log = join(this.folder, 'log');
-    await this.#control('start', '-l', log).catch((error) => {
+    await this.#control('start', '-l', log).catch((/** @type {unknown} */ error) => {
       throw new Error(readFileSync(log, 'utf8').slice(-LAST_OF_LOG), { cause: error });
     });
   }
@@ -156,7 +156,7 @@ export function signal(pid, name) {
 }
 
 /** @param {readonly number[]} pids that were killed; resolves when none is left */
-export async function gone(pids) {
+export async function exited(pids) {
   for (const pid of pids) while (isAlive(pid)) await pause(5);
 }
 
