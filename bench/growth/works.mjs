@@ -1,0 +1,54 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { HOT_PRODUCT, productsOf } from './rows.mjs';
+
+/**
+ * @typedef {object} Target what a database has
+ * @property {number} orders
+ * @property {string[]} users the ids of some
+ *
+ * @typedef {{ method: string, path: string, headers?: Record<string, string>, body?: string }} Request
+ */
+
+const oneOf = (list) => list[randomInt(list.length)];
+const get = (path) => ({ method: 'GET', path });
+const post = (path, body, headers = {}) => ({
+  method: 'POST',
+  path,
+  body: JSON.stringify(body),
+  headers: { 'content-type': 'application/json', ...headers },
+});
+const withKey = (key) => ({ 'idempotency-key': key });
+const order = (first, second, headers) =>
+  post('/api/orders', { items: [first, second].map((productId) => ({ productId, quantity: 1 })) }, headers);
+
+const aProduct = (orders) => `product-${randomInt(productsOf(orders))}`;
+/** Two of so many that two orders rarely meet. */
+function randomOrder({ orders }, headers) {
+  const first = aProduct(orders);
+  let second = aProduct(orders);
+  while (second === first) second = aProduct(orders);
+  return order(first, second, headers);
+}
+
+/** So few that they are stored within a moment, and more than there are connections: none waits for another. */
+const KNOWN_KEYS = 50;
+
+/**
+ * What is asked of a database: a function that gives the next request, and the requests that have to be sent before.
+ *
+ * @type {Record<string, (target: Target) => { next: () => Request, first?: Request[] }>}
+ */
+export const works = {
+  'GET /health/ready': () => ({ next: () => get('/health/ready') }),
+  'GET /api/users/:id': ({ users }) => ({ next: () => get(`/api/users/${oneOf(users)}`) }),
+  'GET /api/users?limit=50': ({ users }) => ({ next: () => get(`/api/users?limit=50&after=${oneOf(users)}`) }),
+  'POST /api/users': () => ({ next: () => post('/api/users', { name: 'Ada Lovelace', email: 'ada@example.com' }) }),
+  'POST /api/orders': (target) => ({ next: () => randomOrder(target) }),
+  'POST /api/orders, new key': (target) => ({ next: () => randomOrder(target, withKey(randomUUID())) }),
+  'POST /api/orders, known key': (target) => {
+    const first = Array.from({ length: KNOWN_KEYS }, () => randomOrder(target, withKey(randomUUID())));
+    let sent = 0;
+    return { first, next: () => first[sent++ % KNOWN_KEYS] };
+  },
+  'POST /api/orders, hot product': ({ orders }) => ({ next: () => order(HOT_PRODUCT, aProduct(orders)) }),
+};
