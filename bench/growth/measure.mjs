@@ -1,7 +1,7 @@
 /**
  * The service on databases of different sizes, one after the other in each round: `node bench/growth/measure.mjs
- * [--sizes 10000,100000,1000000,10000000] [--host fastify,express] [--work 'POST /api/orders,...'] [--rounds 1] [--seconds 1]
- * [--connections 4] [--file growth.tsv]`. It appends a line for each turn to the file, which report.mjs reads. The databases
+ * [--sizes 10000,100000,1000000,10000000] [--host fastify,express] [--work order,order-hot,...] [--rounds 1] [--seconds 1]
+ * [--connections 4] [--disk] [--file growth.tsv]`. It appends a line for each turn to the file, which report.mjs reads. The databases
  * are made by fill.mjs, in a PostgreSQL whose shared_preload_libraries has pg_stat_statements.
  */
 import { appendFileSync, existsSync } from 'node:fs';
@@ -22,6 +22,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '1' },
     connections: { type: 'string', default: '4' },
+    disk: { type: 'boolean', default: false },
     file: { type: 'string', default: DEFAULT_FILE },
   },
 });
@@ -35,17 +36,17 @@ const targets = [];
 try {
   if (!existsSync(options.file)) appendFileSync(options.file, `${COLUMNS.join('\t')}\n`);
   for (const host of pick(options.host, Object.keys(HOSTS)))
-    for (const orders of sizes) targets.push(await startTarget(host, orders));
+    for (const orders of sizes) targets.push(await startTarget(host, orders, { onDisk: options.disk }));
   const inTurn = async (round, measure) => {
     const first = round % targets.length;
     for (const work of pick(options.work, Object.keys(works)))
       for (const target of [...targets.slice(first), ...targets.slice(0, first)]) {
-        progress(`${work}, ${target.host}, ${target.orders.toLocaleString('en')} orders`);
+        progress(`${works[work].title}, ${target.host}, ${target.orders.toLocaleString('en')} orders`);
         await measure(target, work);
       }
   };
   // V8 compiles what is requested first: that does not count either.
-  await inTurn(0, ({ port, ...target }, work) => load(port, works[work](target), ms / 2));
+  await inTurn(0, ({ port, ...target }, work) => load(port, works[work].requests(target), ms / 2));
   for (let round = 0; round < Number(options.rounds); round++) {
     const at = Date.now();
     await inTurn(round, async (target, work) => {
@@ -64,7 +65,7 @@ function load(port, { next }, duration) {
 }
 
 async function turn(target, name) {
-  const work = works[name](target);
+  const work = works[name].requests(target);
   if (work.first) await sendOnce(target.port, work.first);
   await load(target.port, work, WAKING_MS);
   const before = await target.used();

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { write } from '../results.mjs';
 import { median, ratio, table } from '../shared/table.mjs';
 import { DEFAULT_FILE, readMeasures } from './measures.mjs';
+import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
   options: { file: { type: 'string', default: DEFAULT_FILE }, write: { type: 'boolean', default: false } },
@@ -43,7 +44,7 @@ function sections(host, connections, names) {
             .map((measure) => measure[name]);
         const values = sizes.map((orders) => median(turns(orders)));
         const grown = values[0] === 0 ? '-' : ratio(turns(sizes.at(-1)), turns(sizes[0])).toFixed(2);
-        return [work, ...values.map(number), grown];
+        return [works[work].title, ...values.map(number), grown];
       });
       const heads = [`${titles[name]}`, ...sizes.map(label), growth];
       return `**${host}, ${connections} connections**\n\n${table(heads, rows)}`;
@@ -53,7 +54,9 @@ function sections(host, connections, names) {
 
 /** Requests per second that a core bears, from the CPU time of a request. */
 function capacity() {
-  const crowded = measures.filter(({ connections, work }) => connections === CAPACITY && work.startsWith('POST'));
+  const crowded = measures.filter(
+    ({ connections, work }) => connections === CAPACITY && works[work].title.startsWith('POST'),
+  );
   const rows = distinct('host', crowded).flatMap((host) =>
     distinct('work', crowded).flatMap((work) =>
       [sizes[0], sizes.at(-1)].map((orders) => {
@@ -62,7 +65,7 @@ function capacity() {
           Math.round(1_000_000 / median(turns.map((turn) => names.reduce((sum, name) => sum + turn[name], 0))));
         const cells = [perCore('node'), perCore('database'), perCore('database', 'background')];
         return [
-          `${work}, ${host}, ${label(orders)}`,
+          `${works[work].title}, ${host}, ${label(orders)}`,
           ...[...cells, Math.round(median(turns.map(({ rate }) => rate)))].map((cell) => cell.toLocaleString('en')),
         ];
       }),

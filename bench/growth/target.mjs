@@ -14,10 +14,12 @@ const BACKGROUND = `datname IS NULL AND backend_type IN ('background writer', 'c
  *
  * @param {keyof typeof HOSTS} host
  * @param {number} orders
+ * @param {{ onDisk?: boolean }} [options] whether COMMIT waits for the disk
  */
-export async function startTarget(host, orders) {
+export async function startTarget(host, orders, { onDisk = false } = {}) {
   const file = new URL(`../service/contestants/${HOSTS[host]}.mjs`, import.meta.url);
-  const server = await startProcess(file, { DATABASE_URL: urlOf(orders), LOG_LEVEL: 'info' });
+  const url = onDisk ? `${urlOf(orders)}?options=-c%20synchronous_commit%3Don` : urlOf(orders);
+  const server = await startProcess(file, { DATABASE_URL: url, LOG_LEVEL: 'info' });
   const numbers = Array.from({ length: KNOWN_USERS }, () => 1 + randomInt(usersOf(orders)));
   const ids = await run(
     urlOf(orders),

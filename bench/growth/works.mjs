@@ -34,21 +34,45 @@ function randomOrder({ orders }, headers) {
 const KNOWN_KEYS = 50;
 
 /**
- * What is asked of a database: a function that gives the next request, and the requests that have to be sent before.
+ * What is asked of a database: `requests` gives the next one, and those that have to be sent before.
  *
- * @type {Record<string, (target: Target) => { next: () => Request, first?: Request[] }>}
+ * @type {Record<string, { title: string, requests: (target: Target) => { next: () => Request, first?: Request[] } }>}
  */
 export const works = {
-  'GET /health/ready': () => ({ next: () => get('/health/ready') }),
-  'GET /api/users/:id': ({ users }) => ({ next: () => get(`/api/users/${oneOf(users)}`) }),
-  'GET /api/users?limit=50': ({ users }) => ({ next: () => get(`/api/users?limit=50&after=${oneOf(users)}`) }),
-  'POST /api/users': () => ({ next: () => post('/api/users', { name: 'Ada Lovelace', email: 'ada@example.com' }) }),
-  'POST /api/orders': (target) => ({ next: () => randomOrder(target) }),
-  'POST /api/orders, new key': (target) => ({ next: () => randomOrder(target, withKey(randomUUID())) }),
-  'POST /api/orders, known key': (target) => {
-    const first = Array.from({ length: KNOWN_KEYS }, () => randomOrder(target, withKey(randomUUID())));
-    let sent = 0;
-    return { first, next: () => first[sent++ % KNOWN_KEYS] };
+  ready: {
+    title: 'GET /health/ready',
+    requests: () => ({ next: () => get('/health/ready') }),
   },
-  'POST /api/orders, hot product': ({ orders }) => ({ next: () => order(HOT_PRODUCT, aProduct(orders)) }),
+  user: {
+    title: 'GET /api/users/:id',
+    requests: ({ users }) => ({ next: () => get(`/api/users/${oneOf(users)}`) }),
+  },
+  page: {
+    title: 'GET /api/users?limit=50',
+    requests: ({ users }) => ({ next: () => get(`/api/users?limit=50&after=${oneOf(users)}`) }),
+  },
+  'new-user': {
+    title: 'POST /api/users',
+    requests: () => ({ next: () => post('/api/users', { name: 'Ada Lovelace', email: 'ada@example.com' }) }),
+  },
+  order: {
+    title: 'POST /api/orders',
+    requests: (target) => ({ next: () => randomOrder(target) }),
+  },
+  'order-key': {
+    title: 'POST /api/orders, new key',
+    requests: (target) => ({ next: () => randomOrder(target, withKey(randomUUID())) }),
+  },
+  'order-known': {
+    title: 'POST /api/orders, known key',
+    requests: (target) => {
+      const first = Array.from({ length: KNOWN_KEYS }, () => randomOrder(target, withKey(randomUUID())));
+      let sent = 0;
+      return { first, next: () => first[sent++ % KNOWN_KEYS] };
+    },
+  },
+  'order-hot': {
+    title: 'POST /api/orders, hot product',
+    requests: ({ orders }) => ({ next: () => order(HOT_PRODUCT, aProduct(orders)) }),
+  },
 };
