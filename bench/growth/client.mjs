@@ -11,7 +11,7 @@ export async function sendOnce(port, requests) {
  * Sends requests over so many kept connections, each as soon as the one before has its response, for so long.
  *
  * @param {number} port
- * @param {() => import('./works.mjs').Request} next
+ * @param {(connection: number) => import('./works.mjs').Request} next
  * @param {{ connections: number, ms: number }} load
  * @returns {Promise<{ latencies: number[], rate: number }>} milliseconds, the shortest first
  */
@@ -19,15 +19,15 @@ export async function send(port, next, { connections, ms }) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const latencies = [];
   const start = performance.now();
-  const sendInTurn = async () => {
+  const sendInTurn = async (connection) => {
     while (performance.now() - start < ms) {
       const sent = performance.now();
-      await respond(agent, port, next());
+      await respond(agent, port, next(connection));
       latencies.push(performance.now() - sent);
     }
   };
   try {
-    await Promise.all(Array.from({ length: connections }, sendInTurn));
+    await Promise.all(Array.from({ length: connections }, (_, connection) => sendInTurn(connection)));
   } finally {
     agent.destroy();
   }

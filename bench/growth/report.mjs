@@ -8,71 +8,75 @@ import { works } from './works.mjs';
 const { values: options } = parseArgs({
   options: { file: { type: 'string', default: DEFAULT_FILE }, write: { type: 'boolean', default: false } },
 });
-const measures = readMeasures(options.file);
-const distinct = (name, of = measures) => [...new Set(of.map((measure) => measure[name]))];
-const LATENCIES = Math.min(...distinct('connections'));
-const CAPACITY = Math.max(...distinct('connections'));
+const all = readMeasures(options.file);
+const distinct = (name, of = all) => [...new Set(of.map((measure) => measure[name]))];
 const sizes = distinct('orders').toSorted((a, b) => a - b);
-const growth = `${label(sizes.at(-1))} / ${label(sizes[0])}`;
+const [smallest, largest] = [sizes[0], sizes.at(-1)];
+const growth = `${label(largest)} / ${label(smallest)}`;
+const calm = all.filter(({ connections }) => connections === Math.min(...distinct('connections')));
+const crowded = all.filter(({ connections }) => connections === Math.max(...distinct('connections')));
+
+const OF_DATABASE = {
+  database: 'CPU of PostgreSQL, µs per request',
+  blocks: 'pages that PostgreSQL looks at, per request',
+  log: 'bytes of write-ahead log per request',
+};
 
 const text = [
-  ...distinct('host').map((host) => sections(host, LATENCIES, ['p50', 'p95', 'p99'])),
-  ...distinct('host').map((host) => sections(host, CAPACITY, ['node', 'database', 'blocks', 'log', 'pages'])),
+  ...distinct('host').map(latencies),
+  ...Object.entries(OF_DATABASE).map(([name, title]) => `**${title}**\n\n${bySize(name)}`),
   capacity(),
 ].join('\n\n');
 console.log(text);
 if (options.write) write('growth', text);
 
-function sections(host, connections, names) {
-  const titles = {
-    p50: 'p50, ms',
-    p95: 'p95, ms',
-    p99: 'p99, ms',
-    node: 'CPU of Node, µs',
-    database: 'CPU of PostgreSQL, µs',
-    blocks: 'pages that PostgreSQL looks at',
-    log: 'bytes of write-ahead log',
-    pages: 'whole pages in the log',
-  };
-  const ofHost = measures.filter((measure) => measure.host === host && measure.connections === connections);
-  return names
-    .map((name) => {
-      const rows = distinct('work', ofHost).map((work) => {
-        const turns = (orders) =>
-          ofHost
-            .filter((measure) => measure.work === work && measure.orders === orders)
-            .map((measure) => measure[name]);
-        const values = sizes.map((orders) => median(turns(orders)));
-        const grown = values[0] === 0 ? '-' : ratio(turns(sizes.at(-1)), turns(sizes[0])).toFixed(2);
-        return [works[work].title, ...values.map(number), grown];
-      });
-      const heads = [`${titles[name]}`, ...sizes.map(label), growth];
-      return `**${host}, ${connections} connections**\n\n${table(heads, rows)}`;
-    })
-    .join('\n\n');
+function latencies(host) {
+  const rows = rowsOf(calm.filter((measure) => measure.host === host)).map(([work, valuesOf]) => {
+    const ratios = ['p50', 'p95', 'p99', 'node'].map((name) =>
+      ratio(valuesOf(name, largest), valuesOf(name, smallest)),
+    );
+    return [work, ...sizes.map((orders) => number(median(valuesOf('p50', orders)))), ...ratios.map(number)];
+  });
+  const ratioHeads = ['p50', 'p95', 'p99', 'CPU of Node'].map((name) => `${name}, ${growth}`);
+  const heads = ['p50 in ms', ...sizes.map(label), ...ratioHeads];
+  return `**${host}, ${calm[0].connections} connections**\n\n${table(heads, rows)}`;
 }
 
-/** Requests per second that a core bears, from the CPU time of a request. */
+function bySize(name) {
+  const rows = rowsOf(calm).map(([work, valuesOf]) => {
+    const medians = sizes.map((orders) => median(valuesOf(name, orders)));
+    const grown = medians[0] > 0 ? number(medians.at(-1) / medians[0]) : '-';
+    return [work, ...medians.map(number), grown];
+  });
+  return table(['', ...sizes.map(label), growth], rows);
+}
+
+/** For each work a function that gives a measure of all turns with so many orders. */
+function rowsOf(measures) {
+  return distinct('work', measures).map((work) => {
+    const turns = measures.filter((measure) => measure.work === work);
+    const valuesOf = (name, orders) => turns.filter((turn) => turn.orders === orders).map((turn) => turn[name]);
+    return [works[work].title, valuesOf];
+  });
+}
+
+/** What a core bears if it does nothing else, by the CPU time of a request. */
 function capacity() {
-  const crowded = measures.filter(
-    ({ connections, work }) => connections === CAPACITY && works[work].title.startsWith('POST'),
-  );
-  const rows = distinct('host', crowded).flatMap((host) =>
-    distinct('work', crowded).flatMap((work) =>
-      [sizes[0], sizes.at(-1)].map((orders) => {
-        const turns = crowded.filter((it) => it.host === host && it.work === work && it.orders === orders);
-        const perCore = (...names) =>
-          Math.round(1_000_000 / median(turns.map((turn) => names.reduce((sum, name) => sum + turn[name], 0))));
-        const cells = [perCore('node'), perCore('database'), perCore('database', 'background')];
+  const writing = crowded.filter(({ work }) => works[work].title.startsWith('POST'));
+  const rows = distinct('host', writing).flatMap((host) =>
+    rowsOf(writing.filter((measure) => measure.host === host)).flatMap(([work, valuesOf]) =>
+      [smallest, largest].map((orders) => {
+        const cpu = (name) => median(valuesOf(name, orders));
+        const rates = [1e6 / cpu('node'), 1e6 / cpu('database'), 1e6 / (cpu('database') + cpu('background'))];
         return [
-          `${works[work].title}, ${host}, ${label(orders)}`,
-          ...[...cells, Math.round(median(turns.map(({ rate }) => rate)))].map((cell) => cell.toLocaleString('en')),
+          `${work}, ${host}, ${label(orders)}`,
+          ...[...rates, cpu('rate')].map((rate) => Math.round(rate).toLocaleString('en')),
         ];
       }),
     ),
   );
-  const heads = ['requests per second', 'of a Node core', 'of a core of backends', 'and of background', 'seen'];
-  return `**${CAPACITY} connections**\n\n${table(heads, rows)}`;
+  const heads = ['requests per second', 'of a Node core', 'of a PostgreSQL core', 'with its background', 'as measured'];
+  return `**${crowded[0].connections} connections**\n\n${table(heads, rows)}`;
 }
 
 function label(orders) {

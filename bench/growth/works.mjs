@@ -30,13 +30,13 @@ function randomOrder({ orders }, headers) {
   return order(first, second, headers);
 }
 
-/** So few that they are stored within a moment, and more than there are connections: none waits for another. */
-const KNOWN_KEYS = 50;
+/** At least as many as there are connections. */
+const KNOWN_KEYS = 64;
 
 /**
- * What is asked of a database: `requests` gives the next one, and those that have to be sent before.
+ * What is asked of a database: `next` gives the next request of a connection, `first` has to be sent before.
  *
- * @type {Record<string, { title: string, requests: (target: Target) => { next: () => Request, first?: Request[] } }>}
+ * @type {Record<string, { title: string, requests: (target: Target) => { next: (connection: number) => Request, first?: Request[] } }>}
  */
 export const works = {
   ready: {
@@ -67,8 +67,8 @@ export const works = {
     title: 'POST /api/orders, known key',
     requests: (target) => {
       const first = Array.from({ length: KNOWN_KEYS }, () => randomOrder(target, withKey(randomUUID())));
-      let sent = 0;
-      return { first, next: () => first[sent++ % KNOWN_KEYS] };
+      // Two requests with one key at the same time would be refused.
+      return { first, next: (connection) => first[connection] };
     },
   },
   'order-hot': {
