@@ -16,23 +16,21 @@ const { values: options } = parseArgs({ options: { sizes: { type: 'string', defa
 const rows = [];
 for (const orders of options.sizes.split(',').map(Number)) {
   const keys = keysOf(orders);
-  const now = Date.now();
+  const pool = createPool(readConfig({ DATABASE_URL: urlOf(orders) }).database);
+  const expired = new ExpiredKeys(pool, console);
+  await expired.remove();
+  const yesterday = Date.now() - KEY_LIFETIME_MS;
   await run(
     urlOf(orders),
-    `DELETE FROM idempotency_keys WHERE created_at < ${now - KEY_LIFETIME_MS};
-     INSERT INTO idempotency_keys SELECT CAST(gen_random_uuid() AS text), repeat('f', 43), 201, repeat('x', 250),
-       ${now} - 2 * ${KEY_LIFETIME_MS} + CAST(i AS bigint) * ${KEY_LIFETIME_MS} / ${keys} - 1
-     FROM generate_series(1, ${keys}) AS i`,
+    `INSERT INTO idempotency_keys SELECT CAST(gen_random_uuid() AS text), repeat('f', 43), 201, repeat('x', 250),
+       ${yesterday} - CAST(i AS bigint) * ${KEY_LIFETIME_MS} / ${keys} FROM generate_series(1, ${keys}) AS i`,
   );
-  const pool = createPool(readConfig({ DATABASE_URL: urlOf(orders) }).database);
   const start = performance.now();
-  await new ExpiredKeys(pool, console).remove();
+  await expired.remove();
   const ms = performance.now() - start;
   await pool.close();
-  const [{ left }] = await run(
-    urlOf(orders),
-    `SELECT count(*) AS left FROM idempotency_keys WHERE created_at < ${now - KEY_LIFETIME_MS}`,
-  );
+  const count = `SELECT count(*) AS left FROM idempotency_keys WHERE created_at < ${yesterday}`;
+  const [{ left }] = await run(urlOf(orders), count);
   if (Number(left) > 0) throw new Error(`${left} expired keys are still there`);
   rows.push([keys.toLocaleString('en'), (ms / 1000).toFixed(2), ((1000 * ms) / keys).toFixed(1)]);
 }

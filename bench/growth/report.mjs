@@ -66,17 +66,16 @@ function capacity() {
   const rows = distinct('host', writing).flatMap((host) =>
     rowsOf(writing.filter((measure) => measure.host === host)).flatMap(([work, valuesOf]) =>
       [smallest, largest].map((orders) => {
-        const cpu = (name) => median(valuesOf(name, orders));
-        const rates = [1e6 / cpu('node'), 1e6 / cpu('database'), 1e6 / (cpu('database') + cpu('background'))];
-        return [
-          `${work}, ${host}, ${label(orders)}`,
-          ...[...rates, cpu('rate')].map((rate) => Math.round(rate).toLocaleString('en')),
-        ];
+        const rates = ['node', 'database'].flatMap((name) => {
+          const cpu = valuesOf(name, orders);
+          return [1e6 / median(cpu), 1e6 / Math.min(...cpu.filter((used) => used > 0))];
+        });
+        return [`${work}, ${host}, ${label(orders)}`, ...rates.map((rate) => Math.round(rate).toLocaleString('en'))];
       }),
     ),
   );
-  const heads = ['requests per second', 'of a Node core', 'of a PostgreSQL core', 'with its background', 'as measured'];
-  return `**${crowded[0].connections} connections**\n\n${table(heads, rows)}`;
+  const heads = ['requests per second', 'a Node core, median', 'best', 'a PostgreSQL core, median', 'best'];
+  return `**what a core bears, ${crowded[0].connections} connections**\n\n${table(heads, rows)}`;
 }
 
 function label(orders) {

@@ -47,7 +47,7 @@ async function executed(client) {
   const { rows } = await client.query(
     `SELECT query, CAST(calls AS integer) AS calls, mean_exec_time AS ms, (shared_blks_hit + shared_blks_read) / calls::float8 AS blocks
      FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-       AND query ~* '^\\s*(select|insert|update|delete|with)\\y' AND query !~ 'pg_|generate_series|migration|unnest|gen_random'
+       AND query ~* '^\\s*(select|insert|update|delete|with)\\y.* (from|into|set) ' AND query !~ 'pg_|generate_series|migration|unnest|gen_random|count\\('
      ORDER BY query`,
   );
   return rows;
