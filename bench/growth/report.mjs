@@ -51,7 +51,11 @@ function bySize(name) {
   return table(['', ...sizes.map(label), growth], rows);
 }
 
-/** For each work a function that gives a measure of all turns with so many orders. */
+/**
+ * For each work a function that gives a measure of all turns with so many orders.
+ *
+ * @returns {[title: string, valuesOf: (name: string, orders: number) => number[]][]}
+ */
 function rowsOf(measures) {
   return distinct('work', measures).map((work) => {
     const turns = measures.filter((measure) => measure.work === work);
