@@ -1,15 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresDatabase, MAIN, run } from '../shared/postgres.mjs';
+import { cpuOfBackends, createPostgresDatabase, run } from '../shared/postgres.mjs';
 import { migrate } from '../../service/dist/database/migrate.js';
 import { createPool, dialectOf } from '../../service/dist/database/pool.js';
 import { productsOf, SCARCE, userId, USERS } from './works.mjs';
 
 const PLENTY = 1_000_000_000;
-/** Of Linux on nearly all machines: `getconf CLK_TCK` is 100. */
-const MICROSECONDS_PER_TICK = 10_000;
 /** Where Linux has a file system in memory. */
 const MEMORY = '/dev/shm';
 const CONTENTS = {
@@ -95,21 +93,7 @@ async function createOnPostgres(onDisk) {
   const { url, drop: remove } = await createPostgresDatabase(name);
   if (!onDisk) await run(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
   const config = { kind: 'postgres', url, poolSize: 1, prepare: true };
-  return { config, remove, env: { DATABASE_URL: url }, cpu: () => cpuOfBackends(name) };
-}
-
-/** Microseconds that the processes at the database have used; undefined where they are not on this machine. */
-async function cpuOfBackends(name) {
-  const backends = await run(MAIN, `SELECT pid FROM pg_stat_activity WHERE datname = '${name}'`);
-  try {
-    const used = backends.map(({ pid }) => {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-      return Number(fields[11]) + Number(fields[12]);
-    });
-    return used.reduce((sum, ticks) => sum + ticks, 0) * MICROSECONDS_PER_TICK;
-  } catch {
-    return undefined;
-  }
+  return { config, remove, env: { DATABASE_URL: url }, cpu: () => cpuOfBackends(`datname = '${name}'`) };
 }
 
 async function createFolder(onDisk) {

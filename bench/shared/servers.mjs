@@ -1,5 +1,5 @@
-import { fork } from 'node:child_process';
 import { openLoad } from './load.mjs';
+import { startProcess } from './process.mjs';
 
 const CONNECTIONS = 16;
 const WARM_UPS = 4;
@@ -57,22 +57,8 @@ export async function interleave(names, start, { processes, rounds, ...turn }) {
  * @returns {Promise<Server & { completed: () => number }>}
  */
 export async function startServer(file, { requestOf, check, warmUp }, env = {}, databaseCpu = async () => undefined) {
-  const child = fork(new URL('child.mjs', import.meta.url), [file.href], {
-    env: { ...process.env, NODE_ENV: 'production', ...env },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  let onMessage = () => {};
-  let onExit = () => {};
+  const { port, cpu, stop } = await startProcess(file, env);
   let completed = 0;
-  child.on('message', (message) => onMessage(message));
-  child.on('exit', (code) => onExit(new Error(`${file.pathname} failed: exit code ${code}`)));
-  const nextMessage = () => new Promise((resolve, reject) => ([onMessage, onExit] = [resolve, reject]));
-
-  const port = await nextMessage();
-  const cpu = () => {
-    child.send('cpu');
-    return nextMessage();
-  };
   // Connections are new each time: while others are measured, a server may close those that are idle.
   const measure = async ({ requests, seconds }) => {
     const load = await openLoad(port, { connections: CONNECTIONS, requestOf, check });
@@ -91,13 +77,5 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}, 
   };
   // In parts, because V8 recompiles much code after the first connections were closed.
   for (let part = 0; part < WARM_UPS; part++) await measure({ requests: warmUp / WARM_UPS });
-  return {
-    measure,
-    completed: () => completed,
-    stop: () =>
-      new Promise((resolve) => {
-        onExit = resolve;
-        child.kill();
-      }),
-  };
+  return { measure, completed: () => completed, stop };
 }

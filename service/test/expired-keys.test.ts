@@ -18,7 +18,7 @@ onEveryStage((stage) => {
     expect(await keys()).toEqual([{ key: 'young' }]);
   });
 
-  test('many of them are deleted in batches of a thousand, and other work runs in between', async () => {
+  test('many of them are deleted in batches of a thousand, each after the one before, and other work runs in between', async () => {
     await stage.rows(
       `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
        INSERT INTO idempotency_keys (key, fingerprint, created_at) SELECT CAST(n AS text), '', n FROM numbers`,
@@ -30,12 +30,17 @@ onEveryStage((stage) => {
       const began = turn;
       setImmediate(() => turn++);
       const removed = await removeSome(sql, params);
-      seen.push({ removed: removed.rowCount, began });
+      seen.push({ after: params?.[0], removed: removed.rowCount, began });
       return removed;
     });
     await remove();
     execute.mockRestore();
-    expect(seen).toEqual([1000, 1000, 500, 0].map((removed, began) => ({ removed, began })));
+    expect(seen).toEqual([
+      { after: -1, removed: 1000, began: 0 },
+      { after: 1000, removed: 1000, began: 1 },
+      { after: 2000, removed: 500, began: 2 },
+      { after: 2500, removed: 0, began: 3 },
+    ]);
     expect(await keys()).toEqual([]);
   });
 

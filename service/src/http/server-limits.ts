@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { refusal } from './error-response.js';
 import { logRequest } from './request-head.js';
@@ -35,7 +35,7 @@ export function limitServer(server: Server, logger: ILogger): void {
 
 function refuseExpectation(logger: ILogger) {
   return (req: IncomingMessage, res: ServerResponse): void => {
-    const requestId = randomUUID();
+    const requestId = newId();
     logRequest(logger, { requestId }, req, res);
     const refused = refusal(417);
     const { status, headers, body } = jsonResponse(refused.status, refused.body);
@@ -60,7 +60,7 @@ export function respondToClientError(logger: ILogger) {
       socket.destroy();
       return;
     }
-    const requestId = randomUUID();
+    const requestId = newId();
     const { status, body } = refusal(STATUS_OF[code] ?? 400);
     logger.info({ msg: 'request refused', requestId, status });
     const text = JSON.stringify(body);

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorResponse, errorResponse, respondToFailure } from '../../http/error-response.js';
 import { logRequest } from '../../http/request-head.js';
+import { newId } from '../../ids.js';
 import type { ILogger } from '../../logging/logger.js';
 import type { HostOptions } from '../host.js';
 
@@ -18,7 +18,7 @@ export function responderTo(options: HostOptions) {
 /** For an address that Fastify cannot decode: no hook has run, so the request has no id yet. */
 export function handleUndecodable({ logger }: HostOptions) {
   return (error: Error, { raw }: FastifyRequest, reply: FastifyReply): void => {
-    const requestId = randomUUID();
+    const requestId = newId();
     logRequest(logger, { requestId }, raw, reply.raw);
     void send(reply.header('x-request-id', requestId), errorResponse(error));
   };
