@@ -72,6 +72,7 @@ export async function startService(
     const host = await createHost(config.hostVariant, container, {
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },
+      keepIdleMs: config.keepIdleMs,
       ...options,
       logger,
       telemetry,

@@ -70,6 +70,7 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ TRANSACTION_TIMEOUT_MS: '3' }, { transactionTimeoutMs: 3 }],
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
+  [{ KEEP_IDLE_MS: '1000' }, { keepIdleMs: 1000 }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
@@ -107,6 +108,7 @@ describe('the configuration', () => {
       logLevel: 'info',
       startTimeoutMs: 10_000,
       shutdownTimeoutMs: 10_000,
+      keepIdleMs: 0,
       transactionTimeoutMs: 8000,
     });
   });

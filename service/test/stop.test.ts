@@ -62,6 +62,20 @@ describe.each(KINDS)('on %s', (_name, kind) => {
   });
 });
 
+test.each(HOST_VARIANTS)(
+  'with KEEP_IDLE_MS a request gets its response that was sent before SIGTERM was known, with %s',
+  async (variant) => {
+    await using service = new ServiceProcess({ DATA_DIR: ':memory:', HOST_VARIANT: variant, KEEP_IDLE_MS: '1000' });
+    const client = await service.client();
+    expect((await client.request({ path: '/health/ready' })).status).toBe(200);
+    service.kill('SIGTERM');
+    await refused(await service.port());
+    const response = await client.request({ method: 'POST', path: '/api/orders', body: ORDER });
+    expect([response.status, response.headers['connection']]).toEqual([201, 'close']);
+    expect((await service.exit).code).toBe(0);
+  },
+);
+
 describe('the service', () => {
   afterEach(() => vi.useRealTimers());
 

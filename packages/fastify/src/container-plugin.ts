@@ -51,6 +51,11 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
    * limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or `close()` rejects with it.
    */
   readonly disposeTimeoutMs?: number;
+  /**
+   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with `Connection: close`.
+   * Default 0.
+   */
+  readonly keepIdleMs?: number;
   /** Called when a request scope failed to dispose. Default: the request's log. */
   readonly onDisposeError?: (error: unknown, request: FastifyRequest) => unknown;
 }
@@ -81,7 +86,13 @@ export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = defin
 });
 
 function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
-  const { container, disposeOn, disposeTimeoutMs = 10_000, onDisposeError = logDisposeError } = checked(options);
+  const {
+    container,
+    disposeOn,
+    disposeTimeoutMs = 10_000,
+    keepIdleMs,
+    onDisposeError = logDisposeError,
+  } = checked(options);
   const opener = scopeOpener(container, {
     ...options,
     caller: 'register(containerPlugin, { container })',
@@ -138,7 +149,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   }
 
   server.addHook('preClose', (done) => {
-    connections.close();
+    connections.close(keepIdleMs);
     done();
   });
   // Fastify closes in the reverse order: the requests first, then what they used.
@@ -168,7 +179,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
 function checked(options: ContainerPluginOptions): ContainerPluginOptions {
   const { disposeOn = 'error' } = options;
-  checkTimes(options, 'disposeTimeoutMs');
+  checkTimes(options, 'disposeTimeoutMs', 'keepIdleMs');
   checkFunctions(options, 'onDisposeError', 'isEssential');
   if (disposeOn === 'error' || disposeOn === 'response') return options;
   throw invalidOption(`disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);

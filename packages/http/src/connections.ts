@@ -42,6 +42,7 @@ export class Connections implements ConnectionList<Connection> {
   /** `close()` was called. Every request reads it: a property costs less than a getter. */
   isClosing = false;
   #closingSince = 0;
+  #keepIdleMs = 0;
   /** A request has come to us. */
   #isServing = false;
 
@@ -121,11 +122,14 @@ export class Connections implements ConnectionList<Connection> {
   /**
    * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
    * closed. `closed()` must follow.
+   *
+   * @param keepIdleMs - how long those stay open for a request that is on its way already
    */
-  close(): void {
+  close(keepIdleMs = 0): void {
     if (this.isClosing) return;
     this.isClosing = true;
     this.#closingSince = performance.now();
+    this.#keepIdleMs = keepIdleMs;
     this.#server.prependListener('request', this.#sayClose);
     for (const connection of this.#connections) connection.sayCloseOnLast();
     for (const session of this.#sessions) session.close();
@@ -192,11 +196,16 @@ export class Connections implements ConnectionList<Connection> {
     const closeIdle = server.closeIdleConnections?.bind(server);
     if (!closeIdle) return;
     server.closeIdleConnections = () => {
+      if (this.#keepsIdle) return;
       const leaving: ServerResponse[] = [];
       for (const { req, res } of this.requests())
         if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
       whileUnfinished(leaving, closeIdle);
     };
+  }
+
+  get #keepsIdle(): boolean {
+    return performance.now() - this.#closingSince < this.#keepIdleMs;
   }
 
   #stopReaping(): void {
@@ -212,6 +221,7 @@ export class Connections implements ConnectionList<Connection> {
 
   /** A response whose head was sent when the server began to close leaves its connection open; soon after, it is idle. */
   #closeIdle(): void {
+    if (this.#keepsIdle) return;
     const server = this.#server;
     server.closeIdleConnections?.();
     // A server of Node that closes does not look any more whether heads are late.

@@ -11,6 +11,11 @@ export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
   /**
+   * How long idle connections stay open. The next request on one is responded to with `Connection: close`; without this, a request that its client sent
+   * just before its connection was closed fails, and nobody repeats it if it is a POST. Default 0.
+   */
+  readonly keepIdleMs?: number;
+  /**
    * Called with `AMBIT_HTTP_DRAIN_TIMEOUT` when connections were closed by force; a promise that this returns is awaited for
    * five seconds at most. Default: `console.error`.
    */
@@ -37,13 +42,14 @@ export type HttpServer = Http2SecureServer | Http2Server | Server;
  * process.once('SIGTERM', () => void drain(server, { timeoutMs: 5000 }));
  * ```
  */
-export function drain(server: HttpServer, { timeoutMs = 10_000, onError }: DrainOptions = {}): Promise<void> {
+export function drain(server: HttpServer, options: DrainOptions = {}): Promise<void> {
+  const { timeoutMs = 10_000, keepIdleMs = 0, onError } = options;
   return new Promise((resolve) => {
-    checkTimes({ timeoutMs }, 'timeoutMs');
+    checkTimes({ timeoutMs, keepIdleMs }, 'timeoutMs', 'keepIdleMs');
     checkFunctions({ onError }, 'onError');
     let reporting: Promise<void> | undefined;
     const connections = Connections.of(server as Server);
-    connections.close();
+    connections.close(keepIdleMs);
     const cut = (): void => {
       // It counts now, and calls back later.
       (server as Server).getConnections((_error, count) => {

@@ -45,7 +45,7 @@ export function disposeOnSignal(
   { signals = ['SIGTERM'], disposeTimeoutMs = 10_000, ...draining }: DisposeOnSignalOptions = {},
 ): void {
   checkContainer(appContainer, 'dispose', 'disposeOnSignal()');
-  checkTimes({ disposeTimeoutMs, ...draining }, 'disposeTimeoutMs', 'timeoutMs');
+  checkTimes({ disposeTimeoutMs, ...draining }, 'disposeTimeoutMs', 'timeoutMs', 'keepIdleMs');
   const { onError } = draining;
   checkFunctions({ onError }, 'onError');
   let begun = false;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Container } from '@ambit/container';
@@ -97,6 +98,22 @@ describe('drain()', () => {
     const response = await fetch('/');
     expect([await response.text(), response.headers.get('connection')]).toEqual(['all done', 'close']);
     await drained;
+  });
+
+  it('keeps idle connections for a request that is on its way, if it is asked to, and then closes them', async () => {
+    const { server, socket } = await serve({ '/a': (_req, res) => void res.end('response a') });
+    const [late, idle] = [await socket(), await socket()];
+    for (const client of [late, idle]) {
+      client.write(get('a'));
+      await once(client, 'data');
+    }
+    const drained = drain(server, { keepIdleMs: 300 });
+    // Longer than a server takes that closes them at once.
+    await Promise.race([once(late, 'close'), once(server, 'close'), pause(50)]);
+    late.write(get('a'));
+    expect(closes(await text(late))).toEqual(['response a, close']);
+    expect(idle.destroyed).toBe(false);
+    await Promise.all([once(idle, 'close'), drained]);
   });
 
   it('cuts what has not finished in time', async () => {

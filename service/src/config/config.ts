@@ -48,6 +48,8 @@ export interface Config {
   /** How long the start retries while the database is unavailable; an attempt in progress is completed. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
+  /** How long idle connections stay open at shutdown, for a request that is on its way already. */
+  readonly keepIdleMs: number;
   /** After how long the transaction of a request is rolled back. */
   readonly transactionTimeoutMs: number;
   /** What happens where a transaction is used as it should not be: nothing, a line in the log, or that it is refused as well. */

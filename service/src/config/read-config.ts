@@ -67,6 +67,7 @@ export function readConfig(env: Environment): Config {
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
     shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
+    keepIdleMs: wholeNumber('KEEP_IDLE_MS', 0, 0, 60_000),
     transactionTimeoutMs: wholeNumber('TRANSACTION_TIMEOUT_MS', 8000, 1, 600_000),
     transactionCheck: TRANSACTION_CHECKS[oneOf('TRANSACTION_CHECK', ['0', '1', 'throw'], '0')],
     metrics: onOff('METRICS'),

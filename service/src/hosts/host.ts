@@ -13,6 +13,8 @@ export interface HostOptions {
   readonly identify?: (request: IncomingMessage) => Promise<string | undefined> | string | undefined;
   /** After how long the transaction of an order is rolled back; 30 s by default. */
   readonly transaction?: { readonly timeoutMs: number };
+  /** How long idle connections stay open while the host closes; 0 by default. */
+  readonly keepIdleMs?: number;
   /** Called with every error that is the service's fault, which the client sees as 500 or 503. */
   readonly onFailure?: (error: unknown) => void;
   /** Spans and metrics; none by default. */

@@ -62,7 +62,7 @@ export function createExpressHost(container: IContainer, options: HostOptions): 
         });
       }),
     close: async (timeoutMs) => {
-      await drain(server, { timeoutMs });
+      await drain(server, { timeoutMs, keepIdleMs: options.keepIdleMs ?? 0 });
       await container.dispose();
     },
   };

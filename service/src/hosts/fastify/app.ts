@@ -16,7 +16,7 @@ import { userRoutes } from './users.js';
 
 /** The API as a Fastify server. The container may hold fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
-  const { logger, inspect, transaction, sandboxes } = options;
+  const { logger, inspect, transaction, sandboxes, keepIdleMs = 0 } = options;
   const server = fastify({
     // Accepted requests are completed, also while the server closes.
     return503OnClosing: false,
@@ -29,7 +29,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   const onError = logError(logger, 'The transaction failed to close');
   const parent = sandboxes?.scopeOf ?? container;
-  await server.register(containerPlugin, { container: parent, onDisposeError, isEssential });
+  await server.register(containerPlugin, { container: parent, keepIdleMs, onDisposeError, isEssential });
   await server.register(transactionPlugin, { ...transaction, onError });
 
   addHooks(server, options);
