@@ -14,11 +14,12 @@ const MAX_LAST_REPLAYS = 500;
 const AGAIN_AFTER_MS = 20;
 
 /** @typedef {import('./ledger.mjs').Ledger} Ledger */
+/** @typedef {Pick<Ledger, 'newWork' | 'note'>} Notes what the clients of a crowd write down */
 
 /**
  * Clients that order, repeat a request with the same key when its response was lost, and sometimes disconnect.
  * @param {() => Promise<string>} url
- * @param {Ledger} ledger
+ * @param {Notes} ledger
  * @param {AbortSignal} over
  */
 export async function crowd(url, ledger, over) {
@@ -33,7 +34,7 @@ export async function crowd(url, ledger, over) {
 
 /**
  * @param {Client} client
- * @param {Ledger} ledger
+ * @param {Notes} ledger
  */
 async function insist(client, ledger) {
   const work = ledger.newWork();

@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { freePort, start, stop, until, withReplaced } from '../../scripts/instances/program.mjs';
+
+const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy-postgres.cfg');
+
+/** HAProxy as shipped, in front of the nodes. Its servers have the names of the shipped file: db-1, db-2 and so on. */
+export class Balancer {
+  #program;
+  #socket;
+
+  /**
+   * @param {import('../../scripts/instances/program.mjs').Program} program
+   * @param {string} socket for commands
+   * @param {number} port
+   */
+  constructor(program, socket, port) {
+    this.#program = program;
+    this.#socket = socket;
+    this.port = port;
+  }
+
+  /**
+   * @param {string} folder
+   * @param {readonly number[]} ports of two nodes
+   */
+  static async open(folder, ports) {
+    const port = await freePort();
+    const [socket, config] = [join(folder, 'haproxy.sock'), join(folder, 'haproxy.cfg')];
+    const [first, second] = ports;
+    const settings = withReplaced(readFileSync(SHIPPED, 'utf8'), {
+      'ipv4@127.0.0.1:9998': socket,
+      'bind :5432': `bind 127.0.0.1:${port}`,
+      'db-1:5432': `127.0.0.1:${first}`,
+      'db-2:5432': `127.0.0.1:${second}`,
+    });
+    writeFileSync(config, settings);
+    const program = await start('haproxy', ['-db', '-V', '-f', config], /./);
+    return new Balancer(program, socket, port);
+  }
+
+  /**
+   * Sends a command of HAProxy's runtime API; returns its response.
+   * @param {string} command
+   */
+  async command(command) {
+    const socket = connect(this.#socket);
+    socket.end(`${command}\n`);
+    return text(socket);
+  }
+
+  /**
+   * Keeps a node out, and closes the connections to it, until it is back among the standbys.
+   * @param {string} node
+   */
+  async fence(node) {
+    await this.command(`set server postgres/${node} state maint`);
+    await this.command(`shutdown sessions server postgres/${node}`);
+  }
+
+  /** @param {string} node */
+  async readmit(node) {
+    await this.command(`set server postgres/${node} state ready`);
+  }
+
+  /**
+   * Sends every new connection to this node, whatever its role is.
+   * @param {string} node
+   */
+  async mistake(node) {
+    await this.command(`disable health postgres/${node}`);
+    await this.command(`set server postgres/${node} health up`);
+  }
+
+  /** @param {string} node */
+  async check(node) {
+    await this.command(`enable health postgres/${node}`);
+  }
+
+  /** @param {string} node */
+  async statusOf(node) {
+    return (await this.#stat(node))['status'] ?? '';
+  }
+
+  /** @param {string} node @returns how many connections it got so far */
+  async connectionsTo(node) {
+    return Number((await this.#stat(node))['stot']);
+  }
+
+  /** @param {string} node */
+  sees(node, up = true) {
+    return until(`HAProxy to see ${node} ${up ? 'up' : 'down'}`, async () =>
+      (await this.statusOf(node)).startsWith(up ? 'UP' : 'DOWN'),
+    );
+  }
+
+  close() {
+    return stop(this.#program);
+  }
+
+  /** @param {string} node @returns {Promise<Record<string, string>>} */
+  async #stat(node) {
+    const [head = '', ...rows] = (await this.command('show stat')).split('\n');
+    const names = head.replace('# ', '').split(',');
+    const row = rows.find((line) => line.startsWith(`postgres,${node},`))?.split(',') ?? [];
+    return Object.fromEntries(names.map((name, column) => [name, row[column] ?? '']));
+  }
+}
