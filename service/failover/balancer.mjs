@@ -52,12 +52,11 @@ export class Balancer {
   }
 
   /**
-   * Keeps a node out, and closes the connections to it, until it is back among the standbys.
+   * Keeps a node out until it is readmitted. HAProxy closes the connections to it, as `on-marked-down` says.
    * @param {string} node
    */
   async fence(node) {
     await this.command(`set server postgres/${node} state maint`);
-    await this.command(`shutdown sessions server postgres/${node}`);
   }
 
   /** @param {string} node */

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { ensureInstalled } from '../../scripts/instances/program.mjs';
 import { postgresBinaries, postgresUser } from '../chaos/support/postgres-programs.mjs';
 import { report, say, table } from '../chaos/support/report.mjs';
-import { FAULTS } from './faults.mjs';
+import { PAIR_FAULTS } from './pair-faults.mjs';
 import { Pair } from './pair.mjs';
 import { HEAD, Trial } from './trial.mjs';
 
@@ -29,11 +29,12 @@ const programs = { bin: postgresBinaries(), as: postgresUser() };
 const pair = await Pair.open(folder, programs, { synchronous: !options.asynchronous });
 /** @type {(string | number)[][]} */
 const rows = [];
-/** @type {Trial | undefined} */
+/** @type {Trial<Pair> | undefined} */
 let trial;
 try {
   trial = await Trial.open(pair, {});
-  for (const [name, fault] of Object.entries(FAULTS).filter(([name]) => name.includes(options.only))) {
+  for (const [name, fault] of Object.entries(PAIR_FAULTS)) {
+    if (!name.includes(options.only)) continue;
     say(name);
     rows.push(await trial.suffer(name, fault));
     await pair.repair();

@@ -3,7 +3,7 @@ import { crowd } from '../chaos/support/crowd.mjs';
 import { headerOf } from '../chaos/support/connection.mjs';
 
 /** So many acknowledged orders and users show that an instance works. */
-const WORKING = 30;
+const WORKING = 60;
 
 /** @typedef {import('../chaos/support/ledger.mjs').Ledger} Ledger */
 /** @typedef {{ ms: number, statuses: Map<string, number> }} Outage */

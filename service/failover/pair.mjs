@@ -12,12 +12,12 @@ const SETTINGS = [
 ];
 /** A failover manager needs a while to be sure. */
 const NOTICED_AFTER_MS = 1000;
+const THAWED_MS = 1000;
 
 /** @typedef {import('./postgres-node.mjs').Programs} Programs */
 
 /** A primary and a standby behind HAProxy, and what a failover manager does with them. */
 export class Pair {
-  title = 'a primary and a synchronous standby';
   primary;
   standby;
   balancer;
@@ -33,7 +33,6 @@ export class Pair {
     this.standby = standby;
     this.balancer = balancer;
     this.#synchronous = synchronous;
-    if (!synchronous) this.title = 'a primary and an asynchronous standby';
   }
 
   /**
@@ -67,12 +66,32 @@ export class Pair {
   async failOver() {
     await pause(NOTICED_AFTER_MS);
     await this.balancer.fence(this.primary.name);
+    await this.promote();
+  }
+
+  async promote() {
     await this.standby.promote();
     [this.primary, this.standby] = [this.standby, this.primary];
   }
 
-  /** The node that is not the primary becomes its synchronous standby, as a new copy. It must not be running. */
+  /**
+   * Thawed, it believes that it is the primary, and has the statements that were in progress, until it is stopped.
+   * @param {import('./faults.mjs').ClusterNode} old
+   */
+  async demote(old) {
+    const before = await this.balancer.connectionsTo(old.name);
+    await pause(THAWED_MS);
+    const [row] = await old.query('SELECT pg_is_in_recovery()::text AS recovery');
+    if (row?.['recovery'] !== 'false') throw new Error('The thawed node is not a primary any more');
+    const reached = (await this.balancer.connectionsTo(old.name)) - before;
+    if (reached > 0) throw new Error(`${reached} connections reached the fenced node`);
+    await old.stop('immediate');
+    return `for ${THAWED_MS / 1000} s there were two primaries; no connection reached the old one`;
+  }
+
+  /** A node that was replaced, and does not run, becomes the synchronous standby, as a new copy. */
   async repair() {
+    if ((await this.primary.query('SELECT FROM pg_stat_replication')).length > 0) return;
     await this.balancer.fence(this.standby.name);
     await this.standby.copy(this.primary);
     await this.standby.start();

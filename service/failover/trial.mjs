@@ -7,11 +7,16 @@ import { Load } from './load.mjs';
 
 const HOSTS = /** @type {const} */ (['express', 'fastify']);
 
-/** @typedef {import('./cluster.mjs').Cluster} Cluster */
-/** @typedef {import('./faults.mjs').Fault} Fault */
+/** So many acknowledged requests are repeated on each instance after each fault. */
+const REPLAYS = 50;
+
+/** @typedef {import('./faults.mjs').Cluster} Cluster */
 /** @typedef {import('../chaos/support/server.mjs').Server} Server */
 
-/** One Express and one Fastify instance on a cluster, under load; what their clients received, and what is stored. */
+/**
+ * One Express and one Fastify instance on a cluster, under load; what their clients received, and what is stored.
+ * @template {Cluster} C
+ */
 export class Trial {
   findings = new Findings();
   #ledger = new Ledger(PRODUCTS);
@@ -20,7 +25,7 @@ export class Trial {
   #stopping = false;
 
   /**
-   * @param {Cluster} cluster
+   * @param {C} cluster
    * @param {readonly Server[]} servers
    */
   constructor(cluster, servers) {
@@ -34,7 +39,8 @@ export class Trial {
   }
 
   /**
-   * @param {Cluster} cluster
+   * @template {Cluster} C
+   * @param {C} cluster
    * @param {Record<string, string>} env of the service
    */
   static async open(cluster, env) {
@@ -48,7 +54,7 @@ export class Trial {
 
   /**
    * @param {string} name
-   * @param {Fault} fault
+   * @param {import('./faults.mjs').Fault<C>} fault
    * @returns {Promise<(string | number)[]>} what the clients saw: a row of `HEAD`
    */
   async suffer(name, fault) {
@@ -58,7 +64,7 @@ export class Trial {
     const proof = await fault(this.#cluster, loads);
     await Promise.all(loads.map((load) => load.working()));
     await Promise.all(loads.map((load) => load.stop()));
-    for (const { url } of this.#servers) await replay(url, this.#ledger);
+    for (const { url } of this.#servers) await replay(url, this.#ledger, REPLAYS);
     await compare(this.#database, this.#ledger, this.findings);
     const outages = loads.map(({ outage }) => outage);
     return [

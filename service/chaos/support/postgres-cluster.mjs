@@ -22,7 +22,7 @@ export async function startCluster() {
   const bin = postgresBinaries();
   const as = postgresUser();
   const folder = mkdtempSync(join(tmpdir(), 'chaos-postgres-'));
-  if (as.uid !== undefined) chownSync(folder, as.uid, as.gid);
+  if (as.uid !== undefined && as.gid !== undefined) chownSync(folder, as.uid, as.gid);
   const data = join(folder, 'data');
   const port = await freePort();
   const options = { ...as, cwd: folder };
