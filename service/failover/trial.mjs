@@ -1,4 +1,4 @@
-import { compare, PRODUCTS, STOCK } from '../chaos/support/comparison.mjs';
+import { compare, KINDS, PRODUCTS, STOCK } from '../chaos/support/comparison.mjs';
 import { replay } from '../chaos/support/crowd.mjs';
 import { Ledger } from '../chaos/support/ledger.mjs';
 import { startServer, stopServer } from '../chaos/support/server.mjs';
@@ -9,6 +9,7 @@ const HOSTS = /** @type {const} */ (['express', 'fastify']);
 
 /** So many acknowledged requests are repeated on each instance after each fault. */
 const REPLAYS = 50;
+const [LOST, TWICE] = ['acknowledged and missing', 'done more than once'];
 
 /** @typedef {import('./faults.mjs').Cluster} Cluster */
 /** @typedef {import('../chaos/support/server.mjs').Server} Server */
@@ -18,7 +19,10 @@ const REPLAYS = 50;
  * @template {Cluster} C
  */
 export class Trial {
+  /** Of the last comparison: what is lost stays lost. */
   findings = new Findings();
+  /** @type {string[]} */
+  #exits = [];
   #ledger = new Ledger(PRODUCTS);
   #cluster;
   #servers;
@@ -33,7 +37,7 @@ export class Trial {
     this.#servers = servers;
     for (const { exited, errors } of servers) {
       void exited.then(({ code, signal }) => {
-        if (!this.#stopping) this.findings.add('process', `an instance exited with ${code ?? signal}: ${errors.join('\n')}`);
+        if (!this.#stopping) this.#exits.push(`an instance exited with ${code ?? signal}: ${errors.join('\n')}`);
       });
     }
   }
@@ -58,21 +62,25 @@ export class Trial {
    * @returns {Promise<(string | number)[]>} what the clients saw: a row of `HEAD`
    */
   async suffer(name, fault) {
-    const before = this.findings.total;
     const loads = this.#servers.map(({ url }) => new Load(url, this.#ledger));
     await Promise.all(loads.map((load) => load.working()));
     const proof = await fault(this.#cluster, loads);
     await Promise.all(loads.map((load) => load.working()));
     await Promise.all(loads.map((load) => load.stop()));
     for (const { url } of this.#servers) await replay(url, this.#ledger, REPLAYS);
+    const [before, outages] = [this.findings, loads.map(({ outage }) => outage)];
+    this.findings = new Findings();
+    for (const exit of this.#exits) this.findings.add('process', exit);
     await compare(this.#database, this.#ledger, this.findings);
-    const outages = loads.map(({ outage }) => outage);
+    const more = (/** @type {string} */ kind) => this.findings.count(kind) - before.count(kind);
     return [
       name,
       ...outages.map(({ ms }) => Math.round(ms)),
       seen(outages),
       loads.reduce((sum, load) => sum + load.count('201'), 0),
-      this.findings.total - before,
+      more(LOST),
+      more(TWICE),
+      KINDS.filter((kind) => kind !== LOST && kind !== TWICE).reduce((sum, kind) => sum + more(kind), 0),
       proof,
     ];
   }
@@ -97,7 +105,9 @@ export const HEAD = [
   ...HOSTS.map((host) => `${host}: ms without orders`),
   'responses meanwhile',
   'acknowledged',
-  'violations',
+  'lost',
+  'stored twice',
+  'other violations',
   'notes',
 ];
 
