@@ -24,19 +24,25 @@ export class Balancer {
 
   /**
    * @param {string} folder
-   * @param {readonly number[]} ports of two nodes
+   * @param {readonly { name: string, postgres: number, check: number }[]} nodes with their ports
+   * @param {string} [ask] the request to the REST API of the failover manager, instead of the role check
    */
-  static async open(folder, ports) {
+  static async open(folder, nodes, ask) {
     const port = await freePort();
     const [socket, config] = [join(folder, 'haproxy.sock'), join(folder, 'haproxy.cfg')];
-    const [first, second] = ports;
     const settings = withReplaced(readFileSync(SHIPPED, 'utf8'), {
       'ipv4@127.0.0.1:9998': socket,
       'bind :5432': `bind 127.0.0.1:${port}`,
-      'db-1:5432': `127.0.0.1:${first}`,
-      'db-2:5432': `127.0.0.1:${second}`,
     });
-    writeFileSync(config, settings);
+    const servers = nodes.map(({ name, ...ports }) => {
+      return `  server ${name} 127.0.0.1:${ports.postgres} port ${ports.check}\n`;
+    });
+    const withoutServers = settings.replaceAll(/^  server .*\n/gm, '');
+    const check =
+      ask === undefined
+        ? withoutServers
+        : withoutServers.replaceAll(/^  tcp-check .*\n/gm, '').replace('option tcp-check', `option httpchk ${ask}`);
+    writeFileSync(config, check + servers.join(''));
     const program = await start('haproxy', ['-db', '-V', '-f', config], /./);
     return new Balancer(program, socket, port);
   }

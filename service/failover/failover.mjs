@@ -1,47 +1,36 @@
 /**
  * Takes the primary of PostgreSQL away in several ways, while an Express and a Fastify instance get orders and users, and
- * then checks that everything acknowledged is stored: `node service/failover/failover.mjs [--only <name>] [--asynchronous]`.
- * It ends with 1 when anything is lost. `--asynchronous` is the control, in which something is.
+ * then checks that everything acknowledged is stored: `node service/failover/failover.mjs [pair] [--only <part of a name>]
+ * [--write]`. It exits with 1 when anything is lost. Instead of `pair`, a primary and a synchronous standby: `pgbouncer`,
+ * `postgres-18`, `patroni`, `pg_auto_failover`, or `asynchronous`, the control, in which something is lost.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ensureInstalled } from '../../scripts/instances/program.mjs';
-import { postgresBinaries, postgresUser } from '../chaos/support/postgres-programs.mjs';
 import { report, say, table } from '../chaos/support/report.mjs';
-import { PAIR_FAULTS } from './pair-faults.mjs';
-import { Pair } from './pair.mjs';
-import { HEAD, Trial } from './trial.mjs';
+import { SETUPS } from './setups.mjs';
+import { HEAD } from './trial.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    only: { type: 'string', default: '' },
-    asynchronous: { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
-  },
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string', default: '' }, write: { type: 'boolean', default: false } },
 });
-if (!ensureInstalled('haproxy')) throw new Error('haproxy is needed, and cannot be installed here');
+const [name = 'pair'] = positionals;
+const setup = SETUPS[name];
+if (!setup) throw new Error(`No setup named ${name}. The setups: ${Object.keys(SETUPS).join(', ')}`);
+
 const folder = mkdtempSync(join(tmpdir(), 'ambit-failover-'));
 // PostgreSQL has a folder in it, and runs as another user.
 chmodSync(folder, 0o755);
-const programs = { bin: postgresBinaries(), as: postgresUser() };
-const pair = await Pair.open(folder, programs, { synchronous: !options.asynchronous });
 /** @type {(string | number)[][]} */
 const rows = [];
-/** @type {Trial<Pair> | undefined} */
-let trial;
 try {
-  trial = await Trial.open(pair, {});
-  for (const [name, fault] of Object.entries(PAIR_FAULTS)) {
-    if (!name.includes(options.only)) continue;
-    say(name);
-    rows.push(await trial.suffer(name, fault));
-    await pair.repair();
-  }
+  const violations = await setup(folder, options.only, (row) => {
+    say(row.join(' | '));
+    rows.push(row);
+  });
+  report(`failover ${name}`, table(HEAD, rows), violations, options.write, 'docs/guides/failover.md');
 } finally {
-  await trial?.close();
-  await pair.close();
-  rmSync(folder, { recursive: true, force: true });
+  if (process.env['KEEP'] !== '1') rmSync(folder, { recursive: true, force: true });
 }
-report('outages', table(HEAD, rows), trial.findings.reported, options.write, 'docs/guides/failover.md');

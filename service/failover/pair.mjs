@@ -43,7 +43,10 @@ export class Pair {
   static async open(folder, programs, { synchronous }) {
     const node = async (/** @type {string} */ name) => new PostgresNode(name, await freePort(), folder, programs);
     const [primary, standby] = [await node('db-1'), await node('db-2')];
-    const balancer = await Balancer.open(folder, [primary.port, standby.port]);
+    const balancer = await Balancer.open(
+      folder,
+      [primary, standby].map(({ name, port }) => ({ name, postgres: port, check: port })),
+    );
     const pair = new Pair([primary, standby], balancer, synchronous);
     try {
       await primary.create(SETTINGS);

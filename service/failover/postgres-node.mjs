@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { postgresQuery } from '../chaos/support/database.mjs';
+import { copyFiles } from './copy-files.mjs';
 import { signalTree } from './processes.mjs';
 
 const run = promisify(execFile);
@@ -46,8 +47,10 @@ export class PostgresNode {
    */
   async copy(primary) {
     rmSync(this.#data, { recursive: true, force: true });
-    const from = `${primary.url}?application_name=${this.name}`;
-    await this.#run('pg_basebackup', ['-D', this.#data, '-d', from, '-R', '-c', 'fast', '--no-sync']);
+    if (existsSync(join(this.#programs.bin, 'pg_basebackup'))) {
+      const from = `${primary.url}?application_name=${this.name}`;
+      await this.#run('pg_basebackup', ['-D', this.#data, '-d', from, '-R', '-c', 'fast', '--no-sync']);
+    } else await copyFiles(primary.url, primary.#data, this.#data, this.name, this.#programs.as);
     // The copy has the primary's list of synchronous standbys, which would keep it from committing when it is promoted.
     appendFileSync(join(this.#data, 'postgresql.auto.conf'), `synchronous_standby_names = ''\n`);
   }
