@@ -3,6 +3,7 @@ import { appendFileSync, chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, until } from '../../scripts/instances/program.mjs';
+import { postgresQuery } from '../chaos/support/database.mjs';
 import { Balancer } from './balancer.mjs';
 import { ManagedCluster } from './managed-cluster.mjs';
 import { ManagedNode } from './managed-node.mjs';
@@ -10,6 +11,9 @@ import { ManagedNode } from './managed-node.mjs';
 const run = promisify(execFile);
 const NODES = ['db-1', 'db-2'];
 const COMMON = ['--auth', 'trust', '--no-ssl', '--hostname', '127.0.0.1'];
+/** The nodes that need nothing from the monitor. */
+const SETTLED = `SELECT FROM pgautofailover.node
+  WHERE reportedstate = goalstate AND reportedstate IN ('primary', 'secondary') AND health = 1`;
 /** The defaults are 20 s. */
 const MONITOR_SETTINGS = [
   'pgautofailover.health_check_period = 500',
@@ -58,9 +62,11 @@ export async function openAutoFailover(folder, programs) {
   await create('monitor', 'monitor', '--pgport', String(monitor.ports.postgres));
   appendFileSync(join(folder, 'monitor', 'data', 'postgresql.conf'), `\n${MONITOR_SETTINGS.join('\n')}\n`);
   monitor.start();
-  await until('the monitor', () => monitor.query('SELECT 1').then(Boolean, () => false));
+  const database = `127.0.0.1:${monitor.ports.postgres}/pg_auto_failover`;
+  const ask = postgresQuery(`postgres://postgres@${database}`);
+  await until('the monitor', () => responds(ask, 'SELECT'));
 
-  const uri = `postgres://autoctl_node@127.0.0.1:${monitor.ports.postgres}/pg_auto_failover`;
+  const uri = `postgres://autoctl_node@${database}`;
   const nodes = [];
   for (const name of NODES) {
     const node = await nodeOf(name);
@@ -68,14 +74,17 @@ export async function openAutoFailover(folder, programs) {
     await create(name, 'postgres', '--monitor', uri, '--name', name, '--pgport', String(node.ports.postgres));
     node.start();
     if (name === NODES[0]) {
-      await until('the first node', () => node.query('CREATE ROLE haproxy_check LOGIN').then(Boolean, () => false));
+      await until('the first node', () => responds(node.query, 'CREATE ROLE haproxy_check LOGIN'));
     }
   }
   const balancer = await Balancer.open(
     folder,
     nodes.map(({ name, ports }) => ({ name, ...ports })),
   );
-  const cluster = new ManagedCluster(nodes, balancer, async () => monitor.kill());
+  const cluster = new ManagedCluster(nodes, balancer, {
+    isSafe: async () => (await ask(SETTLED)).length === nodes.length,
+    close: () => monitor.kill(),
+  });
   try {
     await cluster.repair();
   } catch (error) {
@@ -83,4 +92,12 @@ export async function openAutoFailover(folder, programs) {
     throw error;
   }
   return cluster;
+}
+
+/** @param {ManagedNode['query']} query @param {string} sql */
+function responds(query, sql) {
+  return query(sql).then(
+    () => true,
+    () => false,
+  );
 }

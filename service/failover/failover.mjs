@@ -20,6 +20,7 @@ const [name = 'pair'] = positionals;
 const setup = SETUPS[name];
 if (!setup) throw new Error(`No setup named ${name}. The setups: ${Object.keys(SETUPS).join(', ')}`);
 
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const folder = mkdtempSync(join(tmpdir(), 'ambit-failover-'));
 // PostgreSQL has a folder in it, and runs as another user.
 chmodSync(folder, 0o755);

@@ -5,18 +5,18 @@ import { Balancer } from './balancer.mjs';
 export class ManagedCluster {
   #nodes;
   #balancer;
-  #closeManager;
+  #manager;
   primary;
 
   /**
    * @param {readonly import('./managed-node.mjs').ManagedNode[]} nodes
    * @param {Balancer} balancer
-   * @param {() => Promise<unknown>} closeManager
+   * @param {{ isSafe: () => Promise<boolean>, close: () => unknown }} manager `isSafe`: it would fail over if the primary was lost
    */
-  constructor(nodes, balancer, closeManager) {
+  constructor(nodes, balancer, manager) {
     this.#nodes = nodes;
     this.#balancer = balancer;
-    this.#closeManager = closeManager;
+    this.#manager = manager;
     const [first] = nodes;
     if (!first) throw new Error('A cluster has nodes');
     this.primary = first;
@@ -45,11 +45,7 @@ export class ManagedCluster {
 
   async repair() {
     for (const node of this.#nodes) if (!node.runs) node.start();
-    await until('every node to replicate, and one to be synchronous', async () => {
-      const states = await this.primary.query('SELECT sync_state FROM pg_stat_replication');
-      const isSafe = states.some(({ sync_state: state }) => state === 'sync' || state === 'quorum');
-      return isSafe && states.length === this.#nodes.length - 1;
-    });
+    await until('every node to replicate, and one to be synchronous', this.#manager.isSafe);
     await this.#balancer.sees(this.primary.name);
   }
 
@@ -59,7 +55,7 @@ export class ManagedCluster {
       node.thaw();
       node.kill();
     }
-    await this.#closeManager();
+    await this.#manager.close();
   }
 }
 

@@ -36,6 +36,8 @@ export class ManagedNode {
     if (uid !== undefined && gid !== undefined) chownSync(this.#folder, uid, gid);
     const { command, env } = agentIn(this.#folder);
     this.#command = command;
+    // Also when this program is interrupted.
+    process.once('exit', () => this.kill());
     this.#options = { ...programs.as, cwd: this.#folder, env: { ...process.env, ...env } };
   }
 

@@ -33,7 +33,10 @@ export async function openPatroni(folder, programs) {
     nodes.map(({ name, ports }) => ({ name, ...ports })),
     'GET /primary',
   );
-  const cluster = new ManagedCluster(nodes, balancer, () => stop(etcd.program));
+  const cluster = new ManagedCluster(nodes, balancer, {
+    isSafe: () => isSafe(nodes),
+    close: () => stop(etcd.program),
+  });
   try {
     // The first one alone creates the database; the others copy it.
     cluster.primary.start();
@@ -46,6 +49,24 @@ export async function openPatroni(folder, programs) {
     throw error;
   }
   return cluster;
+}
+
+/**
+ * Patroni promotes only the node that etcd has as the synchronous standby, which it stores after PostgreSQL says so.
+ * @param {readonly ManagedNode[]} nodes
+ */
+async function isSafe(nodes) {
+  const [{ ports } = { ports: { check: 0 } }] = nodes;
+  try {
+    const response = await fetch(`http://127.0.0.1:${ports.check}/cluster`);
+    /** @type {{ members: { role: string, state: string }[] }} */
+    const { members } = await response.json();
+    const roles = members.filter(({ state }) => /^(?:running|streaming)$/.test(state)).map(({ role }) => role);
+    return roles.length === nodes.length && roles.includes('leader') && roles.includes('sync_standby');
+  } catch {
+    // Its agent is starting.
+    return false;
+  }
 }
 
 /** @param {string} folder */

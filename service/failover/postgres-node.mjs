@@ -33,6 +33,8 @@ export class PostgresNode {
     mkdirSync(this.#folder);
     const { uid, gid } = programs.as;
     if (uid !== undefined && gid !== undefined) chownSync(this.#folder, uid, gid);
+    // Also when this program is interrupted.
+    process.once('exit', () => this.drop());
   }
 
   /** @param {readonly string[]} settings lines of postgresql.conf */
