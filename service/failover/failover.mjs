@@ -33,5 +33,5 @@ try {
   });
   report(`failover ${name}`, table(HEAD, rows), violations, options.write, 'docs/guides/failover.md');
 } finally {
-  if (process.env['KEEP'] !== '1') rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
 }

@@ -76,7 +76,7 @@ export const UNKNOWN_OUTCOME = '503, outcome unknown';
 
 /** @param {import('../chaos/support/connection.mjs').HttpResponse | undefined} response */
 function statusOf(response) {
-  if (!response) return 'lost';
+  if (!response) return 'no response';
   if (response.status === 503 && headerOf(response, 'retry-after') === undefined) return UNKNOWN_OUTCOME;
   return String(response.status);
 }

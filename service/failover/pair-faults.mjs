@@ -1,10 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { startServer, stopServer } from '../chaos/support/server.mjs';
 import { FAULTS } from './faults.mjs';
 import { UNKNOWN_OUTCOME } from './load.mjs';
 
 const MISTAKEN_MS = 3000;
 /** Longer than QUERY_TIMEOUT_MS: the service cancels each COMMIT that waits for the standby. */
 const UNCONFIRMED_MS = 6000;
+
+/** The pools then connect again, and HAProxy has two primaries to choose from. */
+const CLOSE_CONNECTIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`;
 
 /** @typedef {import('./pair.mjs').Pair} Pair */
 
@@ -19,23 +24,26 @@ export const PAIR_FAULTS = {
     const before = await pair.balancer.connectionsTo(old.name);
     old.thaw();
     await pair.balancer.sees(old.name);
+    await pair.primary.query(CLOSE_CONNECTIONS);
     await pause(UNCONFIRMED_MS);
     const got = (await pair.balancer.connectionsTo(old.name)) - before;
     if (got === 0) throw new Error('No connection reached the old primary');
     await old.stop('immediate');
     return `${got} connections reached the old primary, which could not COMMIT without its standby`;
   },
-  'connections sent to the standby': async ({ balancer, primary, standby }) => {
+  'connections sent to the standby': async ({ balancer, primary, standby, url }) => {
     const before = await balancer.connectionsTo(standby.name);
     await balancer.mistake(standby.name);
     await balancer.fence(primary.name);
+    const late = startServer('express', { DATABASE_URL: url });
     await pause(MISTAKEN_MS);
     await balancer.check(standby.name);
     await balancer.readmit(primary.name);
     await balancer.sees(standby.name, false);
     const got = (await balancer.connectionsTo(standby.name)) - before;
     if (got === 0) throw new Error('No connection was sent to the standby');
-    return `${got} connections in ${MISTAKEN_MS / 1000} s`;
+    await stopServer(await late);
+    return `${got} connections in ${MISTAKEN_MS / 1000} s; an instance that was started then waited for the primary`;
   },
   'COMMITs that no standby confirms, then kill -9': async (pair, loads) => {
     await pair.standby.stop('immediate');

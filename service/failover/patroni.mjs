@@ -115,6 +115,8 @@ function configuration(name, ports, folder, bin, etcdUrl) {
       bin_dir: bin,
       pgpass: join(folder, 'pgpass'),
       authentication: { superuser: { username: 'postgres' }, replication: { username: 'replicator' } },
+      // Otherwise a copy begins with a checkpoint that takes half a minute.
+      basebackup: [{ checkpoint: 'fast' }],
       parameters: { unix_socket_directories: folder },
       // A node that has what no other has is copied again.
       remove_data_directory_on_diverged_timelines: true,

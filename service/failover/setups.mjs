@@ -81,8 +81,8 @@ async function run(cluster, faults, env, only, each) {
   try {
     trial = await Trial.open(cluster, env);
     for (const [name, fault] of Object.entries(faults).filter(([key]) => key.includes(only))) {
-      each(await trial.suffer(name, fault));
       await cluster.repair();
+      each(await trial.suffer(name, fault));
     }
   } finally {
     await trial?.close();
