@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -44,6 +44,7 @@ export class Balancer {
         : withoutServers.replaceAll(/^  tcp-check .*\n/gm, '').replace('option tcp-check', `option httpchk ${ask}`);
     writeFileSync(config, check + servers.join(''));
     const program = await start('haproxy', ['-db', '-V', '-f', config], /./);
+    await until('HAProxy', async () => existsSync(socket));
     return new Balancer(program, socket, port);
   }
 

@@ -29,9 +29,7 @@ export class ManagedCluster {
   async failOver() {
     const old = this.primary;
     await until('HAProxy to see another primary', async () => {
-      for (const node of this.#nodes) {
-        if (node !== old && (await this.#balancer.statusOf(node.name)).startsWith('UP')) this.primary = node;
-      }
+      this.primary = (await this.#up()).find((node) => node !== old) ?? old;
       return this.primary !== old;
     });
   }
@@ -39,14 +37,28 @@ export class ManagedCluster {
   /** @param {import('./faults.mjs').ClusterNode} old */
   async demote(old) {
     const thawed = performance.now();
-    await until(`${old.name} to be a standby`, () => isStandby(old));
-    return `its manager made the old primary a standby after ${Math.round(performance.now() - thawed)} ms`;
+    const demoted = until(`${old.name} to be a standby`, () => isStandby(old));
+    const isDemoted = await demoted.then(
+      () => true,
+      () => false,
+    );
+    if (isDemoted) return `its manager made the old primary a standby after ${Math.round(performance.now() - thawed)} ms`;
+    // What the clients of this primary wrote is now what counts.
+    const [up] = await this.#up();
+    if (up) this.primary = up;
+    return `the old primary never became a standby; HAProxy sends clients to ${up?.name}`;
   }
 
   async repair() {
     for (const node of this.#nodes) if (!node.runs) node.start();
     await until('every node to replicate, and one to be synchronous', this.#manager.isSafe);
     await this.#balancer.sees(this.primary.name);
+  }
+
+  /** The nodes that HAProxy sends clients to. */
+  async #up() {
+    const statuses = await Promise.all(this.#nodes.map(({ name }) => this.#balancer.statusOf(name)));
+    return this.#nodes.filter((_, index) => statuses[index]?.startsWith('UP'));
   }
 
   async close() {

@@ -13,8 +13,9 @@ const NODES = ['db-1', 'db-2', 'db-3'];
  * Three nodes with Patroni, synchronous replication, and one etcd.
  * @param {string} folder
  * @param {import('./postgres-node.mjs').Programs} programs
+ * @param {'etcd' | 'etcd3'} api Patroni's name of etcd's API: v2 or v3
  */
-export async function openPatroni(folder, programs) {
+export async function openPatroni(folder, programs, api) {
   const etcd = await startEtcd(folder);
   /** @type {ManagedNode[]} */
   const nodes = [];
@@ -23,7 +24,10 @@ export async function openPatroni(folder, programs) {
     nodes.push(
       new ManagedNode(name, ports, folder, programs, (own) => {
         const file = join(own, 'patroni.json');
-        writeFileSync(file, JSON.stringify(configuration(name, ports, own, programs.bin, etcd.url)));
+        writeFileSync(
+          file,
+          JSON.stringify(configuration(name, ports, own, programs.bin, { [api]: { host: new URL(etcd.url).host } })),
+        );
         return { command: ['/usr/bin/patroni', file] };
       }),
     );
@@ -59,8 +63,7 @@ async function isSafe(nodes) {
   const [{ ports } = { ports: { check: 0 } }] = nodes;
   try {
     const response = await fetch(`http://127.0.0.1:${ports.check}/cluster`);
-    /** @type {{ members: { role: string, state: string }[] }} */
-    const { members } = await response.json();
+    const { members } = /** @type {{ members: { role: string, state: string }[] }} */ (await response.json());
     const roles = members.filter(({ state }) => /^(?:running|streaming)$/.test(state)).map(({ role }) => role);
     return roles.length === nodes.length && roles.includes('leader') && roles.includes('sync_standby');
   } catch {
@@ -92,17 +95,16 @@ async function startEtcd(folder) {
  * @param {import('./managed-node.mjs').Ports} ports
  * @param {string} folder
  * @param {string} bin
- * @param {string} etcdUrl
+ * @param {object} store where the leader key is
  */
-function configuration(name, ports, folder, bin, etcdUrl) {
+function configuration(name, ports, folder, bin, store) {
   const rest = `127.0.0.1:${ports.check}`;
   const address = `127.0.0.1:${ports.postgres}`;
   return {
     scope: 'ambit',
     name,
     restapi: { listen: rest, connect_address: rest },
-    // The v2 API: with Debian's Patroni 3.0.2 and etcd's v3 API a thawed primary can overwrite the leader key.
-    etcd: { host: new URL(etcdUrl).host },
+    ...store,
     bootstrap: {
       dcs: { ttl: TTL, loop_wait: 1, retry_timeout: 3, synchronous_mode: true },
       initdb: [{ encoding: 'UTF8' }, { auth: 'trust' }, 'no-sync'],

@@ -1,6 +1,5 @@
-import { ensureInstalled } from '../../scripts/instances/program.mjs';
 import { startPgBouncer } from '../../scripts/instances/pgbouncer.mjs';
-import { stop } from '../../scripts/instances/program.mjs';
+import { ensureInstalled, stop } from '../../scripts/instances/program.mjs';
 import { postgresBinaries, postgresUser } from '../chaos/support/postgres-programs.mjs';
 import { openAutoFailover } from './auto-failover.mjs';
 import { FAULTS } from './faults.mjs';
@@ -41,12 +40,10 @@ export const SETUPS = {
     };
     return run(pair, PAIR_FAULTS, env, ...rest).finally(() => stop(pooler.program));
   },
-  patroni: async (folder, ...rest) => {
-    need('haproxy');
-    need('etcd', ['etcd-server']);
-    need('patroni', ['patroni', 'python3-etcd']);
-    return run(await openPatroni(folder, debian()), FAULTS, {}, ...rest);
-  },
+  // Debian's Patroni 3.0.2: with etcd's v3 API a thawed primary can overwrite the leader key.
+  patroni: async (folder, ...rest) => run(await openPatroni(folder, withPatroni(), 'etcd'), FAULTS, {}, ...rest),
+  'patroni-etcd-v3': async (folder, ...rest) =>
+    run(await openPatroni(folder, withPatroni(), 'etcd3'), FAULTS, {}, ...rest),
   pg_auto_failover: async (folder, ...rest) => {
     need('haproxy');
     need('pg_autoctl', ['pg-auto-failover-cli', 'postgresql-15-auto-failover']);
@@ -60,6 +57,13 @@ const SYNCHRONOUS = { synchronous: true };
 function debian() {
   if (!process.env['PGBIN']) need('pg_ctlcluster', ['postgresql']);
   return { bin: postgresBinaries(), as: postgresUser() };
+}
+
+function withPatroni() {
+  need('haproxy');
+  need('etcd', ['etcd-server']);
+  need('patroni', ['patroni', 'python3-etcd']);
+  return debian();
 }
 
 /** @param {string} program @param {readonly string[]} [packages] */
