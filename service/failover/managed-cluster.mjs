@@ -42,7 +42,8 @@ export class ManagedCluster {
       () => true,
       () => false,
     );
-    if (isDemoted) return `its manager made the old primary a standby after ${Math.round(performance.now() - thawed)} ms`;
+    if (isDemoted)
+      return `its manager made the old primary a standby after ${Math.round(performance.now() - thawed)} ms`;
     // What the clients of this primary wrote is now what counts.
     const [up] = await this.#up();
     if (up) this.primary = up;
