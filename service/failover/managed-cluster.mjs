@@ -1,5 +1,4 @@
 import { until } from '../../scripts/instances/program.mjs';
-import { Balancer } from './balancer.mjs';
 
 /** Nodes that a failover manager looks after. Which of them is the primary, HAProxy says. */
 export class ManagedCluster {
@@ -10,7 +9,7 @@ export class ManagedCluster {
 
   /**
    * @param {readonly import('./managed-node.mjs').ManagedNode[]} nodes
-   * @param {Balancer} balancer
+   * @param {import('./balancer.mjs').Balancer} balancer
    * @param {{ isSafe: () => Promise<boolean>, close: () => unknown }} manager `isSafe`: it would fail over if the primary was lost
    */
   constructor(nodes, balancer, manager) {

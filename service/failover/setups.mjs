@@ -38,7 +38,11 @@ export const SETUPS = {
       DATABASE_URL: `postgres://postgres@127.0.0.1:${pooler.port}/postgres`,
       DATABASE_PREPARE: String(pooler.tracksStatements),
     };
-    return run(pair, PAIR_FAULTS, env, ...rest).finally(() => stop(pooler.program));
+    try {
+      return await run(pair, PAIR_FAULTS, env, ...rest);
+    } finally {
+      await stop(pooler.program);
+    }
   },
   // Debian's Patroni 3.0.2: with etcd's v3 API a thawed primary can overwrite the leader key.
   patroni: async (folder, ...rest) => run(await openPatroni(folder, withPatroni(), 'etcd'), FAULTS, {}, ...rest),
