@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ask } from './client.mjs';
-import { freePort, start, until, withReplaced } from './program.mjs';
+import { freePort, start, until, withReplaced } from '../../service/chaos/support/program.mjs';
 
 const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy.cfg');
 

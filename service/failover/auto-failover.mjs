@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { appendFileSync, chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort, until } from '../../scripts/instances/program.mjs';
+import { freePort, until } from '../chaos/support/program.mjs';
 import { postgresQuery } from '../chaos/support/database.mjs';
 import { Balancer } from './balancer.mjs';
 import { ManagedCluster } from './managed-cluster.mjs';

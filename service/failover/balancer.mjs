@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { freePort, start, stop, until, withReplaced } from '../../scripts/instances/program.mjs';
+import { freePort, start, stop, until, withReplaced } from '../chaos/support/program.mjs';
 
 const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy-postgres.cfg');
 
@@ -12,7 +12,7 @@ export class Balancer {
   #socket;
 
   /**
-   * @param {import('../../scripts/instances/program.mjs').Program} program
+   * @param {import('../chaos/support/program.mjs').Program} program
    * @param {string} socket for commands
    * @param {number} port
    */

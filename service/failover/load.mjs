@@ -1,4 +1,4 @@
-import { until } from '../../scripts/instances/program.mjs';
+import { until } from '../chaos/support/program.mjs';
 import { crowd } from '../chaos/support/crowd.mjs';
 import { headerOf } from '../chaos/support/connection.mjs';
 

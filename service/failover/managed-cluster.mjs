@@ -1,4 +1,4 @@
-import { until } from '../../scripts/instances/program.mjs';
+import { until } from '../chaos/support/program.mjs';
 
 /** Nodes that a failover manager looks after. Which of them is the primary, HAProxy says. */
 export class ManagedCluster {

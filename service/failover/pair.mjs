@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort, until } from '../../scripts/instances/program.mjs';
+import { freePort, until } from '../chaos/support/program.mjs';
 import { Balancer } from './balancer.mjs';
 import { PostgresNode } from './postgres-node.mjs';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, start, stop, until } from '../../scripts/instances/program.mjs';
+import { freePort, start, stop, until } from '../chaos/support/program.mjs';
 import { Balancer } from './balancer.mjs';
 import { ManagedCluster } from './managed-cluster.mjs';
 import { ManagedNode } from './managed-node.mjs';

@@ -1,5 +1,5 @@
-import { startPgBouncer } from '../../scripts/instances/pgbouncer.mjs';
-import { ensureInstalled, stop } from '../../scripts/instances/program.mjs';
+import { startPgBouncer } from '../chaos/support/pgbouncer.mjs';
+import { ensureInstalled, stop } from '../chaos/support/program.mjs';
 import { postgresBinaries, postgresUser } from '../chaos/support/postgres-programs.mjs';
 import { openAutoFailover } from './auto-failover.mjs';
 import { FAULTS } from './faults.mjs';
