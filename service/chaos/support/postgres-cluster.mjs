@@ -1,11 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { postgresBinaries, postgresUser } from './postgres-programs.mjs';
+import { freePort } from './program.mjs';
 
 const run = promisify(execFile);
 
@@ -46,14 +45,4 @@ export async function startCluster() {
     restart: async (how) => void (await control('restart', '-m', how)),
     drop,
   };
-}
-
-/** @returns {Promise<number>} */
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
 }
