@@ -40,6 +40,7 @@ const STEPS = {
   rollouts: 'node scripts/rollouts.mjs',
   simulation: 'SEEDS=20000 vitest run test/simulation',
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
+  failover: 'node service/failover/failover.mjs',
   events: 'node service/chaos/events.mjs --seconds 16 --host fastify',
   concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',

@@ -10,7 +10,7 @@ import { Place } from './images/place.mjs';
 import { Podman } from './images/podman.mjs';
 import { poolerStory } from './images/pooler-story.mjs';
 import { STORIES } from './images/stories.mjs';
-import { ensureInstalled } from './instances/program.mjs';
+import { ensureInstalled } from '../service/chaos/support/program.mjs';
 
 const { values } = parseArgs({
   options: { host: { type: 'string', multiple: true, default: ['express', 'fastify'] } },

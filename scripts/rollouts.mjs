@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ensureInstalled, isListening } from './instances/program.mjs';
+import { ensureInstalled, isListening } from '../service/chaos/support/program.mjs';
 import { BALANCERS } from './rollouts/endpoints.mjs';
 import { shippedSettings } from './rollouts/settings.mjs';
 import { runTrial } from './rollouts/trial.mjs';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { ensureInstalled, isListening } from './instances/program.mjs';
+import { ensureInstalled, isListening } from '../service/chaos/support/program.mjs';
 import { tryAll } from './instances/held.mjs';
 import { openStage } from './instances/stage.mjs';
 import { SCENARIOS } from './instances/scenarios.mjs';

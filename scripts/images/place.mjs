@@ -1,6 +1,6 @@
 import { Client, Pool } from 'pg';
 import { ask } from '../instances/client.mjs';
-import { freePort, until } from '../instances/program.mjs';
+import { freePort, until } from '../../service/chaos/support/program.mjs';
 import { createDatabase } from '../instances/stage.mjs';
 
 /** What one story has: a database of its own, and containers that are removed after it. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ask, expectEqual, expectStatus } from '../instances/client.mjs';
-import { isListening, until } from '../instances/program.mjs';
+import { isListening, until } from '../../service/chaos/support/program.mjs';
 
 const POOLER = new URL('postgres://127.0.0.1:6432');
 

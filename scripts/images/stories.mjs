@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ask, expectEqual, expectStatus } from '../instances/client.mjs';
-import { until } from '../instances/program.mjs';
+import { until } from '../../service/chaos/support/program.mjs';
 
 /** @typedef {import('./place.mjs').Place} Place */
 /** @typedef {(place: Place, host: 'express' | 'fastify') => Promise<string>} Story resolves with what was observed */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ensureInstalled, freePort, isListening, start, stop, until } from './program.mjs';
+import { ensureInstalled, freePort, isListening, start, stop, until } from '../../service/chaos/support/program.mjs';
 
 /**
  * @typedef {object} Engine
@@ -44,7 +44,7 @@ async function startPostgres(folder) {
 
 /** @param {string} folder @returns {Promise<Engine>} */
 async function startPgpool(folder) {
-  if (!ensureInstalled('pgpool2', 'pgpool')) throw new Error('Install the package "pgpool2"');
+  if (!ensureInstalled('pgpool', ['pgpool2'])) throw new Error('Install the package "pgpool2"');
   const postgres = await startPostgres(folder);
   const port = await freePort();
   const config = join(folder, 'pgpool.conf');

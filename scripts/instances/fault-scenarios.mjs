@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
-import { until } from './program.mjs';
+import { until } from '../../service/chaos/support/program.mjs';
 
 /** @typedef {import('./stage.mjs').Stage} Stage */
 

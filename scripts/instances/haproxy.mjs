@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ask } from './client.mjs';
-import { freePort, start, until, withReplaced } from './program.mjs';
+import { freePort, start, until, withReplaced } from '../../service/chaos/support/program.mjs';
 
 const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy.cfg');
 

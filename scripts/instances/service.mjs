@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { start, stop } from './program.mjs';
+import { start, stop } from '../../service/chaos/support/program.mjs';
 
 const DIST = resolve(import.meta.dirname, '../../service/dist');
 
@@ -9,7 +9,7 @@ const DIST = resolve(import.meta.dirname, '../../service/dist');
 
 /** One instance of the service, which can be stopped and started again at its address. */
 export class Instance {
-  /** @type {import('./program.mjs').Program | undefined} */
+  /** @type {import('../../service/chaos/support/program.mjs').Program | undefined} */
   #program;
   #earlier = '';
   url = '';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { setStock, Instance } from './service.mjs';
 import { startHaproxy } from './haproxy.mjs';
-import { SERVER_CONNECTIONS, startPgBouncer } from './pgbouncer.mjs';
-import { stop } from './program.mjs';
+import { SERVER_CONNECTIONS, startPgBouncer } from '../../service/chaos/support/pgbouncer.mjs';
+import { stop } from '../../service/chaos/support/program.mjs';
 import { Wire } from './wire.mjs';
 
 /**

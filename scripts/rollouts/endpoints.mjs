@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { stop } from '../instances/program.mjs';
+import { stop } from '../../service/chaos/support/program.mjs';
 import { startHaproxy } from '../instances/haproxy.mjs';
 
 /**

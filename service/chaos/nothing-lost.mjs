@@ -5,33 +5,18 @@
  * sessions, restarts and crashes the database, and cuts connections at COMMIT, before and after it was carried out.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { compare, KINDS, PRODUCTS, STOCK } from './support/comparison.mjs';
 import { crowd, replay } from './support/crowd.mjs';
 import { Ledger } from './support/ledger.mjs';
 import { readOptions } from './support/options.mjs';
-import { checkGuarantees } from './support/guarantees.mjs';
 import { report, say, table } from './support/report.mjs';
-import { checkStock, Findings, readOrders, setStock } from './support/stored.mjs';
+import { Findings, setStock } from './support/stored.mjs';
 import { Supervisor } from './support/supervisor.mjs';
 import { worldOf } from './support/worlds.mjs';
 
-/** @type {(name: string, count: number, level: number) => [string, number][]} */
-const products = (name, count, level) => Array.from({ length: count }, (_, i) => [`${name}-${i}`, level]);
-const STOCK = new Map([...products('plenty', 30, 1_000_000), ...products('few', 4, 40)]);
-/** @type {readonly [string, ...string[]]} */
-const PRODUCTS = ['untracked', ...STOCK.keys()];
 /** Between two kills; killing a server that has done nothing yet proves nothing. */
 const MIN_RESPONSES = 100;
 const LOOK_AGAIN_MS = 20;
-const KINDS = [
-  'acknowledged and missing',
-  'half-written',
-  'stock',
-  'keys',
-  'done more than once',
-  'denied and done',
-  'responses',
-  'process',
-];
 
 const options = readOptions({ seconds: 60, kills: 10 });
 const runs = options.databases.flatMap((database) => options.hosts.map((host) => ({ host, database })));
@@ -83,9 +68,7 @@ async function run(host, world) {
   const findings = new Findings();
   if (end.code !== 0) findings.add('process', `after SIGTERM it exited with ${end.code ?? end.signal}`);
   for (const crash of supervisor.crashes) findings.add('process', crash);
-  const orders = await readOrders(world.database, findings);
-  await checkStock(world.database, STOCK, findings);
-  await checkGuarantees(world.database, orders, ledger, findings);
+  const orders = await compare(world.database, ledger, findings);
 
   const works = [...ledger.works.values()];
   /** @type {Record<string, number>} */

@@ -10,15 +10,16 @@ const LEAVES_WITHIN_MS = 15;
 const NOT_REPEATED = 0.02;
 /** The share of acknowledged requests with a key that are repeated at once. */
 const REPLAYS = 0.1;
-const MAX_LAST_REPLAYS = 500;
+const LAST_REPLAYS = 500;
 const AGAIN_AFTER_MS = 20;
 
 /** @typedef {import('./ledger.mjs').Ledger} Ledger */
+/** @typedef {Pick<Ledger, 'newWork' | 'note'>} Notes what the clients of a crowd write down */
 
 /**
  * Clients that order, repeat a request with the same key when its response was lost, and sometimes disconnect.
  * @param {() => Promise<string>} url
- * @param {Ledger} ledger
+ * @param {Notes} ledger
  * @param {AbortSignal} over
  */
 export async function crowd(url, ledger, over) {
@@ -33,7 +34,7 @@ export async function crowd(url, ledger, over) {
 
 /**
  * @param {Client} client
- * @param {Ledger} ledger
+ * @param {Notes} ledger
  */
 async function insist(client, ledger) {
   const work = ledger.newWork();
@@ -51,13 +52,14 @@ async function insist(client, ledger) {
  * After the failures: a repeated request gets the response that was acknowledged under its key.
  * @param {string} url
  * @param {Ledger} ledger
+ * @param {number} [most] how many are repeated, about
  */
-export async function replay(url, ledger) {
+export async function replay(url, ledger, most = LAST_REPLAYS) {
   const client = new Client(() => url);
   const acknowledged = [...ledger.works.values()].filter(
     ({ key, response }) => key !== undefined && response !== undefined,
   );
-  const share = MAX_LAST_REPLAYS / acknowledged.length;
+  const share = most / acknowledged.length;
   for (const work of acknowledged.filter(() => Math.random() < share)) {
     if (ledger.note(work, await client.send(bytesOf(work))) === 'again') {
       ledger.violations.add(`${work.mark} was acknowledged, but its repetition failed after all failures were over`);

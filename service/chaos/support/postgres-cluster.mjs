@@ -1,36 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { postgresBinaries, postgresUser } from './postgres-programs.mjs';
+import { freePort } from './program.mjs';
 
 const run = promisify(execFile);
-const VERSIONS = '/usr/lib/postgresql';
-
-/** The newest of Debian's packages; PGBIN names another folder. */
-export function binaries() {
-  const chosen = process.env['PGBIN'];
-  if (chosen) return chosen;
-  try {
-    const [newest] = readdirSync(VERSIONS).toSorted((a, b) => Number(b) - Number(a));
-    if (newest) return join(VERSIONS, newest, 'bin');
-  } catch {
-    // Reported below, with the solution.
-  }
-  throw new Error(
-    `This chaos test starts its own PostgreSQL, and there is no initdb under ${VERSIONS}. ` +
-      'Install the package "postgresql" (Debian, Ubuntu), or set PGBIN to the folder of initdb and pg_ctl.',
-  );
-}
-
-/** PostgreSQL refuses to run as root, so root starts it as the user that its package created. */
-export function user() {
-  if (process.getuid?.() !== 0) return {};
-  const id = (/** @type {string} */ flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
-  return { uid: id('-u'), gid: id('-g') };
-}
 
 /**
  * @typedef {object} Cluster a separate PostgreSQL, so that crashing it affects nobody else
@@ -42,10 +18,10 @@ export function user() {
 
 /** @returns {Promise<Cluster>} */
 export async function startCluster() {
-  const bin = binaries();
-  const as = user();
+  const bin = postgresBinaries();
+  const as = postgresUser();
   const folder = mkdtempSync(join(tmpdir(), 'chaos-postgres-'));
-  if (as.uid !== undefined) chownSync(folder, as.uid, as.gid);
+  if (as.uid !== undefined && as.gid !== undefined) chownSync(folder, as.uid, as.gid);
   const data = join(folder, 'data');
   const port = await freePort();
   const options = { ...as, cwd: folder };
@@ -69,14 +45,4 @@ export async function startCluster() {
     restart: async (how) => void (await control('restart', '-m', how)),
     drop,
   };
-}
-
-/** @returns {Promise<number>} */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -3,7 +3,8 @@ import { appendFileSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { binaries, freePort, user } from './postgres-cluster.mjs';
+import { postgresBinaries, postgresUser } from './postgres-programs.mjs';
+import { freePort } from './program.mjs';
 
 const run = promisify(execFile);
 
@@ -106,7 +107,7 @@ export class PostgresNode {
    * @param {string[]} args
    */
   async #run(program, args) {
-    await run(join(binaries(), program), args, { ...user(), cwd: this.folder });
+    await run(join(postgresBinaries(), program), args, { ...postgresUser(), cwd: this.folder });
   }
 }
 
@@ -139,7 +140,7 @@ export function owned(folder) {
 
 /** @param {string} path */
 function chownLike(path) {
-  const { uid, gid } = user();
+  const { uid, gid } = postgresUser();
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
 }
 

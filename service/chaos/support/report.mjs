@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { basename } from 'node:path';
+import { relative, resolve } from 'node:path';
 
-const RESULTS = new URL('../results.md', import.meta.url);
+const ROOT = resolve(import.meta.dirname, '../../..');
+const RESULTS = 'service/chaos/results.md';
 
 /** @param {string} text */
 export function say(text) {
@@ -24,35 +25,38 @@ export function table(head, rows) {
 }
 
 /**
- * Prints the results, writes them to results.md with `--write`, and sets exit code 1 after a violation.
+ * Prints the results, writes them to the page with `--write`, and sets exit code 1 after a violation.
  * @param {string} section
  * @param {string} text
  * @param {readonly string[]} violations
  * @param {boolean} write
+ * @param {string} [page]
  */
-export function report(section, text, violations, write) {
+export function report(section, text, violations, write, page = RESULTS) {
   say(`\n${text}\n`);
   for (const violation of violations) say(`VIOLATED: ${violation}`);
-  if (write) replaceSection(section, text);
+  if (write) replaceSection(page, section, text);
   process.exitCode = violations.length > 0 ? 1 : 0;
 }
 
 /**
- * Replaces the text between the marks of the section in results.md.
+ * Replaces the text between the marks of the section.
+ * @param {string} page
  * @param {string} section
  * @param {string} text
  */
-function replaceSection(section, text) {
+function replaceSection(page, section, text) {
+  const file = resolve(ROOT, page);
   const [begin, end] = [`<!-- ${section}: begin -->`, `<!-- ${section}: end -->`];
-  const results = readFileSync(RESULTS, 'utf8');
+  const results = readFileSync(file, 'utf8');
   const [from, to] = [results.indexOf(begin), results.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`results.md has no marks ${begin} and ${end}`);
+  if (from < 0 || to < from) throw new Error(`${page} has no marks ${begin} and ${end}`);
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.version}`;
   const section_ = `${begin}\n\n\`${command()}\` on ${machine}:\n\n${text}\n\n`;
-  writeFileSync(RESULTS, results.slice(0, from) + section_ + results.slice(to));
+  writeFileSync(file, results.slice(0, from) + section_ + results.slice(to));
 }
 
 function command() {
   const options = process.argv.slice(2).filter((argument) => argument !== '--write');
-  return ['node', `service/chaos/${basename(process.argv[1] ?? '')}`, ...options].join(' ');
+  return ['node', relative(ROOT, process.argv[1] ?? ''), ...options].join(' ');
 }

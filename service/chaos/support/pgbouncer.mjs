@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { freePort, start, withReplaced } from './program.mjs';
 
-const SHIPPED = resolve(import.meta.dirname, '../../deploy/pgbouncer.ini');
+const SHIPPED = resolve(import.meta.dirname, '../../../deploy/pgbouncer.ini');
 export const SERVER_CONNECTIONS = 4;
 
 /**
