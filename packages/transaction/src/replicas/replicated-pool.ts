@@ -1,6 +1,6 @@
 import type { ReplicatedSettings } from './options.js';
 import { Replicas } from './replicas.js';
-import { ReplicaSession, type Token } from './session.js';
+import { type ReadSource, ReplicaSession, type Token } from './session.js';
 
 /**
  * The pool that `createReplicatedPool()` makes. It is a session of its own: all that one process writes through it, it also
@@ -26,6 +26,11 @@ export class ReplicatedPool extends ReplicaSession implements AsyncDisposable {
     const replicas = new Replicas(settings);
     super(replicas);
     this.#replicas = replicas;
+  }
+
+  /** How many reads of all sessions came from where so far, for metrics. */
+  get reads(): Readonly<Record<ReadSource, number>> {
+    return this.#replicas.reads;
   }
 
   /**

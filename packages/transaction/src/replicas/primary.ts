@@ -1,0 +1,89 @@
+import type { AcquireOptions, AfterBegin, IPooledConnection, Row } from '../core/contract.js';
+import { codeOf, isPermanent, sqlStateOf } from '../core/sql-state.js';
+import type { ReplicatedSettings } from './options.js';
+import { probe } from './probe.js';
+
+/** No server that takes writes could be reached. */
+const AWAY: ReadonlySet<string> = new Set([
+  'AMBIT_TX_ACQUIRE_FAILED',
+  'AMBIT_TX_ACQUIRE_TIMEOUT',
+  'AMBIT_TX_CONNECTION_LOST',
+  'AMBIT_TX_READ_ONLY',
+]);
+
+/** The server that takes writes, and whether it can be reached, as far as those know who tried. */
+export class Primary {
+  readonly #settings: ReplicatedSettings;
+  #isAway = false;
+  #triedAt = -Infinity;
+  #respondedAt = -Infinity;
+  /** Never rejects. */
+  #trying: Promise<void> | undefined = undefined;
+
+  constructor(settings: ReplicatedSettings) {
+    this.#settings = settings;
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  get afterBegin(): AfterBegin | undefined {
+    return this.#settings.primary.afterBegin;
+  }
+
+  connect(options: AcquireOptions): Promise<IPooledConnection> {
+    // Whoever writes learns first that it is back.
+    if (this.#isAway) void this.isBack();
+    return this.#settings.primary.getConnection(options);
+  }
+
+  /** One short statement, whose failure tells whether the primary is away. */
+  async probe(sql: string): Promise<Row[]> {
+    const { primary, replicaTimeoutMs } = this.#settings;
+    const since = this.#settings.clock.now();
+    try {
+      const rows = await probe(primary.getConnection({ timeoutMs: replicaTimeoutMs }), sql, this.#settings);
+      this.responded();
+      return rows;
+    } catch (error) {
+      this.failed(error, since);
+      throw error;
+    }
+  }
+
+  /** It is tried again now and then. Readers wait for that only where nobody has tried for a while. */
+  async isBack(): Promise<boolean> {
+    const { clock, retryEveryMs } = this.#settings;
+    const age = clock.now() - this.#triedAt;
+    if (age >= retryEveryMs) this.#trying ??= this.#try();
+    if (age >= 2 * retryEveryMs) await this.#trying;
+    return !this.#isAway;
+  }
+
+  responded(): void {
+    this.#respondedAt = this.#settings.clock.now();
+    this.#isAway = false;
+  }
+
+  /** Notes why nothing could be asked of it, since when. */
+  failed(error: unknown, since: number): void {
+    const { clock, staleReads } = this.#settings;
+    if (!staleReads || !AWAY.has(codeOf(error)) || isPermanent(error)) return;
+    // It has responded to others meanwhile: it is there, and overloaded.
+    if (isShortage(error) && this.#respondedAt > since) return;
+    this.#isAway = true;
+    this.#triedAt = clock.now();
+  }
+
+  async #try(): Promise<void> {
+    this.#triedAt = this.#settings.clock.now();
+    await this.probe('SELECT 1').catch(() => undefined);
+    this.#trying = undefined;
+  }
+}
+
+/** Too few connections, in the pool or on the server. */
+function isShortage(error: unknown): boolean {
+  return codeOf(error) === 'AMBIT_TX_ACQUIRE_TIMEOUT' || sqlStateOf(error)?.startsWith('53') === true;
+}
