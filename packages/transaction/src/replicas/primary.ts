@@ -1,4 +1,6 @@
 import type { AcquireOptions, AfterBegin, IPooledConnection, Row } from '../core/contract.js';
+import { startTimer } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
 import { codeOf, isPermanent, sqlStateOf } from '../core/sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { probe } from './probe.js';
@@ -9,7 +11,10 @@ const AWAY: ReadonlySet<string> = new Set([
   'AMBIT_TX_ACQUIRE_TIMEOUT',
   'AMBIT_TX_CONNECTION_LOST',
   'AMBIT_TX_READ_ONLY',
+  'AMBIT_TX_TIMEOUT',
 ]);
+
+const SLOW: ReadonlySet<string> = new Set(['AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_TIMEOUT']);
 
 /** The server that takes writes, and whether it can be reached, as far as those know who tried. */
 export class Primary {
@@ -61,6 +66,19 @@ export class Primary {
     return !this.#isAway;
   }
 
+  /** Settles as the work does, or rejects where that takes long and the primary is found to be away meanwhile. */
+  unlessAway<T>(work: Promise<T>): Promise<T> {
+    const { clock, replicaTimeoutMs } = this.#settings;
+    return new Promise<T>((resolve, reject) => {
+      const isHere = async (): Promise<void> => {
+        await (this.#trying ??= this.#try());
+        if (this.#isAway) reject(new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The primary does not respond'));
+      };
+      const stopTimer = startTimer(clock, () => void isHere(), replicaTimeoutMs);
+      work.finally(stopTimer).then(resolve, reject);
+    });
+  }
+
   responded(): void {
     this.#respondedAt = this.#settings.clock.now();
     this.#isAway = false;
@@ -71,7 +89,7 @@ export class Primary {
     const { clock, staleReads } = this.#settings;
     if (!staleReads || !AWAY.has(codeOf(error)) || isPermanent(error)) return;
     // It has responded to others meanwhile: it is there, and overloaded.
-    if (isShortage(error) && this.#respondedAt > since) return;
+    if (isOverload(error) && this.#respondedAt > since) return;
     this.#isAway = true;
     this.#triedAt = clock.now();
   }
@@ -83,7 +101,7 @@ export class Primary {
   }
 }
 
-/** Too few connections, in the pool or on the server. */
-function isShortage(error: unknown): boolean {
-  return codeOf(error) === 'AMBIT_TX_ACQUIRE_TIMEOUT' || sqlStateOf(error)?.startsWith('53') === true;
+/** Too few connections, in the pool or on the server, or too much to do. */
+function isOverload(error: unknown): boolean {
+  return SLOW.has(codeOf(error)) || sqlStateOf(error)?.startsWith('53') === true;
 }

@@ -157,7 +157,8 @@ export class ReplicaSession implements IDatabasePool {
     const { primary, settings } = this.#replicas;
     const since = settings.clock.now();
     try {
-      const result = await askAndRelease(await primary.connect({}), ask);
+      const asking = primary.connect({}).then((connection) => askAndRelease(connection, ask));
+      const result = await (settings.staleReads ? primary.unlessAway(asking) : asking);
       primary.responded();
       return result;
     } catch (error) {
