@@ -1,5 +1,5 @@
 import { canStartServers } from '@ambit/host-contract';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import type { User } from '../src/users/user.js';
 import { ReplicatedStage } from './support/replicated.js';
@@ -194,5 +194,37 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
       expect(text).toMatch(/^ambit_database_reads_total\{ambit_database_read_from="replica",.*\} 3$/m);
       expect(text).toMatch(/^ambit_database_reads_total\{ambit_database_read_from="stale",.*\} 0$/m);
     });
+  });
+});
+
+describe.skipIf(!canStartServers)('a replica that becomes the primary', { timeout: 60_000 }, () => {
+  test('takes the writes of instances that name both servers in both variables, and serves no reads as a replica', async () => {
+    const stage = await ReplicatedStage.open();
+    onTestFinished(async () => {
+      await stage.clear();
+      await stage.close();
+    });
+    const { both } = stage.urls;
+    const env = { DATABASE_URL: both, DATABASE_READ_URL: both };
+    const services = await Promise.all(HOST_VARIANTS.map((host) => stage.start(host, env)));
+    for (const service of services) {
+      await service.post('/api/users', ADA);
+      await service.get('/api/users');
+    }
+    await stage.caughtUp();
+    const before = (await services[0]!.get<User[]>('/api/users')).body.length;
+    expect(before).toBe(2);
+
+    stage.toPrimary.faultAt = () => 'before';
+    for (const service of services) await service.eventually('/api/users', ({ from }) => from === STALE);
+    await stage.promoteStandby();
+    for (const service of services)
+      await service.eventually<User[]>('/api/users', ({ from, body }) => from === null && body.length >= before);
+    for (const service of services) {
+      const created = await service.post('/api/users', ADA);
+      expect(created.status).toBe(201);
+      for (const other of services)
+        expect(await other.get(`/api/users/${created.body.id}`)).toMatchObject({ status: 200, from: null });
+    }
   });
 });

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Endpoint, problem } from './endpoint.js';
 
 const Live = Type.Object({ status: Type.Literal('live') });
-const Ready = Type.Object({ status: Type.Literal('ready') });
+const Ready = Type.Object({ status: Type.Union([Type.Literal('ready'), Type.Literal('read-only')]) });
 
 const isLive: Endpoint = {
   method: 'GET',
@@ -23,10 +23,17 @@ const isReady: Endpoint = {
   operationId: 'isReady',
   tag: 'Health',
   summary: 'Should requests be sent here?',
-  description: 'For a load balancer. Also checks whether the database can be written to.',
+  description:
+    'For a load balancer. Also checks whether the database can be written to, or at least read from a replica.',
   parameters: [],
   responses: {
-    200: { description: 'Yes.', headers: [], schema: Ready, examples: { ready: { status: 'ready' } } },
+    200: {
+      description:
+        'Yes. `read-only`: the database takes no writes, which get 503, and requests that only read come from a replica.',
+      headers: [],
+      schema: Ready,
+      examples: { ready: { status: 'ready' }, readsOnly: { status: 'read-only' } },
+    },
     503: problem('Not at the moment.', {
       starting: 'Not ready: starting',
       draining: 'Not ready: draining',

@@ -25,7 +25,7 @@ const createOrder: Endpoint = {
   responses: {
     201: {
       description: 'The order, with its items in the same sequence as in the request.',
-      headers: ['idempotency-replayed'],
+      headers: ['idempotency-replayed', 'set-cookie'],
       schema: Order,
       examples: { fruit: { ...placed, ...fruit }, oneApple: { ...placed, ...oneApple } },
     },

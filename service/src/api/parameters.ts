@@ -1,4 +1,5 @@
 import { IdempotencyKey } from '../idempotency/idempotent-request.js';
+import { Type } from 'typebox';
 import { Id } from '../ids.js';
 import { Limit } from '../users/list-users.js';
 
@@ -25,6 +26,13 @@ export const PARAMETERS = {
     description:
       'Only users after the one with this id: with `limit`, pass the id of the last user of the page before.',
     schema: Id,
+  },
+  readAfter: {
+    name: 'read-after',
+    in: 'cookie',
+    description: 'The cookie that the last write set: what is read is at least as new as that write.',
+    schema: Type.String(),
+    example: '0/3A12F08',
   },
   idempotencyKey: {
     name: 'Idempotency-Key',

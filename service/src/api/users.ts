@@ -16,11 +16,11 @@ const listUsers: Endpoint = {
   summary: 'List users',
   description:
     'All users, the oldest first. A long list is sent while it is read from the database: users created meanwhile are at its end.',
-  parameters: ['limit', 'after'],
+  parameters: ['limit', 'after', 'readAfter'],
   responses: {
     200: {
       description: 'The users.',
-      headers: [],
+      headers: ['cache-status'],
       schema: Type.Array(User),
       examples: { nobody: [], two: [storedAda, storedGrace] },
     },
@@ -39,11 +39,11 @@ const getUser: Endpoint = {
   tag: 'Users',
   summary: 'Get a user',
   description: 'One user, by id.',
-  parameters: ['id'],
+  parameters: ['id', 'readAfter'],
   responses: {
-    200: { description: 'The user.', headers: [], schema: User, examples: { ada: storedAda } },
+    200: { description: 'The user.', headers: ['cache-status'], schema: User, examples: { ada: storedAda } },
     400: problem('The path cannot be decoded.', { malformed: 'The request is malformed' }),
-    404: problem('No user has this id.', { nobody: 'User not found' }),
+    404: problem('No user has this id.', { nobody: 'User not found' }, ['cache-status']),
     ...FAILURES,
   },
 };
@@ -60,7 +60,7 @@ const createUser: Endpoint = {
   responses: {
     201: {
       description: 'The created user.',
-      headers: ['idempotency-replayed'],
+      headers: ['idempotency-replayed', 'set-cookie'],
       schema: User,
       examples: { ada: storedAda, grace: storedGrace },
     },

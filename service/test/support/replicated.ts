@@ -39,8 +39,9 @@ export class ReplicatedStage {
     );
   }
 
-  get urls(): { readonly primary: string; readonly standby: string } {
-    return { primary: urlAt(this.toPrimary.port), standby: urlAt(this.toStandby.port) };
+  get urls(): Readonly<Record<'primary' | 'standby' | 'both', string>> {
+    const [primary, standby] = [this.toPrimary.port, this.toStandby.port];
+    return { primary: urlAt(primary), standby: urlAt(standby), both: urlAt(primary, standby) };
   }
 
   /** An instance of the service, until the test is finished. */
@@ -156,6 +157,6 @@ interface Received<T> extends JsonResponse<T> {
   readonly cookie: string | undefined;
 }
 
-function urlAt(port: number): string {
-  return `postgres://postgres@127.0.0.1:${port}/postgres`;
+function urlAt(...ports: readonly number[]): string {
+  return `postgres://postgres@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/postgres`;
 }
