@@ -17,8 +17,8 @@ export const canStartServers = bin !== undefined && existsSync(join(bin, 'initdb
 export interface Server {
   readonly port: number;
   readonly url: string;
-  /** A hot standby of this server; its settings are those of this server and the given ones. */
-  standby(settings?: Record<string, string>): Promise<Server>;
+  /** A hot standby of this server. */
+  standby(): Promise<Server>;
   promote(): Promise<void>;
   /** Stops the server in its tracks, as a machine that hangs: connections are accepted, and nobody responds. */
   freeze(): void;
@@ -55,11 +55,11 @@ async function start(folder: string, data: string, settings: Record<string, stri
     freeze: () => void process.kill(Number(pid), 'SIGSTOP'),
     thaw: () => void process.kill(Number(pid), 'SIGCONT'),
     promote: async () => void (await run(command('pg_ctl'), ['promote', ...control], as(folder))),
-    standby: async (more = {}) => {
+    standby: async () => {
       const other = ownFolder();
       const copy = join(other, 'data');
       await run(command('pg_basebackup'), ['-d', url, '-D', copy, '-R', '-c', 'fast', '--no-sync'], as(other));
-      return start(other, copy, { ...settings, ...more });
+      return start(other, copy, settings);
     },
   };
 }

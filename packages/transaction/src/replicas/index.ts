@@ -3,7 +3,8 @@ import { ReplicatedPool } from './replicated-pool.js';
 
 export type { ReplicatedPoolOptions } from './options.js';
 export type { ReplicatedPool } from './replicated-pool.js';
-export type { ReadSource, ReplicaSession } from './session.js';
+export type { ReadSource } from './replicas.js';
+export type { ReplicaSession } from './session.js';
 
 /**
  * A pool over a PostgreSQL primary and its hot standbys. What is read with `readOnly: true` comes from a replica that has

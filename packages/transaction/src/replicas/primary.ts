@@ -38,7 +38,7 @@ export class Primary {
   }
 
   connect(options: AcquireOptions): Promise<IPooledConnection> {
-    // Whoever writes learns first that it is back.
+    // A write may show that it is back.
     if (this.#isAway) void this.isBack();
     return this.#settings.primary.getConnection(options);
   }

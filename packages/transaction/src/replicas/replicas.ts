@@ -4,7 +4,9 @@ import type { ReplicatedSettings } from './options.js';
 import type { Position } from './position.js';
 import { Primary } from './primary.js';
 import { Replica } from './replica.js';
-import type { ReadSource } from './session.js';
+
+/** Where a read came from; `stale` is a replica that may lack what was written, because there was no primary to ask. */
+export type ReadSource = 'primary' | 'replica' | 'stale';
 
 const EMPTY: PoolSize = { open: 0, idle: 0, waiting: 0 };
 

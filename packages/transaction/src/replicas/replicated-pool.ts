@@ -1,6 +1,6 @@
 import type { ReplicatedSettings } from './options.js';
-import { Replicas } from './replicas.js';
-import { type ReadSource, ReplicaSession, type Token } from './session.js';
+import { type ReadSource, Replicas } from './replicas.js';
+import { ReplicaSession, type Token } from './session.js';
 
 /**
  * The pool that `createReplicatedPool()` makes. It is a session of its own: all that one process writes through it, it also

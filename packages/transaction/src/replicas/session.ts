@@ -16,14 +16,11 @@ import { type Ask, askAndRelease, askReplica, connectTo } from './asking.js';
 import { readPosition, START, writePosition } from './position.js';
 import { PrimaryConnection } from './primary-connection.js';
 import type { Replica } from './replica.js';
-import type { Replicas } from './replicas.js';
+import type { ReadSource, Replicas } from './replicas.js';
 import { Written } from './written.js';
 
 /** As a request has it in a header or a cookie. What is no token is ignored. */
 export type Token = string | readonly string[] | null | undefined;
-
-/** Where a read came from; `stale` is a replica that may lack what was written, because there was no primary to ask. */
-export type ReadSource = 'primary' | 'replica' | 'stale';
 
 /** How a read is done on a server of either kind. */
 interface Read<T> {
