@@ -455,13 +455,15 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
     });
 
     test('a primary that is only overloaded is not away', async () => {
-      const busy = poolAt(toPrimary.port, { max: 1, acquireTimeoutMs: 50 });
-      const pool = readsOn({ prefer: 'primary', primary: busy });
-      const session = pool.session();
-      const first = session.query('SELECT pg_sleep(0.2)', [], { readOnly: true });
-      const second = pool.session().query('SELECT 1 AS one', [], { readOnly: true });
-      await Promise.allSettled([first, second]);
-      expect(await readsFrom(pool.session())).toBe('primary');
+      const pool = readsOn({ prefer: 'primary', primary: poolAt(toPrimary.port, { max: 1, acquireTimeoutMs: 100 }) });
+      await readsFrom(pool.session());
+      const reads = Array.from({ length: 10 }, () =>
+        pool.session().query('SELECT pg_sleep(0.03)', [], { readOnly: true }),
+      );
+      const failed = (await Promise.allSettled(reads)).filter(({ status }) => status === 'rejected');
+      expect(failed.length).toBeGreaterThan(0);
+      expect(failed[0]).toMatchObject({ reason: { code: 'AMBIT_TX_ACQUIRE_TIMEOUT' } });
+      expect(pool.reads.stale).toBe(0);
     });
 
     test('a slow read is no reason to leave a primary that responds', async () => {
