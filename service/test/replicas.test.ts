@@ -127,7 +127,7 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
         expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
 
         stage.toPrimary.faultAt = () => 'none';
-        await service.eventually('/health/ready', ({ body }) => (body as { status: string }).status === 'ready');
+        await service.eventually('/health/ready', (ready) => (ready.body as { status: string }).status === 'ready');
         await service.eventually(path, ({ from }) => from === usual);
         expect((await service.post('/api/orders', ORDER)).status).toBe(201);
       },
