@@ -187,6 +187,37 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
       expect(await stage.connections()).toEqual(before);
     });
 
+    test.each([
+      ['no replicas', { DATABASE_READ_URL: '' }, { get: [1, 0], user: [1, 0], order: [4, 0] }],
+      ['primary', { DATABASE_READ_FROM: 'primary' }, { get: [1, 0], user: [1, 0], order: [4, 0] }],
+      ['replica', { DATABASE_READ_FROM: 'replica' }, { get: [0, 1], user: [2, 0], order: [5, 0] }],
+    ])(
+      'with %s, a request costs this many messages to the primary and to the replica',
+      async (_name, env, expected) => {
+        const service = await stage.start(host, { TRANSACTION_CHECK: '0', ...env });
+        /** The fewest of several requests: now and then a server is also asked whether it responds, and how far it is. */
+        const messages = async (request: () => Promise<unknown>): Promise<number[]> => {
+          const fewest = [Infinity, Infinity];
+          for (let time = 0; time < 12; time += 1) {
+            const counts = [0, 0];
+            for (const [server, proxy] of [stage.toPrimary, stage.toStandby].entries())
+              proxy.faultAt = () => {
+                counts[server]! += 1;
+                return 'none';
+              };
+            await request();
+            for (const server of counts.keys()) fewest[server] = Math.min(fewest[server]!, counts[server]!);
+          }
+          return fewest;
+        };
+        expect({
+          get: await messages(() => service.get('/api/users?limit=2')),
+          user: await messages(() => service.post('/api/users', ADA)),
+          order: await messages(() => service.post('/api/orders', ORDER)),
+        }).toEqual(expected);
+      },
+    );
+
     test('METRICS=1 counts where reads came from', async () => {
       const service = await stage.start(host, { METRICS: '1' });
       for (let read = 0; read < 3; read += 1) await service.get('/api/users');
