@@ -3,7 +3,14 @@ import { verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
-import { type Config, ConfigService, type EventsConfig, type IConfigService } from './config/config.js';
+import {
+  type Config,
+  ConfigService,
+  type EventsConfig,
+  type IConfigService,
+  type ReplicatedConfig,
+  replicatedDatabase,
+} from './config/config.js';
 import { createPool, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { createTransactionCheck } from './database/transaction-check.js';
@@ -18,10 +25,11 @@ import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
 import { type IInventoryService, InventoryService } from './orders/inventory-service.js';
 import { type IOrderRepository, OrderRepository } from './orders/order-repository.js';
+import { replicaFeature } from './replicas/feature.js';
 import { type IUserRepository, UserRepository } from './users/user-repository.js';
 
 declare module '@ambit/container' {
-  interface ServiceMap extends Services<ReturnType<typeof graphWithEvents>> {}
+  interface ServiceMap extends Services<ReturnType<typeof withEventsAndReplicas>> {}
 }
 
 /** What the hosts register directly on the scopes that they open. */
@@ -77,10 +85,26 @@ const orders = feature('orders', {
   ]).as<IInventoryService>(),
 });
 
-const graph = (config: Config, log: ILogger) => build(hosts, infrastructure(config, log), idempotency, users, orders);
+const always = (config: Config, log: ILogger) =>
+  [hosts, infrastructure(config, log), idempotency, users, orders] as const;
 
-const graphWithEvents = (config: Config, log: ILogger, events: EventsConfig) =>
-  build(hosts, infrastructure(config, log), idempotency, users, orders, eventFeature(config, events));
+const withEvents = (config: Config, log: ILogger, events: EventsConfig) =>
+  build(...always(config, log), eventFeature(config, events));
+
+const withReplicas = (config: Config, log: ILogger, database: ReplicatedConfig) =>
+  build(...always(config, log), replicaFeature(database));
+
+const withEventsAndReplicas = (config: Config, log: ILogger, events: EventsConfig, database: ReplicatedConfig) =>
+  build(...always(config, log), eventFeature(config, events), replicaFeature(database));
+
+/** Only what is configured is in the graph. */
+function graph(config: Config, log: ILogger): Pick<ReturnType<typeof withEvents>, 'registrations'> {
+  const { events } = config;
+  const database = replicatedDatabase(config);
+  if (events && database) return withEventsAndReplicas(config, log, events, database);
+  if (events) return withEvents(config, log, events);
+  return database ? withReplicas(config, log, database) : build(...always(config, log));
+}
 
 /**
  * The whole object graph. The compiler reports missing keys, misfits and captive dependencies; verified at start-up, it reports circular
@@ -88,7 +112,7 @@ const graphWithEvents = (config: Config, log: ILogger, events: EventsConfig) =>
  */
 export function createAppContainer(config: Config, output = new LogOutput()): Container {
   const log = createLogger(config.logLevel, config.inspector?.lines ? inspectedOutput(output) : output);
-  const { registrations } = config.events ? graphWithEvents(config, log, config.events) : graph(config, log);
+  const { registrations } = graph(config, log);
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(...registrations);
   verify(container, ...SCOPES);
   return container;

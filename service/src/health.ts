@@ -8,7 +8,14 @@ const READ_ONLY = 'the database is read-only';
 const DISK_FULL = 'the disk of the database is full';
 const UNREADY_STATES: Readonly<Record<string, Readiness>> = { '25006': READ_ONLY, '53100': DISK_FULL };
 
-export type Readiness = 'ready' | 'starting' | 'draining' | typeof NO_RESPONSE | typeof READ_ONLY | typeof DISK_FULL;
+export type Readiness =
+  | 'ready'
+  | 'read-only'
+  | 'starting'
+  | 'draining'
+  | typeof NO_RESPONSE
+  | typeof READ_ONLY
+  | typeof DISK_FULL;
 
 /** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
@@ -17,6 +24,9 @@ const TAKE_SPACE = `INSERT INTO migrations (name, checksum) VALUES ('disk probe'
   ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum`;
 const FREE_SPACE = "DELETE FROM migrations WHERE name = 'disk probe'";
 const PROBE_BYTES = 48 * 1024;
+
+/** Also shows that the replica has the tables. */
+const TRY_TO_READ = 'SELECT id FROM migration_lock LIMIT 1';
 
 const PROBE_TIMEOUT_MS = 2000;
 
@@ -34,6 +44,8 @@ export class Health {
   constructor(
     private readonly pool: Pick<IDatabasePool, 'query'>,
     private readonly logger: Pick<ILogger, 'error' | 'info'>,
+    /** Where requests read while nothing can be written. */
+    private readonly replicas: readonly Pick<IDatabasePool, 'query'>[] = [],
   ) {}
 
   started(): void {
@@ -51,30 +63,33 @@ export class Health {
 
   async readiness(): Promise<Readiness> {
     if (this.#phase !== 'ready') return this.#phase;
+    // Both at the same time, so that together they take no longer than one of them.
+    const reading = this.#canRead();
     const result = await this.#probeDatabase();
-    this.#logChange(result);
-    return result.readiness;
+    const readiness = result.readiness !== 'ready' && (await reading) ? 'read-only' : result.readiness;
+    this.#logChange(readiness, result);
+    return readiness;
   }
 
-  async #probeDatabase(): Promise<ProbeResult> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<ProbeResult>((resolve) => {
-      timer = setTimeout(() => {
-        resolve({
-          readiness: NO_RESPONSE,
-          err: new Error(`The database did not respond within ${PROBE_TIMEOUT_MS} ms`),
-        });
-      }, PROBE_TIMEOUT_MS);
-    });
-    try {
-      const probe = this.#tryToWrite().then(
-        (): ProbeResult => ({ readiness: 'ready' }),
-        (err: unknown): ProbeResult => ({ readiness: UNREADY_STATES[sqlStateOf(err) ?? ''] ?? NO_RESPONSE, err }),
-      );
-      return await Promise.race([probe, timeout]);
-    } finally {
-      clearTimeout(timer);
-    }
+  #probeDatabase(): Promise<ProbeResult> {
+    const probe = this.#tryToWrite().then(
+      (): ProbeResult => ({ readiness: 'ready' }),
+      (err: unknown): ProbeResult => ({ readiness: UNREADY_STATES[sqlStateOf(err) ?? ''] ?? NO_RESPONSE, err }),
+    );
+    return inTime(probe, () => ({
+      readiness: NO_RESPONSE,
+      err: new Error(`The database did not respond within ${PROBE_TIMEOUT_MS} ms`),
+    }));
+  }
+
+  /** Whether one of the replicas serves requests that only read. */
+  #canRead(): Promise<boolean> {
+    const probes = this.replicas.map((replica) => replica.query(TRY_TO_READ));
+    const probe = Promise.any(probes).then(
+      () => true,
+      () => false,
+    );
+    return inTime(probe, () => false);
   }
 
   async #tryToWrite(): Promise<void> {
@@ -86,10 +101,23 @@ export class Health {
   }
 
   /** Load balancers probe once a second, so only a change is logged. */
-  #logChange({ readiness, err }: ProbeResult): void {
+  #logChange(readiness: Readiness, { readiness: why, err }: ProbeResult): void {
     if (readiness === this.#lastReadiness) return;
     this.#lastReadiness = readiness;
     if (readiness === 'ready') this.logger.info({ msg: 'ready again' });
-    else this.logger.error({ msg: `not ready: ${readiness}`, err });
+    else
+      this.logger.error({ msg: readiness === 'read-only' ? `ready to read only: ${why}` : `not ready: ${why}`, err });
+  }
+}
+
+async function inTime<T>(probe: Promise<T>, late: () => T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(late()), PROBE_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([probe, timeout]);
+  } finally {
+    clearTimeout(timer);
   }
 }

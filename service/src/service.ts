@@ -2,7 +2,7 @@ import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, SCOPES } from './app-container.js';
-import type { Config } from './config/config.js';
+import { type Config, replicatedDatabase } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/log-output.js';
 import { listenError } from './http/listen-error.js';
@@ -50,7 +50,8 @@ function inspectorOf({ inspector }: Config, container: Container): InspectorOpti
 async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
-  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config, output);
+  const pool = container.resolve(replicatedDatabase(config) ? 'IReplicatedPool' : 'IDatabasePool');
+  const telemetry = startTelemetry(pool, config, output);
   container.defer(() => telemetry.stop());
   return telemetry;
 }
@@ -65,7 +66,8 @@ export async function startService(
   let cleanUp = (): Promise<void> => container.dispose();
   try {
     const health = container.resolve('IHealth');
-    const pool = container.resolve('IDatabasePool');
+    const replicas = replicatedDatabase(config) ? container.resolve('IReplicatedPool') : undefined;
+    const pool = replicas ?? container.resolve('IDatabasePool');
     const telemetry = await telemetryOf(config, container, output);
     const inspect = inspectorOf(config, container);
     const sandboxes = await sandboxesOf(config, container);
@@ -76,6 +78,7 @@ export async function startService(
       ...options,
       logger,
       telemetry,
+      replicas: replicas !== undefined,
       inspect,
       sandboxes,
     });

@@ -39,6 +39,17 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ DATABASE_URL: 'postgres://ada:100%@db/shop' }, { database: { url: 'postgres://ada:100%@db/shop' } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_POOL_SIZE: '1' }, { database: { poolSize: 1 } }],
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
+  [{ DATABASE_URL: POSTGRES_URL }, { database: { replicas: undefined } }],
+  [
+    { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://ada@r1,r2:5433/shop' },
+    {
+      database: { replicas: { urls: ['postgres://ada@r1/shop', 'postgres://ada@r2:5433/shop'], readFrom: 'primary' } },
+    },
+  ],
+  [
+    { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://r1/shop', DATABASE_READ_FROM: 'replica' },
+    { database: { replicas: { readFrom: 'replica' } } },
+  ],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
   [{ OTEL_SERVICE_NAME: 'shop' }, { serviceName: 'shop' }],
   [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
@@ -85,6 +96,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['PORT', '80.5', 'PORT must be a whole number from 0 to 65535, not "80.5"'],
   ['PORT', 'http', 'PORT must be a whole number from 0 to 65535, not "http"'],
   ['DATABASE_POOL_SIZE', '0', 'DATABASE_POOL_SIZE must be a whole number from 1 to 1000, not "0"'],
+  ['DATABASE_READ_FROM', 'standby', 'DATABASE_READ_FROM must be one of primary, replica, not "standby"'],
   ['DATABASE_PREPARE', 'no', 'DATABASE_PREPARE must be one of true, false, not "no"'],
   ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
@@ -134,6 +146,19 @@ describe('the configuration', () => {
     );
   });
 
+  test('refuses replicas of an embedded database', () => {
+    expect(messageOf({ DATABASE_READ_URL: 'postgres://ada:s3cret@r1/shop' })).toBe(
+      'The configuration is wrong:\n  - DATABASE_READ_URL must be set with DATABASE_URL: the embedded database has no replicas',
+    );
+  });
+
+  test('refuses replicas with sandboxes, whose data no replica has', () => {
+    const replicas = { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://r1/shop' };
+    expect(messageOf({ SANDBOX: '1', ...replicas })).toBe(
+      'The configuration is wrong:\n  - DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox stores: set one of them',
+    );
+  });
+
   test('refuses events of sandboxes, which would never be sent', () => {
     const events = { EVENTS_URL: 'https://example.org/hook', EVENTS_SECRET };
     expect(messageOf({ SANDBOX: '1', ...events })).toBe(
@@ -162,6 +187,25 @@ describe('the configuration', () => {
     expect(message).toBe(
       'The configuration is wrong:\n  - target_session_attrs in DATABASE_URL must be one of any, read-write, read-only, primary, standby, prefer-standby',
     );
+  });
+
+  test.each(['read-write', 'primary', 'master'])('refuses replicas with target_session_attrs=%s', (target) => {
+    const url = `postgres://ada:s3cret@r1,r2/shop?target_session_attrs=${target}`;
+    expect(messageOf({ DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: url })).toBe(
+      'The configuration is wrong:\n  - target_session_attrs in DATABASE_READ_URL must be one of any, read-only, standby, prefer-standby',
+    );
+  });
+
+  test('refuses a DATABASE_READ_URL that is no URL without repeating it', () => {
+    const message = messageOf({ DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'mysql://ada:s3cret@r1/shop' });
+    expect(message).toContain('DATABASE_READ_URL must be a URL like postgres://user:password@host:5432/name');
+    expect(message).not.toContain('s3cret');
+  });
+
+  test('of events and replicas together makes an object graph that is complete', async () => {
+    const both = { EVENTS_URL: 'https://example.org', EVENTS_SECRET, DATABASE_READ_URL: POSTGRES_URL };
+    await using container = createAppContainer(readConfig({ DATABASE_URL: POSTGRES_URL, ...both }));
+    expect(container.resolve('IReplicatedPool').size).toEqual({ open: 0, idle: 0, waiting: 0 });
   });
 
   test.each(['foo', 'allow', 'REQUIRE', 'require&sslmode=foo'])('refuses sslmode=%s', (sslmode) => {

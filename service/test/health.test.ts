@@ -45,6 +45,16 @@ onEveryStage((stage) => {
     });
   });
 
+  test('a service that only its replicas respond to is ready for requests that only read', async () => {
+    const primary = { query: () => Promise.reject(connectionLost()) };
+    const replicas = [() => Promise.reject(connectionLost()), responds].map((query) => ({ query }));
+    const reading = new Health(primary, stage.app.log.logger, replicas);
+    stage.replace(Registration.fromValue(reading).to('IHealth'));
+    reading.started();
+    expect(await stage.get('/health/ready')).toMatchObject({ status: 200, body: { status: 'read-only' } });
+    await stage.app.log.finds({ level: 50, msg: 'ready to read only: no answer from the database' });
+  });
+
   test('a service is ready again when its database is', async () => {
     let down = true;
     health(() => (down ? Promise.reject(connectionLost()) : responds())).started();

@@ -375,6 +375,132 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
     expect(pool.size).toMatchObject({ waiting: 0, idle: pool.size.open });
   });
 
+  describe('while the primary is away, with staleReads', () => {
+    const readsOn = (options: Partial<ReplicatedPoolOptions> = {}): ReplicatedPool =>
+      replicated({ staleReads: true, ...options });
+    const leave = (): void => void (toPrimary.faultAt = () => 'before');
+
+    test.each(['primary', 'replica'] as const)(
+      'reads come from the standby, and say so, with prefer: %s',
+      async (prefer) => {
+        const pool = readsOn({ prefer });
+        const usual = prefer === 'primary' ? 'primary' : 'standby';
+        expect(await readsFrom(pool.session())).toBe(usual);
+        leave();
+        const session = pool.session();
+        await becomes(async () => {
+          // A replica that is preferred serves reads as usual until somebody asks the primary.
+          await pool
+            .session()
+            .query('SELECT 1')
+            .catch(() => undefined);
+          await readsFrom(session);
+          return String(session.readsFrom);
+        }, 'stale');
+        expect(await readsFrom(session)).toBe('standby');
+        expect(await transactionReadsFrom(pool.session())).toBe('standby');
+        await expect(pool.session().query('SELECT 1')).rejects.toMatchObject({ unavailable: true });
+        toPrimary.faultAt = () => 'none';
+        await becomes(async () => {
+          const again = pool.session();
+          await readsFrom(again);
+          return String(again.readsFrom);
+        }, prefer);
+        expect(pool.reads.stale).toBeGreaterThan(0);
+      },
+    );
+
+    test("a standby that lacks the session's own write serves it only where no other has it", async () => {
+      const second = await primary.standby();
+      try {
+        const replicas = [toStandby.port, second.port].map((port) =>
+          poolAt(port, { targetSessionAttrs: 'prefer-standby' }),
+        );
+        const pool = readsOn({ replicas });
+        await pauseReplay();
+        const session = pool.session();
+        await order(session, 'tea');
+        await becomes(() => readsFrom(session), 'standby');
+        leave();
+        await becomes(async () => {
+          const other = pool.session();
+          await other.query('SELECT 1').catch(() => undefined);
+          await readsFrom(other);
+          return String(other.readsFrom);
+        }, 'stale');
+        for (let read = 0; read < 6; read += 1) expect(await names(pool.session(session.token))).toEqual(['tea']);
+      } finally {
+        await Promise.all(pools.splice(0).map((pool) => pool.close()));
+        second.stop();
+      }
+    });
+
+    test('a session that may read nothing stale any more fails with the error of the primary', async () => {
+      const pool = readsOn({ prefer: 'primary' });
+      const session = pool.session();
+      expect(await readsFrom(session)).toBe('primary');
+      session.staleReads = false;
+      leave();
+      await expect(readsFrom(session)).rejects.toMatchObject({ unavailable: true });
+      expect(await readsFrom(pool.session())).toBe('standby');
+    });
+
+    test('a read during which one connection is lost is done by the primary, which is there', async () => {
+      const pool = readsOn({ prefer: 'primary' });
+      let lost = 0;
+      toPrimary.faultAt = (message) => (message.includes('pg_is_in_recovery') && (lost += 1) === 1 ? 'before' : 'none');
+      const session = pool.session();
+      expect(await readsFrom(session)).toBe('primary');
+      expect([lost, session.readsFrom]).toEqual([2, 'primary']);
+    });
+
+    test('a primary that is only overloaded is not away', async () => {
+      const pool = readsOn({ prefer: 'primary', primary: poolAt(toPrimary.port, { max: 1, acquireTimeoutMs: 100 }) });
+      await readsFrom(pool.session());
+      const reads = Array.from({ length: 10 }, () =>
+        pool.session().query('SELECT pg_sleep(0.03)', [], { readOnly: true }),
+      );
+      const failed = (await Promise.allSettled(reads)).filter(({ status }) => status === 'rejected');
+      expect(failed.length).toBeGreaterThan(0);
+      expect(failed[0]).toMatchObject({ reason: { code: 'AMBIT_TX_ACQUIRE_TIMEOUT' } });
+      expect(pool.reads.stale).toBe(0);
+    });
+
+    test('a slow read is no reason to leave a primary that responds', async () => {
+      const session = readsOn({ prefer: 'primary' }).session();
+      const slow = 'SELECT pg_is_in_recovery() AS standby FROM pg_sleep(0.8)';
+      expect(await session.query(slow, [], { readOnly: true })).toEqual([{ standby: false }]);
+    });
+
+    test('a read in progress does not wait for a primary that no longer responds', async () => {
+      const session = readsOn({ prefer: 'primary' }).session();
+      toPrimary.faultAt = () => 'swallowed';
+      const start = performance.now();
+      expect(await readsFrom(session)).toBe('standby');
+      expect(session.readsFrom).toBe('stale');
+      expect(performance.now() - start).toBeLessThan(4000);
+    });
+
+    test('without it, reads that the standby may not serve fail', async () => {
+      const pool = replicated({ prefer: 'primary' });
+      leave();
+      await expect(readsFrom(pool.session())).rejects.toMatchObject({ unavailable: true });
+    });
+  });
+
+  test('with prefer: primary, nobody asks the primary how far it is', async () => {
+    const pool = replicated({ prefer: 'primary' });
+    const asked: string[] = [];
+    toPrimary.faultAt = (message) => {
+      if (message.includes('pg_current_wal')) asked.push(message);
+      return 'none';
+    };
+    const session = pool.session();
+    await order(session, 'tea');
+    expect(await names(session)).toEqual(['tea']);
+    expect([asked, session.token, session.readsFrom]).toEqual([[], undefined, 'primary']);
+  });
+
   test('closing the pool closes those of all servers, once, and closing a session closes nothing', async () => {
     const pool = replicated();
     const session = pool.session();
@@ -401,6 +527,8 @@ test.each([
   [{ primary: new FakePool() }, 'replicas must be a list'],
   [{ primary: new FakePool(), replicas: ['postgres://replica'] }, 'replicas[0] must be a pool'],
   [{ primary: new FakePool(), replicas: [], maxLagMs: '5s' }, 'maxLagMs must be a number'],
+  [{ primary: new FakePool(), replicas: [], prefer: 'standby' }, 'prefer must be one of primary, replica'],
+  [{ primary: new FakePool(), replicas: [], staleReads: 'yes' }, 'staleReads must be'],
 ])('the options %o are refused', (options, message) => {
   const create = (): unknown => createReplicatedPool(options as ReplicatedPoolOptions);
   expect(create).toThrow(

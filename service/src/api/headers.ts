@@ -20,6 +20,20 @@ export const RESPONSE_HEADERS = {
     schema: Type.String(),
     example: 'Bearer',
   },
+  'cache-status': {
+    description:
+      'Present when the response was read from a replica of the database (RFC 9211). With `detail=primary-unavailable` the primary ' +
+      'cannot be reached, and the latest writes may be missing.',
+    schema: Type.Union([Type.Literal('replica; hit'), Type.Literal('replica; hit; detail=primary-unavailable')]),
+    example: 'replica; hit',
+  },
+  'set-cookie': {
+    description:
+      'Present where the service reads from replicas: `read-after` says how far the client has written. With this cookie, the ' +
+      'client reads its own write wherever it reads next.',
+    schema: Type.String(),
+    example: 'read-after=0/3A12F08; Path=/; Max-Age=60; HttpOnly; SameSite=Lax',
+  },
   'retry-after': {
     description: 'Present when a retry of the same request may succeed after this many seconds.',
     schema: Type.Integer({ minimum: 1 }),

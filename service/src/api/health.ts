@@ -2,7 +2,11 @@ import { Type } from 'typebox';
 import { type Endpoint, problem } from './endpoint.js';
 
 const Live = Type.Object({ status: Type.Literal('live', { description: 'Always `live`.' }) });
-const Ready = Type.Object({ status: Type.Literal('ready', { description: 'Always `ready`.' }) });
+const Ready = Type.Object({
+  status: Type.Union([Type.Literal('ready'), Type.Literal('read-only')], {
+    description: '`ready`, or `read-only` while the database takes no writes.',
+  }),
+});
 
 const isLive: Endpoint = {
   method: 'GET',
@@ -28,14 +32,19 @@ const isReady: Endpoint = {
   operationId: 'isReady',
   tag: 'Health',
   summary: 'Should requests be sent here?',
-  description: 'For a load balancer. Also checks whether the database can be written to.',
+  description:
+    'For a load balancer. Also checks whether the database can be written to, or at least read from a replica.',
   parameters: [],
   responses: {
     200: {
-      description: 'Yes.',
+      description:
+        'Yes. `read-only`: the database takes no writes, which get 503, and requests that only read come from a replica.',
       headers: [],
       schema: Ready,
-      examples: { ready: { summary: 'Ready', value: { status: 'ready' } } },
+      examples: {
+        ready: { summary: 'Ready', value: { status: 'ready' } },
+        readsOnly: { summary: 'Only a replica responds', value: { status: 'read-only' } },
+      },
     },
     503: problem('Not at the moment.', {
       starting: ['It is starting', 'Not ready: starting'],

@@ -33,7 +33,7 @@ const createOrder: Endpoint = {
   responses: {
     201: {
       description: 'The order, with its items in the same sequence as in the request.',
-      headers: ['idempotency-replayed'],
+      headers: ['idempotency-replayed', 'set-cookie'],
       schema: Order,
       examples: {
         fruit: { summary: TWO_PRODUCTS, value: { ...placed, ...fruit } },

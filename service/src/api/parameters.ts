@@ -1,4 +1,5 @@
 import { IdempotencyKey } from '../idempotency/idempotent-request.js';
+import { Type } from 'typebox';
 import { idOf } from '../ids.js';
 import { Limit } from '../users/list-users.js';
 
@@ -24,6 +25,13 @@ export const PARAMETERS = {
     description:
       'Only users after the one with this id: with `limit`, pass the id of the last user of the page before.',
     schema: idOf('A UUID.'),
+  },
+  readAfter: {
+    name: 'read-after',
+    in: 'cookie',
+    description: 'The cookie that the last write set: what is read is at least as new as that write.',
+    schema: Type.String({ description: 'A position in the log of the database.' }),
+    example: '0/3A12F08',
   },
   idempotencyKey: {
     name: 'Idempotency-Key',

@@ -32,7 +32,7 @@ export const FAILURES_OF_WORK = {
   503: problem(
     'Nothing was stored, and a retry may succeed. Or the connection to the database was lost at COMMIT, and the result is unknown.',
     { tryAgain: TRY_AGAIN, outcomeUnknown: OUTCOME_UNKNOWN },
-    ['retry-after'],
+    ['retry-after', 'set-cookie'],
   ),
 };
 

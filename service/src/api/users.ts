@@ -26,11 +26,11 @@ const listUsers: Endpoint = {
   summary: 'List users',
   description:
     'All users, the oldest first. A long list is sent while it is read from the database: users created meanwhile are at its end.',
-  parameters: ['limit', 'after'],
+  parameters: ['limit', 'after', 'readAfter'],
   responses: {
     200: {
       description: 'The users.',
-      headers: [],
+      headers: ['cache-status'],
       schema: Type.Array(User),
       examples: {
         nobody: { summary: 'No users', value: [] },
@@ -53,18 +53,18 @@ const getUser: Endpoint = {
   tag: 'Users',
   summary: 'Get a user',
   description: 'One user, by id. `List users` and `Create a user` return ids.',
-  parameters: ['id'],
+  parameters: ['id', 'readAfter'],
   responses: {
     200: {
       description: 'The user.',
-      headers: [],
+      headers: ['cache-status'],
       schema: User,
       examples: { ada: { summary: 'A user', value: storedAda } },
     },
     400: problem('The path cannot be decoded.', {
       malformed: ['A percent sign that encodes nothing', 'The request is malformed'],
     }),
-    404: problem('No user has this id.', { nobody: ['Unknown id', 'User not found'] }),
+    404: problem('No user has this id.', { nobody: ['Unknown id', 'User not found'] }, ['cache-status']),
     ...FAILURES,
   },
 };
@@ -84,7 +84,7 @@ const createUser: Endpoint = {
   responses: {
     201: {
       description: 'The created user.',
-      headers: ['idempotency-replayed'],
+      headers: ['idempotency-replayed', 'set-cookie'],
       schema: User,
       examples: { ada: { summary: ADA, value: storedAda }, grace: { summary: GRACE, value: storedGrace } },
       links: { getUser: { id: '$response.body#/id' } },

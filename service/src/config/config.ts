@@ -4,15 +4,31 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 /** The values of `TRANSACTION_CHECK`. */
 export const TRANSACTION_CHECKS = { 0: 'off', 1: 'report', throw: 'throw' } as const;
 
-interface PostgresConfig {
+/** The values of `DATABASE_READ_FROM`. */
+export const READ_FROM = ['primary', 'replica'] as const;
+
+export interface ReplicasConfig {
+  /** One for each server. */
+  readonly urls: readonly string[];
+  /** Where a `GET` reads while the primary can be reached. */
+  readonly readFrom: (typeof READ_FROM)[number];
+}
+
+export interface PostgresConfig {
   readonly kind: 'postgres';
   readonly url: string;
+  /** Servers that only read, if there are any. */
+  readonly replicas?: ReplicasConfig | undefined;
   readonly poolSize: number;
   readonly prepare: boolean;
   /** How long a request waits for a connection. */
   readonly acquireTimeoutMs: number;
   /** After how long a statement is cancelled. */
   readonly queryTimeoutMs: number;
+}
+
+export interface ReplicatedConfig extends PostgresConfig {
+  readonly replicas: ReplicasConfig;
 }
 
 interface SqliteConfig {
@@ -66,6 +82,13 @@ export interface Config {
   readonly inspector: InspectorConfig | undefined;
   /** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
   readonly sandbox: boolean;
+}
+
+/** The database, if there are replicas of it. */
+export function replicatedDatabase({ database }: Pick<Config, 'database'>): ReplicatedConfig | undefined {
+  if (database.kind !== 'postgres') return undefined;
+  const { replicas } = database;
+  return replicas && { ...database, replicas };
 }
 
 /** Registered as `IConfigService`: `config.get('port')` is a number. */

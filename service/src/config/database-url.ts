@@ -1,23 +1,29 @@
 import { splitHosts } from '@ambit/transaction/postgres';
 
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+const READERS = ['any', 'read-only', 'standby', 'prefer-standby'];
+
 /** The values that the driver, or libpq, accepts for parameters with a fixed set of values. */
 const VALUES = {
-  target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
-  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+  DATABASE_URL: {
+    target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
+    sslmode: SSL_MODES,
+  },
+  DATABASE_READ_URL: { target_session_attrs: READERS, sslmode: SSL_MODES },
 };
 
-/** What is invalid in a `DATABASE_URL`. The messages never repeat the value, because it contains a password. */
-export function problemsOfDatabaseUrl(text: string): string[] {
+/** What is invalid in the URL of a database. The messages never repeat the value, because it contains a password. */
+export function problemsOfDatabaseUrl(variable: keyof typeof VALUES, text: string): string[] {
   const [first] = urlsOf(text);
   if (first === undefined) {
     return [
-      'DATABASE_URL must be a URL like postgres://user:password@host:5432/name,' +
+      `${variable} must be a URL like postgres://user:password@host:5432/name,` +
         ' with several hosts like postgres://user:password@host1:5432,host2:5432/name',
     ];
   }
-  return Object.entries(VALUES)
+  return Object.entries(VALUES[variable])
     .filter(([name, values]) => !first.searchParams.getAll(name).every((value) => values.includes(value)))
-    .map(([name, values]) => `${name} in DATABASE_URL must be one of ${values.join(', ')}`);
+    .map(([name, values]) => `${name} in ${variable} must be one of ${values.join(', ')}`);
 }
 
 /** One URL for each host, or none if the text is invalid. */

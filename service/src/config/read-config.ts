@@ -1,7 +1,16 @@
 import { isIP } from 'node:net';
 import { problemsOfDatabaseUrl } from './database-url.js';
 import { readEvents } from './events-url.js';
-import { type Config, type DatabaseConfig, HOST_VARIANTS, LOG_LEVELS, TRANSACTION_CHECKS } from './config.js';
+import {
+  type Config,
+  type DatabaseConfig,
+  HOST_VARIANTS,
+  LOG_LEVELS,
+  READ_FROM,
+  replicatedDatabase,
+  TRANSACTION_CHECKS,
+} from './config.js';
+import { readReplicas } from './replicas-url.js';
 
 /** All invalid environment variables, in one message. */
 export class ConfigError extends Error {
@@ -52,11 +61,12 @@ export function readConfig(env: Environment): Config {
     const acquireTimeoutMs = wholeNumber('ACQUIRE_TIMEOUT_MS', 2000, 1, 600_000);
     const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
     const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
+    const replicas = readReplicas(env, oneOf('DATABASE_READ_FROM', READ_FROM, 'primary'), problems);
     // The messages never repeat the value, because it contains a password.
     const url = env['DATABASE_URL']?.trim();
     if (url === undefined || url === '') return { kind: 'sqlite', folder, acquireTimeoutMs };
-    problems.push(...problemsOfDatabaseUrl(url));
-    return { kind: 'postgres', url, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
+    problems.push(...problemsOfDatabaseUrl('DATABASE_URL', url));
+    return { kind: 'postgres', url, replicas, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
   };
 
   const config: Config = {
@@ -81,6 +91,10 @@ export function readConfig(env: Environment): Config {
     problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
   if (config.sandbox && config.events)
     problems.push('EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them');
+  if (config.sandbox && replicatedDatabase(config))
+    problems.push(
+      'DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox stores: set one of them',
+    );
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

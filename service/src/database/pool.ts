@@ -1,9 +1,9 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
-import { createPostgresPool } from '@ambit/transaction/postgres';
+import { createPostgresPool, type PostgresPoolOptions } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import type { DatabaseConfig } from '../config/config.js';
+import type { DatabaseConfig, PostgresConfig, ReplicatedConfig } from '../config/config.js';
 import { DatabaseUnusableError, reasonOf, unusable } from './unusable.js';
 import { type ISqlDialect, postgresDialect, sqliteDialect } from './dialect.js';
 
@@ -14,17 +14,7 @@ export type Queryable = Pick<IDatabasePool, 'query'>;
 const CLOSE_TIMEOUT_MS = 1000;
 
 export function createPool(database: DatabaseConfig): DatabasePool {
-  if (database.kind === 'postgres') {
-    return createPostgresPool({
-      connectionString: database.url,
-      applicationName: 'ambit-service',
-      max: database.poolSize,
-      prepare: database.prepare,
-      acquireTimeoutMs: database.acquireTimeoutMs,
-      queryTimeoutMs: database.queryTimeoutMs,
-      closeTimeoutMs: CLOSE_TIMEOUT_MS,
-    });
-  }
+  if (database.kind === 'postgres') return createPostgresPool(postgresOptions(database, database.url));
   const { folder, acquireTimeoutMs } = database;
   if (folder !== ':memory:') createFolder(folder);
   try {
@@ -32,6 +22,25 @@ export function createPool(database: DatabaseConfig): DatabasePool {
   } catch (error) {
     throw unusable(error, database);
   }
+}
+
+/** Every one of them also accepts a server that has become the primary meanwhile: it is not used, and asked now and then. */
+export function createReplicaPools(database: ReplicatedConfig): readonly DatabasePool[] {
+  return database.replicas.urls.map((url) =>
+    createPostgresPool({ ...postgresOptions(database, url), targetSessionAttrs: 'prefer-standby' }),
+  );
+}
+
+function postgresOptions(database: PostgresConfig, connectionString: string): PostgresPoolOptions {
+  return {
+    connectionString,
+    applicationName: 'ambit-service',
+    max: database.poolSize,
+    prepare: database.prepare,
+    acquireTimeoutMs: database.acquireTimeoutMs,
+    queryTimeoutMs: database.queryTimeoutMs,
+    closeTimeoutMs: CLOSE_TIMEOUT_MS,
+  };
 }
 
 /** The file of the embedded database, or `:memory:`. */

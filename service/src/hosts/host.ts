@@ -21,6 +21,8 @@ export interface HostOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Serves the inspector at `/inspector`; off by default. */
   readonly inspect?: InspectorOptions | undefined;
+  /** Whether requests read from replicas, through the `IReplicatedPool` of the container. Off by default. */
+  readonly replicas?: boolean;
   /** For tests: requests run in the sandbox that they name, and `/sandboxes` opens and releases them. Off by default. */
   readonly sandboxes?: Sandboxes | undefined;
 }

@@ -5,6 +5,7 @@ import type { IRequestContext } from '../audit.js';
 import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
 import { Problem } from '../problem.js';
+import { continueSession } from '../replicas/read-your-writes.js';
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const ORIGIN = /^https?:\/\/[^/?]+/i;
@@ -18,7 +19,7 @@ type LoggedContext = Pick<IRequestContext, 'requestId' | 'userId' | 'trace'>;
 
 /** What both hosts do first with every request, whatever its address: identify it, and log it when it is finished. */
 export function beginRequest(
-  { logger, telemetry }: HostOptions,
+  { logger, telemetry, replicas }: HostOptions,
   container: IContainer,
   req: IncomingMessage,
   res: ServerResponse,
@@ -27,6 +28,7 @@ export function beginRequest(
   const trace = telemetry?.traceIdsOf(container);
   if (trace) context.trace = trace;
   logRequest(logger, context, req, res);
+  if (replicas) continueSession(container, req, res);
   return context;
 }
 

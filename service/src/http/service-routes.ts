@@ -36,7 +36,7 @@ const HEALTH_ROUTES: readonly ServiceRoute[] = [
     path: '/health/ready',
     respond: async ({ container }) => {
       const readiness = await container.resolve('IHealth').readiness();
-      if (readiness !== 'ready') throw new Problem(503, `Not ready: ${readiness}`);
+      if (readiness !== 'ready' && readiness !== 'read-only') throw new Problem(503, `Not ready: ${readiness}`);
       return jsonResponse(200, { status: readiness });
     },
   },

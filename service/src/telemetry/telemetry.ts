@@ -1,6 +1,7 @@
 import type { IDatabasePool } from '@ambit/transaction';
+import type { ReadSource, ReplicatedPool } from '@ambit/transaction/replicas';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import { trace } from '@opentelemetry/api';
+import { type Meter, trace } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -21,7 +22,7 @@ type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
 
 /** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
-  pool: IDatabasePool,
+  pool: IDatabasePool | ReplicatedPool,
   { metrics, traces, serviceName }: TelemetryOptions,
   log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
 ): Telemetry {
@@ -35,13 +36,14 @@ export function startTelemetry(
   const meterProvider = new MeterProvider({ resource, readers: [exporter] });
   const serializer = new PrometheusSerializer();
   const instrumentation = instrument({ tracerProvider, meterProvider, pool });
-  meterProvider
-    .getMeter('@ambit/service')
+  const meter = meterProvider.getMeter('@ambit/service');
+  meter
     .createObservableCounter('ambit.log.dropped', {
       description: 'Log lines dropped because stdout was blocked',
       unit: '{line}',
     })
     .addCallback((result) => result.observe(log.dropped));
+  if ('reads' in pool) countReads(meter, pool);
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     traceIdsOf,
@@ -50,4 +52,16 @@ export function startTelemetry(
       await meterProvider.shutdown();
     },
   };
+}
+
+function countReads(meter: Meter, { reads }: Pick<ReplicatedPool, 'reads'>): void {
+  meter
+    .createObservableCounter('ambit.database.reads', {
+      description: 'Reads by the server they came from; stale: a replica, because no primary could be reached',
+      unit: '{read}',
+    })
+    .addCallback((result) => {
+      for (const from of ['primary', 'replica', 'stale'] as const satisfies readonly ReadSource[])
+        result.observe(reads[from], { 'ambit.database.read_from': from });
+    });
 }

@@ -20,6 +20,8 @@ export interface IUserRepository {
   create(data: NewUser): Promise<User>;
 }
 
+/** A replica may run it. */
+const READS = { readOnly: true };
 const BEFORE_ALL = '';
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 /** SQLite reads a page in a few milliseconds, during which the process does nothing else. */
@@ -34,18 +36,23 @@ export class UserRepository implements IUserRepository {
   }
 
   findAll(page?: Page): Promise<User[]> {
-    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id');
+    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id', [], READS);
     const { after = BEFORE_ALL, limit = NO_LIMIT } = page;
-    return this.#database.query<User>('SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT $2', [
-      after,
-      limit,
-    ]);
+    return this.#database.query<User>(
+      'SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT $2',
+      [after, limit],
+      READS,
+    );
   }
 
   async findById(id: string): Promise<User | null> {
     const stored = storedId(id);
     if (stored === undefined) return null;
-    const rows = await this.#database.query<User>('SELECT id, name, email FROM users WHERE id = $1 LIMIT 1', [stored]);
+    const rows = await this.#database.query<User>(
+      'SELECT id, name, email FROM users WHERE id = $1 LIMIT 1',
+      [stored],
+      READS,
+    );
     return rows[0] ?? null;
   }
 

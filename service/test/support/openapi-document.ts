@@ -16,7 +16,7 @@ interface Content {
 
 interface Parameter {
   readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
+  readonly in: 'path' | 'query' | 'header' | 'cookie';
   readonly schema: Schema;
   readonly example?: string | number;
 }
@@ -138,5 +138,10 @@ export function fullExampleRequest(operation: DocumentedOperation): Request {
       .filter((parameter) => parameter.in === place)
       .map((parameter) => [parameter.name, valueOf(parameter)]);
   const query = new URLSearchParams(valuesIn('query')).toString();
-  return { ...request, path: query ? `${path}?${query}` : path, headers: Object.fromEntries(valuesIn('header')) };
+  const cookies = valuesIn('cookie').map(([name, value]) => `${name}=${value}`);
+  const headers = {
+    ...Object.fromEntries(valuesIn('header')),
+    ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
+  };
+  return { ...request, path: query ? `${path}?${query}` : path, headers };
 }

@@ -69,6 +69,14 @@ const sendWhen =
 const refusal = (sqlState: string) => (): Error =>
   new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'The statement failed', { sqlState });
 
+const askWhileOnlyReplicasRespond: Way = ({ stage, asked }) => {
+  const primary = { query: async () => Promise.reject(connectionLost()) };
+  const health = new Health(primary, stage.app.log.logger, [{ query: async () => [] }]);
+  health.started();
+  stage.replace(Registration.fromValue(health).to('IHealth'));
+  return stage.app.request(asked);
+};
+
 /** How to cause each documented response; a body of 201 belongs to the request of the same name. */
 const WAYS: Readonly<Record<string, Way>> = {
   '200 nobody': ask,
@@ -76,6 +84,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   '200 ada': askAmong,
   '200 live': ask,
   '200 ready': ask,
+  '200 readsOnly': askWhileOnlyReplicasRespond,
   '400 badLimit': askWith(({ path }) => ({ path: `${path}?limit=0` })),
   '400 badAfter': askWith(({ path }) => ({ path: `${path}?after=me` })),
   '400 malformed': askWith(({ path }) => ({ path: `${path}%zz` })),

@@ -1,6 +1,6 @@
-import type { IDatabasePool } from '../core/contract.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, START, WRITTEN } from './position.js';
+import type { Primary } from './primary.js';
 
 interface Sample {
   readonly at: number;
@@ -13,12 +13,14 @@ interface Sample {
  */
 export class LagLimit {
   readonly #settings: ReplicatedSettings;
+  readonly #primary: Primary;
   /** Oldest first; one of them is kept however old it is. */
   readonly #samples: Sample[] = [];
   #asking: Promise<void> | undefined = undefined;
 
-  constructor(settings: ReplicatedSettings) {
+  constructor(settings: ReplicatedSettings, primary: Primary) {
     this.#settings = settings;
+    this.#primary = primary;
   }
 
   async required(): Promise<Position> {
@@ -34,19 +36,9 @@ export class LagLimit {
 
   /** Where the primary does not respond, nothing new is written, and the last sample stands. */
   async #ask(): Promise<void> {
-    const { clock, primary } = this.#settings;
-    const at = clock.now();
-    const position = await this.#positionOf(primary).catch(() => undefined);
+    const at = this.#settings.clock.now();
+    const position = await this.#primary.probe(WRITTEN).then(positionIn, () => undefined);
     if (position !== undefined) this.#samples.push({ at, position });
     this.#asking = undefined;
-  }
-
-  async #positionOf(primary: IDatabasePool): Promise<Position | undefined> {
-    const connection = await primary.getConnection({ readOnly: true, timeoutMs: this.#settings.replicaTimeoutMs });
-    try {
-      return positionIn(await connection.query(WRITTEN));
-    } finally {
-      connection.release();
-    }
   }
 }

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { type Clock, systemClock } from '../core/clock.js';
 import type { IDatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkClock, checkTime, given } from '../core/options.js';
+import { checkBoolean, checkClock, checkTime, given } from '../core/options.js';
 
 /** The servers of a `ReplicatedPool`, and when a replica serves no reads. */
 export interface ReplicatedPoolOptions {
@@ -13,19 +13,30 @@ export interface ReplicatedPoolOptions {
    * For `createPostgresPool()` with `targetSessionAttrs: 'prefer-standby'`, or every read needs a new connection.
    */
   readonly replicas: readonly IDatabasePool[];
+  /** Where reads go first. Default `replica`; with `primary`, replicas serve them only where `staleReads` allows it. */
+  readonly prefer?: 'primary' | 'replica';
+  /**
+   * While no primary can be reached, a read comes from a replica, however far behind that is: `readsFrom` of the session is then
+   * `stale`. Default false: it fails.
+   */
+  readonly staleReads?: boolean;
   /** A replica that is further behind the primary serves no reads. Default: no limit. */
   readonly maxLagMs?: number;
   /** For how long it counts how far a replica was when it was last asked. Default 100 ms. */
   readonly checkEveryMs?: number;
   /** How long a replica may take to give a connection, or to say how far it is. After that it is left out. Default 1 s. */
   readonly replicaTimeoutMs?: number;
-  /** How often a replica that was left out is asked whether it is back. Default 1 s. */
+  /** How often a server that was left out is asked whether it is back. Default 1 s. */
   readonly retryEveryMs?: number;
   /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
 }
 
+const PREFERENCES: readonly unknown[] = ['primary', 'replica'];
+
 const DEFAULTS = {
+  prefer: 'replica',
+  staleReads: false,
   maxLagMs: Infinity,
   checkEveryMs: 100,
   replicaTimeoutMs: 1000,
@@ -42,6 +53,9 @@ export function readReplicatedOptions(options: ReplicatedPoolOptions): Replicate
   for (const [index, replica] of replicas.entries()) checkPool(`replicas[${index}]`, replica);
   for (const name of ['maxLagMs', 'checkEveryMs', 'replicaTimeoutMs', 'retryEveryMs'] as const)
     checkTime(name, options[name]);
+  if (options.prefer !== undefined && !PREFERENCES.includes(options.prefer))
+    throw invalid(`prefer must be one of ${PREFERENCES.join(', ')}`, options.prefer);
+  checkBoolean('staleReads', options.staleReads);
   checkClock(options.clock);
   return { ...DEFAULTS, ...given(options), primary, replicas };
 }

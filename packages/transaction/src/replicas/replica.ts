@@ -1,14 +1,16 @@
 import { within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import { AcquireRequest, cancelledBy, onCancelled } from '../pool/checkout.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, REPLAYED, START } from './position.js';
+import { probe } from './probe.js';
 
 /** One standby: how far it has replayed, as of when it was last asked, and whether it responds. */
 export class Replica {
   readonly #pool: IDatabasePool;
   readonly #settings: ReplicatedSettings;
-  #replayed: Position = START;
+  /** Undefined where it is no standby any more. */
+  #replayed: Position | undefined = START;
   #askedAt = -Infinity;
   #isOut = false;
   /** Never rejects. */
@@ -19,17 +21,22 @@ export class Replica {
     this.#settings = settings;
   }
 
+  /** Whether it responded when it was last asked. */
+  get isThere(): boolean {
+    return !this.#isOut;
+  }
+
   /**
    * Whether it has replayed so far. What it said last counts for `checkEveryMs` only, because a standby that restarts may
    * be behind where it was.
    */
   async hasReplayed(position: Position): Promise<boolean> {
     const { checkEveryMs, retryEveryMs } = this.#settings;
-    const isDue = this.#settings.clock.now() - this.#askedAt >= (this.#isOut ? retryEveryMs : checkEveryMs);
+    const isDue = this.#settings.clock.now() - this.#askedAt >= (this.#isLeftOut ? retryEveryMs : checkEveryMs);
     const asking = isDue ? (this.#asking ??= this.#ask()) : this.#asking;
     // Nobody waits for one that is left out, nor where the response would change nothing.
-    if (asking && isDue && !this.#isOut && position > START) await asking;
-    return !this.#isOut && this.#replayed >= position;
+    if (asking && isDue && !this.#isLeftOut && position > START) await asking;
+    return !this.#isOut && this.#replayed !== undefined && this.#replayed >= position;
   }
 
   /** Until it says again how far it is. */
@@ -55,31 +62,22 @@ export class Replica {
     }
   }
 
+  get #isLeftOut(): boolean {
+    return this.#isOut || this.#replayed === undefined;
+  }
+
   async #ask(): Promise<void> {
     const { clock, replicaTimeoutMs } = this.#settings;
     const late = (): Error => new Error('The replica took too long to say how far it is');
     try {
-      const position = positionIn(await within(clock, replicaTimeoutMs, this.#query(REPLAYED), late));
-      this.#isOut = position === undefined;
-      this.#replayed = position ?? START;
+      const asking = probe(this.connect({}), REPLAYED, this.#settings);
+      this.#replayed = positionIn(await within(clock, replicaTimeoutMs, asking, late));
+      this.#isOut = false;
       this.#askedAt = clock.now();
     } catch {
       this.leaveOut();
     } finally {
       this.#asking = undefined;
-    }
-  }
-
-  async #query(sql: string): Promise<Row[]> {
-    const { clock, replicaTimeoutMs } = this.#settings;
-    const connection = await this.connect({});
-    let broken = true;
-    try {
-      const rows = await within(clock, replicaTimeoutMs, connection.query(sql), () => new Error('It took too long'));
-      broken = false;
-      return rows;
-    } finally {
-      connection.release(broken);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { ReplicatedSettings } from './options.js';
-import { Replicas } from './replicas.js';
+import { type ReadSource, Replicas } from './replicas.js';
 import { ReplicaSession, type Token } from './session.js';
 
 /**
@@ -26,6 +26,11 @@ export class ReplicatedPool extends ReplicaSession implements AsyncDisposable {
     const replicas = new Replicas(settings);
     super(replicas);
     this.#replicas = replicas;
+  }
+
+  /** How many reads of all sessions came from where so far, for metrics. */
+  get reads(): Readonly<Record<ReadSource, number>> {
+    return this.#replicas.reads;
   }
 
   /**

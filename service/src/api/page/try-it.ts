@@ -17,12 +17,17 @@ export function tryIt(endpoint: Endpoint): Html {
     data-links="${JSON.stringify(Object.fromEntries(links))}"
   >
     <h4>Try it</h4>
-    ${parameters.map((name) => parameterInput(name, operationId))}
+    ${parameters.filter(isTyped).map((name) => parameterInput(name, operationId))}
     ${request && bodyInput(Object.values(request.examples))}
     <button>Send</button>
     <p class="result" role="status"></p>
     <pre class="received" tabindex="0" aria-label="Response" hidden></pre>
   </form>`;
+}
+
+/** A browser sends cookies by itself. */
+function isTyped(key: ParameterName): boolean {
+  return PARAMETERS[key].in !== 'cookie';
 }
 
 function parameterInput(key: ParameterName, operationId: string): Html {

@@ -1,0 +1,107 @@
+import type { AcquireOptions, AfterBegin, IPooledConnection, Row } from '../core/contract.js';
+import { startTimer } from '../core/clock.js';
+import { TransactionError } from '../core/errors.js';
+import { codeOf, isPermanent, sqlStateOf } from '../core/sql-state.js';
+import type { ReplicatedSettings } from './options.js';
+import { probe } from './probe.js';
+
+/** No server that takes writes could be reached. */
+const AWAY: ReadonlySet<string> = new Set([
+  'AMBIT_TX_ACQUIRE_FAILED',
+  'AMBIT_TX_ACQUIRE_TIMEOUT',
+  'AMBIT_TX_CONNECTION_LOST',
+  'AMBIT_TX_READ_ONLY',
+  'AMBIT_TX_TIMEOUT',
+]);
+
+const SLOW: ReadonlySet<string> = new Set(['AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_TIMEOUT']);
+
+/** The server that takes writes, and whether it can be reached, as far as those know who tried. */
+export class Primary {
+  readonly #settings: ReplicatedSettings;
+  #isAway = false;
+  #triedAt = -Infinity;
+  #respondedAt = -Infinity;
+  /** Never rejects. */
+  #trying: Promise<void> | undefined = undefined;
+
+  constructor(settings: ReplicatedSettings) {
+    this.#settings = settings;
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  get afterBegin(): AfterBegin | undefined {
+    return this.#settings.primary.afterBegin;
+  }
+
+  connect(options: AcquireOptions): Promise<IPooledConnection> {
+    // A write may show that it is back.
+    if (this.#isAway) void this.isBack();
+    return this.#settings.primary.getConnection(options);
+  }
+
+  /** One short statement, whose failure tells whether the primary is away. */
+  async probe(sql: string): Promise<Row[]> {
+    const { primary, replicaTimeoutMs } = this.#settings;
+    const since = this.#settings.clock.now();
+    try {
+      const rows = await probe(primary.getConnection({ timeoutMs: replicaTimeoutMs }), sql, this.#settings);
+      this.responded();
+      return rows;
+    } catch (error) {
+      this.failed(error, since);
+      throw error;
+    }
+  }
+
+  /** It is tried again now and then. Readers wait for that only where nobody has tried for a while. */
+  async isBack(): Promise<boolean> {
+    const { clock, retryEveryMs } = this.#settings;
+    const age = clock.now() - this.#triedAt;
+    if (age >= retryEveryMs) this.#trying ??= this.#try();
+    if (age >= 2 * retryEveryMs) await this.#trying;
+    return !this.#isAway;
+  }
+
+  /** Settles as the work does, or rejects where that takes long and the primary is found to be away meanwhile. */
+  unlessAway<T>(work: Promise<T>): Promise<T> {
+    const { clock, replicaTimeoutMs } = this.#settings;
+    return new Promise<T>((resolve, reject) => {
+      const isHere = async (): Promise<void> => {
+        await (this.#trying ??= this.#try());
+        if (this.#isAway) reject(new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The primary does not respond'));
+      };
+      const stopTimer = startTimer(clock, () => void isHere(), replicaTimeoutMs);
+      work.finally(stopTimer).then(resolve, reject);
+    });
+  }
+
+  responded(): void {
+    this.#respondedAt = this.#settings.clock.now();
+    this.#isAway = false;
+  }
+
+  /** Notes why nothing could be asked of it, since when. */
+  failed(error: unknown, since: number): void {
+    const { clock, staleReads } = this.#settings;
+    if (!staleReads || !AWAY.has(codeOf(error)) || isPermanent(error)) return;
+    // It has responded to others meanwhile: it is there, and overloaded.
+    if (isOverload(error) && this.#respondedAt > since) return;
+    this.#isAway = true;
+    this.#triedAt = clock.now();
+  }
+
+  async #try(): Promise<void> {
+    this.#triedAt = this.#settings.clock.now();
+    await this.probe('SELECT 1').catch(() => undefined);
+    this.#trying = undefined;
+  }
+}
+
+/** Too few connections, in the pool or on the server, or too much to do. */
+function isOverload(error: unknown): boolean {
+  return SLOW.has(codeOf(error)) || sqlStateOf(error)?.startsWith('53') === true;
+}
