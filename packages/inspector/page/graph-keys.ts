@@ -7,11 +7,11 @@ const ASIDE = 3;
 export function neighbour(
   from: HTMLElement,
   key: string,
-  all: Iterable<HTMLButtonElement>,
-): HTMLButtonElement | undefined {
+  all: Iterable<HTMLElement>,
+): HTMLElement | undefined {
   const direction = key as Direction;
   const start = from.getBoundingClientRect();
-  let best: { element: HTMLButtonElement; cost: number } | undefined;
+  let best: { element: HTMLElement; cost: number } | undefined;
   for (const element of all) {
     const { left, top } = element.getBoundingClientRect();
     const [ahead, aside] = distances(direction, left - start.left, top - start.top);
