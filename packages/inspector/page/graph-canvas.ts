@@ -13,6 +13,11 @@ import { Zoom } from './graph-zoom.js';
 /** An application with more services than this begins with its features collapsed. */
 const MANY = 120;
 
+/** With more than this on the screen only what is near the pointer changes its look, and at once. */
+const MUCH = 150;
+/** At this zoom and below nobody can read the names of services: those of features are written larger instead. */
+const FAR = 0.4;
+
 interface Events {
   readonly choose: (service: string) => void;
   readonly leaks: (box: string) => void;
@@ -41,13 +46,17 @@ export class GraphCanvas {
   #chosen: string | undefined;
   #stop: HTMLElement | undefined;
   #begun = false;
+  #isMuch = false;
 
   constructor(element: HTMLElement, events: Events) {
     this.#element = element;
     this.#events = events;
     const sheet = h('div', { class: 'sheet' }, this.#content);
     element.append(sheet);
-    this.zoom = new Zoom(element, sheet, this.#content, () => events.drawn());
+    this.zoom = new Zoom(element, sheet, this.#content, (scale) => {
+      element.classList.toggle('far', scale < FAR);
+      events.drawn();
+    });
     element.addEventListener('click', ({ target }) => this.#onClick(target));
     element.addEventListener('keydown', (event) => this.#onKey(event));
     // A finger that scrolls is not a pointer that hovers.
@@ -63,7 +72,7 @@ export class GraphCanvas {
     this.index = new GraphIndex(view);
     this.boxes = new Boxes(view);
     this.stage = new GraphStage(this.index, this.boxes, this.#arrows);
-    this.#content.replaceChildren(this.boxes.element, this.#arrows.element);
+    this.#content.replaceChildren(this.boxes.element, this.#arrows.element, this.#arrows.highlights);
     this.#matches = [];
     const folded = view.nodes.length > MANY ? this.groups() : [];
     this.see({ ...NOTHING_CHOSEN, collapsed: new Set(folded) });
@@ -92,10 +101,12 @@ export class GraphCanvas {
     this.boxes.draw(shown, layout);
     this.leftOut = this.#arrows.draw(shown.edges, layout);
     this.zoom.resize(layout.width, layout.height);
+    this.#isMuch = layout.places.size + shown.edges.length > MUCH;
+    this.#element.classList.toggle('much', this.#isMuch);
     this.stage.redraw();
     this.#mark();
     this.#light(this.#chosen);
-    this.#setStop(this.#stop?.isConnected ? this.#stop : this.boxes.buttons()[0]);
+    this.#setStop(this.#stop?.isConnected ? this.#stop : this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined);
     // Moving an element within the page takes the focus away from it.
     if (focused instanceof HTMLElement && focused !== document.activeElement) this.#focusAgain(focused);
     this.#events.drawn();
@@ -151,7 +162,7 @@ export class GraphCanvas {
     for (const element of this.#near) element.classList.remove('near');
     const drawn = id === undefined ? undefined : (this.drawn?.shown.drawnAs.get(id) ?? id);
     const isSeen = drawn !== undefined && this.drawn?.layout.places.has(drawn) === true;
-    this.#element.classList.toggle('focused', isSeen);
+    this.#element.classList.toggle('focused', isSeen && !this.#isMuch);
     const ends = this.#arrows.light(isSeen ? drawn : undefined);
     this.#near = (isSeen ? [drawn, ...ends] : []).flatMap((one) => this.boxes.drawn(one) ?? []);
     for (const element of this.#near) element.classList.add('near');

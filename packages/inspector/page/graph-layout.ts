@@ -74,7 +74,8 @@ function boxBlock({ box, collapsed, groups, inner }: ShownBox, places: Map<strin
 function servicesBlock(groups: readonly ShownGroup[], places: Map<string, Rect>): Block {
   const drawn = sum(groups.map(({ collapsed, nodes }) => (collapsed ? 1 : nodes.length)));
   const rows = Math.ceil(drawn / columnsFor(drawn));
-  const blocks = groups.map((group) => groupBlock(group, rows, places));
+  const around = groups.some(({ feature }) => feature !== undefined) ? AROUND : 0;
+  const blocks = groups.map((group) => groupBlock(group, rows, around, places));
   const area = sum(blocks.map(({ width, height }) => (height + GAP.y) * Math.ceil(width / (SERVICE.width + GAP.x))));
   const highest = Math.max(...blocks.map(({ height }) => height), area / columnsFor(drawn));
   const columns: Block[][] = [];
@@ -88,13 +89,19 @@ function servicesBlock(groups: readonly ShownGroup[], places: Map<string, Rect>)
   return beside(columns.map((column) => stack(column, GAP.y)));
 }
 
-function groupBlock({ id, feature, collapsed, nodes }: ShownGroup, rows: number, places: Map<string, Rect>): Block {
-  if (collapsed) return leaf(id, SERVICE.width, SERVICE.height, places);
+/** `around` also for services without a feature, so that all services of a column are below each other. */
+function groupBlock(
+  { id, feature, collapsed, nodes }: ShownGroup,
+  rows: number,
+  around: number,
+  places: Map<string, Rect>,
+): Block {
+  if (collapsed) return indented(leaf(id, SERVICE.width, SERVICE.height, places), around);
   const columns = Math.ceil(nodes.length / rows);
   const high = Math.ceil(nodes.length / columns);
-  const [around, name] = feature === undefined ? [0, 0] : [AROUND, NAME];
+  const [name, below] = feature === undefined ? [0, 0] : [NAME, AROUND];
   const width = columns * (SERVICE.width + GAP.x) - GAP.x + 2 * around;
-  const height = high * (SERVICE.height + GAP.y) - GAP.y + name + around;
+  const height = high * (SERVICE.height + GAP.y) - GAP.y + name + below;
   return {
     width,
     height,
@@ -119,6 +126,10 @@ function columnsFor(services: number): number {
 
 function leaf(id: string, width: number, height: number, places: Map<string, Rect>): Block {
   return { width, height, put: (x, y) => void places.set(id, { x, y, width, height }) };
+}
+
+function indented(block: Block, by: number): Block {
+  return { width: block.width + 2 * by, height: block.height, put: (x, y) => block.put(x + by, y) };
 }
 
 function stack(blocks: readonly Block[], gap: number): Block {
