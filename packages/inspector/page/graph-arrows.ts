@@ -5,7 +5,7 @@ import type { Layout } from './graph-layout.js';
 import { way } from './graph-way.js';
 
 /** Of more arrows than this nobody can follow one: only those of the chosen service are drawn, and those with a problem. */
-const MOST = 300;
+const MOST = 200;
 const FLASH_MS = 900;
 
 /** The arrows on top of the boxes, from each service to what it depends on. */

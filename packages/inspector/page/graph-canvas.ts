@@ -64,7 +64,9 @@ export class GraphCanvas {
       if (pointerType !== 'touch') this.#light(idAt(target, '[data-node]', 'node') ?? this.#chosen);
     });
     element.addEventListener('pointerleave', () => this.#light(this.#chosen));
-    element.addEventListener('focusin', ({ target }) => this.#light(idAt(target, '[data-node]', 'node') ?? this.#chosen));
+    element.addEventListener('focusin', ({ target }) =>
+      this.#light(idAt(target, '[data-node]', 'node') ?? this.#chosen),
+    );
     element.addEventListener('focusout', () => this.#light(this.#chosen));
   }
 
@@ -106,7 +108,9 @@ export class GraphCanvas {
     this.stage.redraw();
     this.#mark();
     this.#light(this.#chosen);
-    this.#setStop(this.#stop?.isConnected ? this.#stop : this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined);
+    this.#setStop(
+      this.#stop?.isConnected ? this.#stop : (this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined),
+    );
     // Moving an element within the page takes the focus away from it.
     if (focused instanceof HTMLElement && focused !== document.activeElement) this.#focusAgain(focused);
     this.#events.drawn();
@@ -137,8 +141,9 @@ export class GraphCanvas {
 
   fold(ids: readonly string[], folded: boolean): void {
     const collapsed = new Set(this.choices.collapsed);
-    for (const id of ids) if (folded) collapsed.add(id);
-    else collapsed.delete(id);
+    for (const id of ids)
+      if (folded) collapsed.add(id);
+      else collapsed.delete(id);
     this.see({ ...this.choices, collapsed });
   }
 

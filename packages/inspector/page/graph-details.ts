@@ -165,7 +165,11 @@ export function numbers({ box, key, kind, singleton }: ServiceNode, store: Store
       pair('longest', stats ? duration(stats.longestMs) : '–'),
     ),
     !singleton &&
-      h('p', { class: 'hint' }, 'A new one for each resolve. Its scope does not keep it, so nobody knows how many are alive.'),
+      h(
+        'p',
+        { class: 'hint' },
+        'A new one for each resolve. Its scope does not keep it, so nobody knows how many are alive.',
+      ),
   );
 }
 

@@ -52,7 +52,8 @@ export class GraphIndex {
 
   /** The box itself, or the nearest one around it that is drawn. */
   boxAround(box: string): string | undefined {
-    for (let id = box; id !== ''; id = id.slice(0, Math.max(0, id.lastIndexOf(' > ')))) if (this.#boxes.has(id)) return id;
+    for (let id = box; id !== ''; id = id.slice(0, Math.max(0, id.lastIndexOf(' > '))))
+      if (this.#boxes.has(id)) return id;
     return undefined;
   }
 

@@ -4,11 +4,7 @@ type Direction = 'ArrowDown' | 'ArrowLeft' | 'ArrowRight' | 'ArrowUp';
 const ASIDE = 3;
 
 /** The nearest service in the direction of an arrow key, if there is one. */
-export function neighbour(
-  from: HTMLElement,
-  key: string,
-  all: Iterable<HTMLElement>,
-): HTMLElement | undefined {
+export function neighbour(from: HTMLElement, key: string, all: Iterable<HTMLElement>): HTMLElement | undefined {
   const direction = key as Direction;
   const start = from.getBoundingClientRect();
   let best: { element: HTMLElement; cost: number } | undefined;

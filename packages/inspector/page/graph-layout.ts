@@ -97,7 +97,7 @@ function groupBlock(
   places: Map<string, Rect>,
 ): Block {
   if (collapsed) return indented(leaf(id, SERVICE.width, SERVICE.height, places), around);
-  const columns = Math.ceil(nodes.length / rows);
+  const columns = Math.max(1, Math.round(nodes.length / rows));
   const high = Math.ceil(nodes.length / columns);
   const [name, below] = feature === undefined ? [0, 0] : [NAME, AROUND];
   const width = columns * (SERVICE.width + GAP.x) - GAP.x + 2 * around;
@@ -121,7 +121,7 @@ function groupBlock(
 function columnsFor(services: number): number {
   if (services <= 9) return 1;
   if (services <= 30) return 2;
-  return services <= 90 ? 4 : Math.round(Math.sqrt(services / 3));
+  return services <= 90 ? 4 : Math.round(Math.sqrt(services / 5));
 }
 
 function leaf(id: string, width: number, height: number, places: Map<string, Rect>): Block {

@@ -18,12 +18,19 @@ export function leakDetails(leaks: readonly LeakGroup[], openRequest: (id: numbe
   const all = countOf(leaks);
   return [
     h('h2', { class: 'name' }, all === 1 ? '1 leaked scope' : `${count(all)} leaked scopes`),
-    h('p', {}, 'They are still open although their request is complete. Dispose a scope in a finally block, or open it with inScope().'),
+    h(
+      'p',
+      {},
+      'They are still open although their request is complete. Dispose a scope in a finally block, or open it with inScope().',
+    ),
     ...leaks.map((leak) => leakCard(leak, openRequest)),
   ];
 }
 
-function leakCard({ box, where, open, age: oldest, requests }: LeakGroup, openRequest: (id: number) => void): HTMLElement {
+function leakCard(
+  { box, where, open, age: oldest, requests }: LeakGroup,
+  openRequest: (id: number) => void,
+): HTMLElement {
   const links = requests.map((id) => {
     const link = h('button', { class: 'link' }, `request ${id}`);
     link.addEventListener('click', () => openRequest(id));

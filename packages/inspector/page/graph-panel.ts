@@ -147,7 +147,8 @@ export class GraphPanel {
     this.#tools.scale = zoom.scale;
   }
 
-  #onKey({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): void {
+  #onKey(event: KeyboardEvent): void {
+    const { key, target, ctrlKey, metaKey, altKey } = event;
     const isHere = target === document.body || (target instanceof Node && this.#panel.contains(target));
     if (this.#panel.hidden || !isHere || ctrlKey || metaKey || altKey) return;
     if (key === 'Escape') return this.#choose(undefined);
@@ -158,10 +159,12 @@ export class GraphPanel {
       '-': () => this.#zoom('out'),
       '0': () => this.#zoom('whole'),
       f: () => this.#zoom('fit'),
-      // After this event, or the field would get the character.
-      '/': () => setTimeout(() => this.#tools.focusSearch()),
+      '/': () => this.#tools.focusSearch(),
     };
-    return keys[key]?.();
+    if (!keys[key]) return undefined;
+    // Or the field that is focused would get the character.
+    event.preventDefault();
+    return keys[key]();
   }
 
   #leaks(): ReturnType<typeof leaksByBox> {

@@ -9,6 +9,7 @@ export function searchServices(nodes: readonly ServiceNode[], text: string): Ser
     return words.every((word) => names.includes(word));
   });
   const [first = ''] = words;
-  const starts = ({ key }: ServiceNode): boolean => [first, `i${first}`].some((start) => key.toLowerCase().startsWith(start));
+  const starts = ({ key }: ServiceNode): boolean =>
+    [first, `i${first}`].some((start) => key.toLowerCase().startsWith(start));
   return [...found.filter(starts), ...found.filter((node) => !starts(node))];
 }

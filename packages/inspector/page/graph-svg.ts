@@ -3,7 +3,9 @@ import type { Shown, ShownBox } from './graph-shown.js';
 import { way } from './graph-way.js';
 
 /** The colours of the page's theme. */
-export type Palette = Readonly<Record<'bad' | 'line' | 'muted' | 'page' | 'strong-line' | 'surface' | 'text', string>> & {
+export type Palette = Readonly<
+  Record<'bad' | 'line' | 'muted' | 'page' | 'strong-line' | 'surface' | 'text', string>
+> & {
   readonly lifetimes: readonly string[];
   readonly tints: readonly string[];
 };
@@ -17,11 +19,14 @@ export function toSvg({ roots, edges }: Shown, { width, height, places }: Layout
   const parts: string[] = [];
   const rect = (id: string, radius: number, style: string): Rect | undefined => {
     const at = places.get(id);
-    if (at) parts.push(`<rect x="${at.x}" y="${at.y}" width="${at.width}" height="${at.height}" rx="${radius}" ${style}/>`);
+    if (at)
+      parts.push(`<rect x="${at.x}" y="${at.y}" width="${at.width}" height="${at.height}" rx="${radius}" ${style}/>`);
     return at;
   };
   const text = (x: number, y: number, words: string, size: number, most: number, style: string): void => {
-    parts.push(`<text x="${x}" y="${y}" font-size="${size}" ${style}>${escaped(cut(words, most / (size * LETTER)))}</text>`);
+    parts.push(
+      `<text x="${x}" y="${y}" font-size="${size}" ${style}>${escaped(cut(words, most / (size * LETTER)))}</text>`,
+    );
   };
   const service = (id: string, words: string, style: string): void => {
     const at = rect(id, 10, `fill="${colors.surface}" stroke="${colors['strong-line']}" stroke-width="1.5" ${style}`);
@@ -50,7 +55,9 @@ export function toSvg({ roots, edges }: Shown, { width, height, places }: Layout
     const dashes = kind === 'lazy' ? ' stroke-dasharray="4 4"' : '';
     const color = problem ? colors.bad : colors.muted;
     if (start && end)
-      parts.push(`<path d="${way(start, end)}" fill="none" stroke="${color}"${dashes} marker-end="url(#${problem ? 'bad' : 'head'})"/>`);
+      parts.push(
+        `<path d="${way(start, end)}" fill="none" stroke="${color}"${dashes} marker-end="url(#${problem ? 'bad' : 'head'})"/>`,
+      );
   }
   const head = (id: string, color: string): string =>
     `<marker id="${id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="${color}"/></marker>`;

@@ -11,8 +11,7 @@ export function way(from: Rect, to: Rect): string {
     const x = Math.min(from.x, to.x);
     return `M${from.x} ${fromY} C${x - SWING} ${fromY} ${x - SWING} ${toY} ${to.x - 1} ${toY}`;
   }
-  const [start, end, sign] =
-    from.x > to.x ? [from.x, to.x + to.width + 1, -1] : [from.x + from.width, to.x - 1, 1];
+  const [start, end, sign] = from.x > to.x ? [from.x, to.x + to.width + 1, -1] : [from.x + from.width, to.x - 1, 1];
   const pull = sign * Math.max(30, Math.abs(end - start) / 2.4);
   return `M${start} ${fromY} C${start + pull} ${fromY} ${end - pull} ${toY} ${end} ${toY}`;
 }

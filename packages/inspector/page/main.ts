@@ -13,7 +13,10 @@ const openRequest = (request: number): void => {
   requests.open(request);
 };
 const graph = new GraphPanel(store, openRequest);
-const requests = new RequestsPanel(store);
+const requests = new RequestsPanel(store, (request) => {
+  show('graph');
+  graph.play(request);
+});
 const now = new NowPanel(store, openRequest);
 const show = startTabs((panel) => {
   graph.shown = panel === 'graph';

@@ -13,7 +13,13 @@ const SPEEDS = [0.25, 0.5, 1, 2, 4];
 /** The buttons of a replay, and the bar that shows how far it is and can be dragged. */
 export class ReplayControls {
   readonly buttons: HTMLElement;
-  readonly bar = h('input', { type: 'range', class: 'scrub', min: '0', value: '0', 'aria-label': 'Step of the request' });
+  readonly bar = h('input', {
+    type: 'range',
+    class: 'scrub',
+    min: '0',
+    value: '0',
+    'aria-label': 'Step of the request',
+  });
   readonly #back = button('back', 'Step back');
   readonly #play = button('play', 'Play');
   readonly #forward = button('forward', 'Step forward');

@@ -48,5 +48,10 @@ export function frameAt(request: RequestDetails, position: number): Frame {
 }
 
 function countByBox(spans: readonly ScopeSpan[]): Map<string, number> {
-  return new Map(Array.from(groupBy(spans, ({ box }) => box), ([box, own]) => [box, own.length]));
+  return new Map(
+    Array.from(
+      groupBy(spans, ({ box }) => box),
+      ([box, own]) => [box, own.length],
+    ),
+  );
 }
