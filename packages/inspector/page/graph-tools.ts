@@ -17,13 +17,18 @@ export class GraphTools {
   readonly element: HTMLElement;
   readonly #search = h('input', {
     type: 'search',
+    class: 'search',
     placeholder: 'Find a service',
     'aria-label': 'Find a service by key or feature',
     'aria-keyshortcuts': '/',
   });
   readonly #found = h('output', { class: 'found' });
   readonly #feature = h('select', { 'aria-label': 'Feature' });
-  readonly #fold = h('button', { 'aria-pressed': 'false' }, 'Collapse features');
+  readonly #fold = h(
+    'button',
+    { class: 'fold-all', 'aria-pressed': 'false', 'aria-label': 'Collapse features' },
+    'Collapse',
+  );
   readonly #unfocus = h('button', { class: 'unfocus', hidden: '' });
   readonly #note = h('span', { class: 'hint note' });
   readonly #scale = h('button', { class: 'scale', 'aria-label': '100 %', title: 'Zoom to 100 % (0)' }, '100 %');
