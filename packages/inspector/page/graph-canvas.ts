@@ -1,11 +1,11 @@
-import type { GraphView, ServiceNode } from '../src/wire.js';
+import type { GraphView } from '../src/wire.js';
 import { h } from './dom.js';
 import { Arrows } from './graph-arrows.js';
 import { Boxes } from './graph-boxes.js';
 import { GraphIndex } from './graph-index.js';
 import { neighbour } from './graph-keys.js';
 import { layOut, type Layout } from './graph-layout.js';
-import { searchServices } from './graph-search.js';
+import { Matches } from './graph-matches.js';
 import { type Choices, groupId, NOTHING_CHOSEN, type Shown, shownOf } from './graph-shown.js';
 import { GraphStage } from './graph-stage.js';
 import { Zoom } from './graph-zoom.js';
@@ -40,9 +40,7 @@ export class GraphCanvas {
   /** How many arrows are drawn only with the service they belong to. */
   leftOut = 0;
   #near: readonly HTMLElement[] = [];
-  #matches: readonly ServiceNode[] = [];
-  #match = -1;
-  #marked: readonly HTMLElement[] = [];
+  readonly #matches = new Matches();
   #chosen: string | undefined;
   #stop: HTMLElement | undefined;
   #begun = false;
@@ -75,7 +73,7 @@ export class GraphCanvas {
     this.boxes = new Boxes(view);
     this.stage = new GraphStage(this.index, this.boxes, this.#arrows);
     this.#content.replaceChildren(this.boxes.element, this.#arrows.element, this.#arrows.highlights);
-    this.#matches = [];
+    this.#matches.search(this.index, '');
     const folded = view.nodes.length > MANY ? this.groups() : [];
     this.see({ ...NOTHING_CHOSEN, collapsed: new Set(folded) });
     this.begin();
@@ -106,7 +104,7 @@ export class GraphCanvas {
     this.#isMuch = layout.places.size + shown.edges.length > MUCH;
     this.#element.classList.toggle('much', this.#isMuch);
     this.stage.redraw();
-    this.#mark();
+    this.#matches.mark(this.boxes);
     this.#light(this.#chosen);
     this.#setStop(
       this.#stop?.isConnected ? this.#stop : (this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined),
@@ -125,18 +123,15 @@ export class GraphCanvas {
   }
 
   search(text: string): number {
-    this.#matches = searchServices(this.index.view.nodes, text);
-    this.#match = -1;
-    this.#mark();
-    return this.#matches.length;
+    const found = this.#matches.search(this.index, text);
+    this.#matches.mark(this.boxes);
+    return found;
   }
 
   jump(by: -1 | 1): number {
-    const { length } = this.#matches;
-    this.#match = this.#match === -1 && by === -1 ? length - 1 : (this.#match + by + length) % length;
-    const match = this.#matches[this.#match];
+    const match = this.#matches.move(by);
     if (match) this.#events.choose(match.id);
-    return this.#match;
+    return this.#matches.position;
   }
 
   fold(ids: readonly string[], folded: boolean): void {
@@ -171,12 +166,6 @@ export class GraphCanvas {
     const ends = this.#arrows.light(isSeen ? drawn : undefined);
     this.#near = (isSeen ? [drawn, ...ends] : []).flatMap((one) => this.boxes.drawn(one) ?? []);
     for (const element of this.#near) element.classList.add('near');
-  }
-
-  #mark(): void {
-    for (const element of this.#marked) element.classList.remove('match');
-    this.#marked = this.#matches.flatMap(({ id }) => this.boxes.seen(id) ?? []);
-    for (const element of this.#marked) element.classList.add('match');
   }
 
   #onClick(target: EventTarget | null): void {

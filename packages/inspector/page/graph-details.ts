@@ -38,7 +38,7 @@ export function guide(view: GraphView, choose: Choose): Node[] {
   ];
 }
 
-/** Open where there is room for it. */
+/** Open where there is space for it. */
 function legend(): HTMLElement {
   const line = (mark: string, text: string): HTMLElement => h('li', {}, h('i', { class: mark }), text);
   const element = h(

@@ -22,10 +22,10 @@ const HEADER = 54;
 const COLLAPSED = { width: 210, height: 74 };
 /** The least width in which the header of a box has place for its name and its numbers. */
 const NARROWEST = 232;
-/** Between the services of a box and the boxes in it; room for arrows. */
+/** Between the services of a box and the boxes in it; space for arrows. */
 const BETWEEN = 64;
 const BETWEEN_BOXES = 24;
-/** The name of a feature above its services, and the room around them. */
+/** The name of a feature above its services, and the space around them. */
 const NAME = 26;
 const AROUND = 10;
 

@@ -81,7 +81,7 @@ export class GraphPanel {
   #choose(chosen: Chosen): void {
     this.#chosen = chosen;
     this.#details.toggleAttribute('data-chosen', chosen !== undefined);
-    // First the details: on a small window they take room from the graph.
+    // First the details: on a small window they make the graph smaller.
     this.#writeDetails();
     this.#details.scrollTop = 0;
     this.#canvas.choose(this.#service);

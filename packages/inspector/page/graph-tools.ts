@@ -31,7 +31,7 @@ export class GraphTools {
   );
   readonly #unfocus = h('button', { class: 'unfocus', hidden: '' });
   readonly #note = h('span', { class: 'hint note' });
-  readonly #scale = h('button', { class: 'scale', 'aria-label': '100 %', title: 'Zoom to 100 % (0)' }, '100 %');
+  readonly #scale = h('button', { class: 'scale', title: 'Zoom to 100 % (0)' }, '100 %');
   #matches = 0;
 
   constructor(actions: ToolActions, menu: HTMLElement) {
@@ -62,7 +62,7 @@ export class GraphTools {
     };
     this.element = h(
       'div',
-      { class: 'graph-tools', role: 'toolbar', 'aria-label': 'Graph' },
+      { class: 'graph-tools', role: 'group', 'aria-label': 'Graph tools' },
       h('div', { class: 'find' }, this.#search, this.#found),
       this.#feature,
       this.#fold,

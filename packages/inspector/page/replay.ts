@@ -1,4 +1,5 @@
-import type { RequestDetails, RequestSummary, Step } from '../src/wire.js';
+import type { RequestDetails, RequestSummary } from '../src/wire.js';
+import { shownFor, slowness } from './replay-pace.js';
 import { fetchRequest } from './server.js';
 
 /** What is played now. */
@@ -16,27 +17,6 @@ export interface ReplayState {
   readonly slower: number;
 }
 
-/** How long each step is shown, in milliseconds. */
-const SHOW_MS: Record<Step['kind'], number> = {
-  arrived: 500,
-  'scope opened': 450,
-  created: 300,
-  failed: 1000,
-  connection: 250,
-  'no connection': 900,
-  begin: 450,
-  statement: 420,
-  commit: 850,
-  rollback: 1000,
-  'commit unknown': 1000,
-  finding: 1000,
-  line: 300,
-  responded: 650,
-  aborted: 1000,
-  disposed: 160,
-  'scope closed': 420,
-};
-const LONGEST = 7000;
 const AFTERWARDS = 900;
 
 /** Plays requests in slow motion: the newest ones, one after another, or one that the user holds. */
@@ -102,7 +82,7 @@ export class Replay {
   toggle(): void {
     if (!this.#request) return this.newest();
     this.#playing = !this.#playing;
-    // Whoever pauses wants to look at this one.
+    // A user who pauses wants to look at this one.
     this.#following = this.#playing && !this.#chosen;
     if (this.#playing && this.#position >= this.#request.steps.length) this.#position = 0;
     this.#schedule();
@@ -175,7 +155,7 @@ export class Replay {
     if (!this.#playing || !this.#shown || !this.#request) return;
     const { steps } = this.#request;
     const step = steps[this.#position];
-    const rest = step ? SHOW_MS[step.kind] * scaleOf(steps) : AFTERWARDS;
+    const rest = step ? shownFor(step, steps) : AFTERWARDS;
     this.#timer = setTimeout(() => this.#next(), rest / this.#speed);
   }
 
@@ -197,8 +177,6 @@ export class Replay {
 
   #changed(moved: 'jump' | 'next' | 'no'): void {
     const steps = this.#request?.steps ?? [];
-    const shown = steps.reduce((sum, { kind }) => sum + SHOW_MS[kind], 0) * scaleOf(steps);
-    const took = Math.max(steps.at(-1)?.at ?? 1, 0.1);
     this.#onChange(
       {
         request: this.#request,
@@ -207,15 +185,9 @@ export class Replay {
         following: this.#following,
         newer: this.#newer,
         repeat: this.#repeat,
-        slower: Math.max(1, Math.round(shown / took / this.#speed)),
+        slower: slowness(steps, this.#speed),
       },
       moved,
     );
   }
-}
-
-/** Long requests are shown faster. */
-function scaleOf(steps: readonly Step[]): number {
-  const total = steps.reduce((sum, { kind }) => sum + SHOW_MS[kind], 0);
-  return Math.min(1, LONGEST / total);
 }

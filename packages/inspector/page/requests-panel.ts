@@ -12,7 +12,7 @@ export class RequestsPanel {
   readonly #store: Store;
   readonly #play: (id: number) => void;
   readonly #list: RequestListBox;
-  readonly #waterfall = h('div', { class: 'card details' });
+  readonly #waterfall = h('div', { class: 'card details', tabindex: '0', role: 'region', 'aria-label': 'Request' });
   readonly #count = h('span', { class: 'hint' });
   #paused = false;
   #chosen: number | undefined;
