@@ -37,6 +37,7 @@ const STEPS = {
   site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
+  rollouts: 'node scripts/rollouts.mjs',
   simulation: 'SEEDS=20000 vitest run test/simulation',
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   events: 'node service/chaos/events.mjs --seconds 16 --host fastify',

@@ -71,7 +71,9 @@ export function brokenRules(root) {
 
     /** @param {string} file @param {string} specifier */
     const complaint = (file, specifier) => {
-      const isTest = rule.mayUse === 'any' || relative(pkg.path, file).split(sep).includes('test');
+      // A file beside the sources builds them.
+      const folders = relative(pkg.path, file).split(sep).slice(0, -1);
+      const isTest = rule.mayUse === 'any' || folders.length === 0 || folders.includes('test');
       const name = packageNameOf(specifier);
       // A benchmark also measures what is no package.
       const isAtHome = rule.mayUse === 'any' || staysIn(pkg, file, specifier);

@@ -3,13 +3,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { validate } from 'dockerfile-utils';
+import { problemsInManifests } from './deploy/kubernetes.mjs';
+import { DISPOSE_SECONDS } from './deploy/shutdown-time.mjs';
 
 const FOLDER = join(import.meta.dirname, '../deploy');
-/** What the service takes beyond SHUTDOWN_TIMEOUT_MS to let go of everything. */
-const DISPOSE_SECONDS = 5;
 
 const dockerfiles = readdirSync(FOLDER).filter((name) => name.endsWith('Dockerfile'));
-const problems = [...dockerfiles.flatMap(inDockerfile), ...inComposeFile('compose.yaml')];
+const problems = [
+  ...dockerfiles.flatMap(inDockerfile),
+  ...inComposeFile('compose.yaml'),
+  ...(await inManifests('kubernetes')),
+];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
@@ -50,6 +54,13 @@ function inComposeFile(name) {
       `deploy/${name} kills the service before it could shut down: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,
     ),
   ];
+}
+
+/** @param {string} folder */
+async function inManifests(folder) {
+  const names = readdirSync(join(FOLDER, folder));
+  const files = Object.fromEntries(names.map((name) => [name, read(join(folder, name))]));
+  return (await problemsInManifests(files)).map((problem) => `deploy/${folder}/${problem}`);
 }
 
 /** @param {boolean} holds @param {string} problem */

@@ -1,8 +1,9 @@
-// Lints docs/openapi.json with Redocly's recommended rules, its warnings taken as errors.
+// Lints docs/openapi.json with our own rules, and with Redocly's recommended ones, whose warnings are taken as errors.
 // The linter is installed once, into .cache/: it would bring more packages than all the rest of the workspace.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { brokenRulesOf } from './openapi-rules.mjs';
 
 const LINTER = '@redocly/cli';
 const VERSION = '2.77.0';
@@ -12,6 +13,15 @@ const VERSION = '2.77.0';
  * @type {Record<string, string>}
  */
 const EXCEPTIONS = {};
+
+const [document, { version }] = ['docs/openapi.json', 'service/package.json'].map((file) =>
+  JSON.parse(readFileSync(file, 'utf8')),
+);
+const problems = brokenRulesOf(document, version);
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exit(1);
+}
 
 const folder = resolve('.cache', `redocly-${VERSION}`);
 const program = resolve(folder, 'node_modules', LINTER, 'bin/cli.js');

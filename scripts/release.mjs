@@ -27,6 +27,9 @@ const packagesIn = (root) =>
     .map((file) => ({ file, manifest: JSON.parse(readFileSync(file, 'utf8')) }))
     .filter(({ manifest }) => manifest.private !== true);
 
+/** The service is not published, but its OpenAPI document has the version of what it is built on. */
+const OF_THE_SERVICE = ['service/package.json', 'docs/openapi.json'];
+
 /** All packages have one version, and need that of each other. @param {string} root @param {string} version */
 function setVersion(root, version) {
   for (const { file, manifest } of packagesIn(root)) {
@@ -35,6 +38,10 @@ function setVersion(root, version) {
       for (const name of Object.keys(needs)) if (name.startsWith('@ambit/')) needs[name] = `^${version}`;
     }
     writeFileSync(file, `${JSON.stringify({ ...manifest, version }, undefined, 2)}\n`);
+  }
+  for (const path of OF_THE_SERVICE) {
+    const file = join(root, path);
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"version": "[^"]+"/, `"version": "${version}"`));
   }
 }
 

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { ask } from './client.mjs';
 import { freePort, start, until, withReplaced } from './program.mjs';
 
@@ -12,7 +14,7 @@ const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy.cfg');
  * @param {readonly string[]} urls
  */
 export async function startHaproxy(folder, urls) {
-  const port = await freePort();
+  const [port, commands] = [await freePort(), await freePort()];
   const version = /version (\S+)/.exec(execFileSync('haproxy', ['-v'], { encoding: 'utf8' }))?.[1] ?? '';
   const config = join(folder, 'haproxy.cfg');
   const [one, two] = urls.map((url) => new URL(url).host);
@@ -20,6 +22,7 @@ export async function startHaproxy(folder, urls) {
     config,
     withReplaced(readFileSync(SHIPPED, 'utf8'), {
       'bind :8080': `bind 127.0.0.1:${port}`,
+      'ipv4@127.0.0.1:9999': `ipv4@127.0.0.1:${commands}`,
       'service-1:3000': one ?? '',
       'service-2:3000': two ?? '',
     }),
@@ -40,5 +43,11 @@ export async function startHaproxy(folder, urls) {
         return changes?.at(-1)?.endsWith('UP') ?? true;
       }),
     );
-  return { program, url, version, seesBothReady };
+  return { program, url, version, seesBothReady, command: (/** @type {string} */ line) => command(commands, line) };
+}
+
+/** What operators do through the `stats socket`. @param {number} port @param {string} line */
+async function command(port, line) {
+  const socket = connect(port, '127.0.0.1').end(`${line}\n`);
+  return text(socket);
 }

@@ -55,16 +55,17 @@ export function stop({ child, exited }, signal = 'SIGTERM') {
 }
 
 /**
- * Whether the program is installed. As root on Debian, it installs the package of the same name first.
- * @param {string} name
+ * Whether the program is installed. As root on Debian, it installs its package first.
+ * @param {string} name of the package
+ * @param {string} program
  */
-export function ensureInstalled(name) {
-  if (isInstalled(name)) return true;
+export function ensureInstalled(name, program = name) {
+  if (isInstalled(program)) return true;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) return false;
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
   execFileSync('apt-get', ['install', '-qqy', name], { env, stdio: 'ignore' });
-  return isInstalled(name);
+  return isInstalled(program);
 }
 
 /** @param {string} name */

@@ -22,17 +22,18 @@ import { Wire } from './wire.mjs';
 /**
  * @param {URL} admin where databases can be created
  * @param {string} folder for configurations
- * @param {{ behind: boolean }} options behind PgBouncer and HAProxy, or not
+ * @param {{ behind: boolean, settings?: Record<string, string> | undefined }} options behind PgBouncer and HAProxy, or not; `settings`
+ *   of the service for an engine that has one database only, which is then used as it is
  * @returns {Promise<Stage>}
  */
-export async function openStage(admin, folder, { behind }) {
+export async function openStage(admin, folder, { behind, settings }) {
   /** @type {(() => unknown)[]} */
   const cleanups = [];
   const close = async () => {
     for (const cleanUp of cleanups.toReversed()) await cleanUp();
   };
   try {
-    const database = await createDatabase(admin, cleanups);
+    const database = settings ? admin : await createDatabase(admin, cleanups);
     const wire = new Wire(database);
     const wirePort = await wire.listen();
     cleanups.push(() => wire.close());
@@ -40,7 +41,12 @@ export async function openStage(admin, folder, { behind }) {
     if (pooler) cleanups.push(() => stop(pooler.program));
 
     const url = withPort(database, pooler?.port ?? wirePort);
-    const environment = { DATABASE_URL: url, DATABASE_PREPARE: String(pooler?.tracksStatements ?? true), METRICS: '1' };
+    const environment = {
+      DATABASE_URL: url,
+      DATABASE_PREPARE: String(pooler?.tracksStatements ?? true),
+      METRICS: '1',
+      ...settings,
+    };
     const instances = [new Instance('express', environment), new Instance('fastify', environment)];
     cleanups.push(() => Promise.all(instances.map((instance) => instance.stop())));
     // Both start at once on an empty database: each finds the tables, or creates them. The stock command needs them.
@@ -80,7 +86,7 @@ export async function openStage(admin, folder, { behind }) {
  * @param {URL} admin
  * @param {(() => unknown)[]} cleanups
  */
-async function createDatabase(admin, cleanups) {
+export async function createDatabase(admin, cleanups) {
   const name = `ambit_instances_${randomUUID().replaceAll('-', '')}`;
   const client = new Client({ connectionString: admin.href });
   await client.connect();

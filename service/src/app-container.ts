@@ -13,6 +13,7 @@ import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
 import { ResponseStore } from './idempotency/response-store.js';
 import { build, feature, make, of, registered, value } from './lifetimes.js';
+import { inspectedOutput } from './logging/inspected-output.js';
 import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
 import { type IInventoryService, InventoryService } from './orders/inventory-service.js';
@@ -86,7 +87,7 @@ const graphWithEvents = (config: Config, log: ILogger, events: EventsConfig) =>
  * dependencies, too.
  */
 export function createAppContainer(config: Config, output = new LogOutput()): Container {
-  const log = createLogger(config.logLevel, output);
+  const log = createLogger(config.logLevel, config.inspector?.lines ? inspectedOutput(output) : output);
   const { registrations } = config.events ? graphWithEvents(config, log, config.events) : graph(config, log);
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(...registrations);
   verify(container, ...SCOPES);

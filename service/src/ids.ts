@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { IsUuid } from 'typebox/format';
 
-export const Id = Type.String({ format: 'uuid' });
+/** The schema of an id. */
+export const idOf = (description: string) => Type.String({ format: 'uuid', description });
 
 /** The twelve bits between the version and the random part hold a counter. */
 const MAX_PER_MS = 0x1000;

@@ -41,8 +41,9 @@ export async function createHost(
 
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
-  const { token } = inspector;
-  return { container, scopes: SCOPES, enabled: true, ...(token === undefined ? {} : { token }) };
+  const { token, always, lines } = inspector;
+  const page = { links: { 'API reference': '/docs' }, ...(token === undefined ? {} : { token }) };
+  return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...page };
 }
 
 /** Loads OpenTelemetry only where it is configured. */

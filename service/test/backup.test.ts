@@ -1,48 +1,22 @@
-import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/pool.js';
 import { readConfig } from '../src/index.js';
-import { openDatabaseOfServer, postgres, type TestDatabase } from './support/databases.js';
+import { backup, backupKinds, BackupPlace, type Environment, PATH } from './support/backups.js';
+import { postgres } from './support/databases.js';
 import { request } from './support/http.js';
-import { type Exit, ServiceProcess } from './support/service-process.js';
-
-type Environment = Readonly<Record<string, string>>;
+import { ServiceProcess } from './support/service-process.js';
 
 const TABLES = ['migrations', 'users', 'orders', 'order_items', 'stock', 'reservations', 'idempotency_keys'];
-const PATH = { PATH: process.env['PATH'] ?? '' };
 
+let place: BackupPlace;
 let folder: string;
-let databases: TestDatabase[];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'ambit-backup-'));
-  databases = [];
+  place = new BackupPlace();
+  ({ folder } = place);
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true });
-  for (const database of databases) await database.drop();
-});
-
-async function newDatabase(): Promise<Environment> {
-  const database = await openDatabaseOfServer();
-  databases.push(database);
-  return database.env;
-}
-
-function backup(env: Environment, ...args: string[]): Promise<Exit> {
-  return new ServiceProcess(env, { program: 'backup.js', args }).exit;
-}
+afterEach(() => place.remove());
 
 /** Every row of every table. */
 async function contents(env: Environment): Promise<object> {
@@ -64,33 +38,9 @@ async function use(url: string): Promise<void> {
   await post('/api/orders', { items: [{ productId: 'apple', quantity: 2 }] }, { 'idempotency-key': 'k-1' });
 }
 
-const KINDS = [
-  {
-    name: 'SQLite',
-    missing: false,
-    open: async (): Promise<Environment> => ({ DATA_DIR: join(folder, 'data') }),
-    restore: async (file: string): Promise<Environment> => {
-      const DATA_DIR = join(folder, 'restored');
-      mkdirSync(DATA_DIR);
-      copyFileSync(file, join(DATA_DIR, 'ambit.db'));
-      return { DATA_DIR };
-    },
-  },
-  {
-    name: 'PostgreSQL',
-    missing: postgres.missing,
-    open: newDatabase,
-    restore: async (file: string): Promise<Environment> => {
-      const env = await newDatabase();
-      execFileSync('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${env['DATABASE_URL']}`, file]);
-      return env;
-    },
-  },
-];
-
-describe.each(KINDS)('a backup of $name', ({ missing, open, restore }) => {
+describe.each(backupKinds)('a backup of $name', ({ missing, open, restore }) => {
   test.skipIf(missing)('that was made while the service runs is restored with every row, and served', async () => {
-    const env = await open();
+    const env = await open(place);
     const file = join(folder, 'backup');
     await using service = new ServiceProcess(env);
     await use(await service.url());
@@ -102,7 +52,7 @@ describe.each(KINDS)('a backup of $name', ({ missing, open, restore }) => {
     });
     await use(await service.url());
 
-    const restored = await restore(file);
+    const restored = await restore(place, file);
     expect(await contents(restored)).toEqual(before);
     await using again = new ServiceProcess(restored);
     const users = await request<{ name: string }[]>(await again.url(), { path: '/api/users' });
@@ -117,7 +67,7 @@ describe.each(KINDS)('a backup of $name', ({ missing, open, restore }) => {
   });
 
   test.skipIf(missing)('never replaces a file', async () => {
-    const env = await open();
+    const env = await open(place);
     await using service = new ServiceProcess(env);
     await service.url();
     const file = join(folder, 'backup');
@@ -139,7 +89,7 @@ describe('the backup command', () => {
   });
 
   test.skipIf(postgres.missing)('refuses a PostgreSQL database of another program', async () => {
-    const env = await newDatabase();
+    const env = await place.newDatabase();
     const pool = createPool(readConfig(env).database);
     await pool.query('CREATE TABLE migrations (id integer)');
     await pool.close();

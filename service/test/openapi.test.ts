@@ -20,6 +20,9 @@ const promised = operations.flatMap((operation) =>
   }),
 );
 const asked = operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const);
+const paths = Object.entries(document.paths).map(
+  ([path, methods]) => [path, Object.keys(methods).map((method) => method.toUpperCase())] as const,
+);
 const takesBody = asked.filter(([, { request }]) => request);
 
 const errorsOf = (schema: object, value: unknown): unknown[] => Compile(schema).Errors(value);
@@ -44,7 +47,7 @@ describe('the document', () => {
     }
   });
 
-  test.each([200, 201, 400, 404, 405, 409, 413, 415, 422, 500, 503])('describes %d', (status) => {
+  test.each([200, 201, 400, 401, 404, 409, 413, 415, 422, 500, 503])('describes %d', (status) => {
     expect(operations.flatMap(({ statuses }) => statuses)).toContain(status);
   });
 
@@ -97,6 +100,14 @@ onEveryStage((stage) => {
       if (!promise.headers.includes(name)) expect(headers.has(name)).toBe(false);
       else if (required) expect(headers.has(name)).toBe(true);
     }
+  });
+
+  test.each(paths)('%s refuses other methods, and names those of the document', async (path, methods) => {
+    const other = { method: 'DELETE', path: path.replace('{id}', 'x') };
+    const { status, headers, body } = await stage.app.request(other);
+    const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+    expect([status, headers.get('allow')]).toEqual([405, allow]);
+    expect(body).toEqual({ error: `This address answers ${allow} only` });
   });
 
   test.each(asked)('%s accepts each of its parameters', async (_name, operation) => {

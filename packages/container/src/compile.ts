@@ -63,7 +63,8 @@ function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver |
   }
   if (failures[0]) return failures[1] ? new Unavailable(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
-  const maker = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
+  const own = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
+  const maker = (home.plans.observer?.making(own, binding) as Resolver | undefined) ?? own;
   return singleton ? walk.templates.keeping(home.slots.of(binding), maker, binding) : maker;
 }
 

@@ -1,9 +1,21 @@
 import type { Injector } from './inject.js';
+import type { Binding } from './binding.js';
 import type { Key } from './keys.js';
 
 const MOST_SHAPES = 1500;
 /** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
+
+/** Makes an instance in a scope; what a scope is, only a shape knows. */
+type Make = (scope: never) => unknown;
+
+/** Follows what is made, for `observeCreations()`. */
+export interface Observer {
+  /** Returns what is to be called instead. */
+  making(make: Make, binding: Binding): Make;
+  /** The key could not be resolved. */
+  refused(scope: object, key: Key, error: unknown): void;
+}
 
 /** What all shapes of one application share. */
 export class Plans {
@@ -11,6 +23,7 @@ export class Plans {
   readonly asked = new Set<Key>();
   /** How many bindings have functions of their own. */
   copies = 0;
+  observer?: Observer;
   private readonly cached = new Map<object, () => void>();
 
   constructor(readonly injector: Injector) {}

@@ -45,7 +45,7 @@ function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', w
     } catch (error) {
       // It depends on a key that was registered directly, so the scope has another shape now.
       if (scope.shape !== shape) continue;
-      return aroundChanges(scope, error as ContainerError, found, workOut);
+      return aroundChanges(scope, key, error as ContainerError, () => workOut(shape, found, compilingAround(scope)));
     }
     if (scope.shape !== shape) continue;
     // Keys without a registration may be made from data, so they are not remembered.
@@ -58,11 +58,13 @@ function workedOut(scope: Scope, key: Key, known: 'resolvers' | 'collections', w
 }
 
 /** Returns an instance that exists, even if it could not be made again; else reports what stands in the way beside those. */
-function aroundChanges(scope: Scope, error: ContainerError, found: Place | undefined, workOut: WorkOut): Resolver {
+function aroundChanges(scope: Scope, key: Key, error: ContainerError, workOut: () => Resolver): Resolver {
   try {
-    return workOut(scope.shape, found, compilingAround(scope));
+    return workOut();
   } catch (beside) {
-    throw (beside as ContainerError).code === error.code ? error : beside;
+    const problem = (beside as ContainerError).code === error.code ? error : beside;
+    scope.shape.plans.observer?.refused(scope, key, problem);
+    throw problem;
   }
 }
 

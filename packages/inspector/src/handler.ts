@@ -2,14 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AccessControl } from './access.js';
 import { Assets } from './assets.js';
 import type { Drawing } from './graph-view.js';
+import { withLinks } from './links.js';
 import type { OpenPages } from './open-pages.js';
 import type { RequestDetails } from './wire.js';
 
 export interface HandlerParts {
   readonly path: string;
   readonly token: string | undefined;
+  readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
   readonly drawing: Drawing;
+  /** What a view reads while it is shown, by the name of its address. */
+  readonly data: Readonly<Record<string, () => unknown>>;
   readonly details: (id: number) => RequestDetails | undefined;
   /** Runs the work without recording the scopes that it opens. */
   readonly unrecorded: <T>(work: () => T) => T;
@@ -75,7 +79,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> | void => {
-    if (name === '/') return file(request, response, 'index.html');
+    if (name === '/') return file(request, response, 'index.html', 200, (page) => withLinks(page, parts.links));
     if (name === '/events') {
       if (request.method === 'GET') return parts.pages.open(request, response);
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
@@ -85,6 +89,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
       const explanation = parts.unrecorded(() => parts.drawing.explain(query.get('node') ?? ''));
       return json(response, explanation === undefined ? undefined : { explanation });
     }
+    const read = Object.hasOwn(parts.data, name.slice(1)) ? parts.data[name.slice(1)] : undefined;
+    if (read) return json(response, read());
     const id = /^\/requests\/(\d+)$/.exec(name)?.[1];
     return json(response, id === undefined ? undefined : parts.details(Number(id)));
   };

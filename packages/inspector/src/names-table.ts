@@ -1,6 +1,6 @@
 import type { NamesFrom } from './wire.js';
 
-/** If texts are made from data, those beyond this number are not told apart. */
+/** If texts are made from data, those beyond this number are counted as one. */
 const MOST = 3000;
 const THE_REST = '(others)';
 

@@ -14,6 +14,8 @@ export interface InspectorOptions {
   readonly path?: string;
   /** With a token, clients from any address may open the page; without, only clients on this machine. At least 16 characters. */
   readonly token?: string;
+  /** Pages of the application that the page links, by the text of the link. Default: none. */
+  readonly links?: Readonly<Record<string, string>>;
   /**
    * Whether it records also while no page is open, so that a page opened later shows what happened before. Every request then pays for it.
    * Default false.
@@ -47,7 +49,7 @@ export interface Settings extends Required<Omit<InspectorOptions, 'requestIdHead
 const SHORTEST_TOKEN = 16;
 
 export function settingsOf(options: InspectorOptions): Settings {
-  const { container, scopes = [], token, path = '/inspector', limitMs = 10_000 } = options;
+  const { container, scopes = [], token, path = '/inspector', links = {}, limitMs = 10_000 } = options;
   const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
   const { always = false, lines = false, requestIdHeader } = options;
   const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
@@ -67,7 +69,12 @@ export function settingsOf(options: InspectorOptions): Settings {
   for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
     if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
   }
+  for (const href of Object.values(links)) {
+    if (!/^(\/(?!\/)|https?:\/\/)/.test(href)) {
+      throw new InspectorError(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
+    }
+  }
   const list = 'tags' in scopes ? [scopes] : scopes;
   const limits = { limitMs, slowMs, samplesPerSecond, keep, keepTrouble };
-  return { container, scopes: list, token, path, enabled, always, lines, requestIdHeader, ...limits };
+  return { container, scopes: list, token, path, links, enabled, always, lines, requestIdHeader, ...limits };
 }

@@ -83,8 +83,11 @@ export interface Step {
 
 /** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
 export interface Line {
+  /** Where it comes from, such as `log` or `audit`. */
   readonly source: string;
+  /** Such as `info` or `error`. */
   readonly level: string;
+  /** What the page shows, up to 2,000 characters. */
   readonly text: string;
 }
 

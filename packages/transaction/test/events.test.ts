@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Container } from '@ambit/container';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { beginTransaction, type IConnection } from '../src/index.js';
 import { FakePool } from '../src/testing/index.js';
 
@@ -78,4 +78,20 @@ it('publishes that a pool gave no connection', async () => {
   const error: unknown = await beginTransaction(request).catch((reason: unknown) => reason);
 
   expect(heard).toEqual([{ name: 'refused', message: { parent: request, milliseconds: expect.any(Number), error } }]);
+});
+
+it('publishes a statement within the call that sends it, and names it in the message about its result', async () => {
+  const transaction = await beginTransaction(requestOn(new FakePool()));
+  const sent: unknown[] = [];
+  const receive = (message: unknown): void => void sent.push((message as { statement: object }).statement);
+  subscribe('ambit:statement:sent', receive);
+  onTestFinished(() => void unsubscribe('ambit:statement:sent', receive));
+  listen();
+
+  const running = transaction.connection.query('INSERT order');
+  expect(sent).toEqual([expect.any(Object)]);
+  await running;
+  await transaction.commit();
+
+  expect(heard[0]?.message['statement']).toBe(sent[0]);
 });

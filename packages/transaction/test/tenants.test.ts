@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Container, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { inScope } from '@ambit/container/work';
@@ -82,6 +83,15 @@ describe.each(containers)('the tenants of %s', (_name, open) => {
     await (await request(tenants, 'a')).dispose();
     expect(ledger).toEqual({ opened: ['a', 'b'], disposed: [] });
     expect(tenants.size).toBe(2);
+  });
+
+  test('are opened in no request, whichever needs them first', async () => {
+    const current = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const tenants = scopesOf({ register: () => void seen.push(current.getStore()) });
+    const opened = await current.run('a request', () => tenants.scopeOf('a'));
+    expect(opened).toBe(await tenants.scopeOf('a'));
+    expect(seen).toEqual([undefined]);
   });
 
   test('are disposed when they were idle for long enough, and opened again', async () => {

@@ -78,18 +78,26 @@ async function createSqliteDatabase() {
   return {
     kind: 'sqlite',
     env: { DATA_DIR: folder },
-    query: async (sql, params = []) => {
-      const database = new Libsql(join(folder, 'ambit.db'));
-      try {
-        database.pragma(`busy_timeout = ${BUSY_MS}`);
-        const statement = database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
-        if (statement.reader) return /** @type {Row[]} */ (statement.all(...params));
-        statement.run(...params);
-        return [];
-      } finally {
-        database.close();
-      }
-    },
+    query: sqliteQuery(join(folder, 'ambit.db')),
     drop: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/**
+ * @param {string} file
+ * @returns {Database['query']} on its own connection
+ */
+export function sqliteQuery(file) {
+  return async (sql, params = []) => {
+    const database = new Libsql(file);
+    try {
+      database.pragma(`busy_timeout = ${BUSY_MS}`);
+      const statement = database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
+      if (statement.reader) return /** @type {Row[]} */ (statement.all(...params));
+      statement.run(...params);
+      return [];
+    } finally {
+      database.close();
+    }
   };
 }

@@ -11,6 +11,7 @@ export function readOptions(numbers) {
       ...Object.fromEntries(Object.keys(numbers).map((name) => [name, /** @type {const} */ ({ type: 'string' })])),
       host: { type: 'string', default: 'both' },
       database: { type: 'string', default: 'both' },
+      only: { type: 'string', default: '' },
       write: { type: 'boolean', default: false },
     },
   });
@@ -20,6 +21,7 @@ export function readOptions(numbers) {
     .../** @type {Numbers} */ (Object.fromEntries(read)),
     hosts: choice('host', given['host'], /** @type {const} */ (['fastify', 'express'])),
     databases: choice('database', given['database'], /** @type {const} */ (['postgres', 'sqlite'])),
+    only: String(given['only']),
     write: given['write'] === true,
   };
 }

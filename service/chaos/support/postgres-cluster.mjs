@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const VERSIONS = '/usr/lib/postgresql';
 
 /** The newest of Debian's packages; PGBIN names another folder. */
-function binaries() {
+export function binaries() {
   const chosen = process.env['PGBIN'];
   if (chosen) return chosen;
   try {
@@ -26,7 +26,7 @@ function binaries() {
 }
 
 /** PostgreSQL refuses to run as root, so root starts it as the user that its package created. */
-function user() {
+export function user() {
   if (process.getuid?.() !== 0) return {};
   const id = (/** @type {string} */ flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
@@ -72,7 +72,7 @@ export async function startCluster() {
 }
 
 /** @returns {Promise<number>} */
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());

@@ -1,35 +1,46 @@
 import { createRequire } from 'node:module';
 import type { TSchema } from 'typebox';
-import { unrouted } from '../http/unrouted.js';
 import { ErrorBody } from '../http/response.js';
 import { NewOrder, Order, OrderItem } from '../orders/order.js';
 import { NewUser, User } from '../users/user.js';
-import { type Endpoint, type EndpointResponse, problem } from './endpoint.js';
+import type { Endpoint, EndpointResponse } from './endpoint.js';
 import { API_ENDPOINTS } from './endpoints.js';
 import { RESPONSE_HEADERS } from './headers.js';
 import { PARAMETERS } from './parameters.js';
+import { CALLER_REFUSED, FAILURES, KEY_USED, REFUSALS_OF_BODY } from './problems.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
 
-const INFO = {
+export const INFO = {
   title: 'Users and orders',
   version,
   summary: 'A service built on Ambit.',
   description:
     'Bodies are JSON in UTF-8. Every response has an `x-request-id`. Every error response has the body ' +
     '`{ "error": string }` and nothing else, also outside the operations listed here: 404 for an unknown address, ' +
-    '408 and 431 for requests that are too slow or too large. HEAD is supported wherever GET is.',
+    '405 with `allow` for a method that an address does not support, 408 and 431 for requests that are too slow or ' +
+    'too large. HEAD is supported wherever GET is.',
   license: { name: 'MIT', identifier: 'MIT' },
 };
 
-const TAGS = [
+export const TAGS = [
   { name: 'Users', description: 'The customers.' },
   { name: 'Orders', description: 'Orders, whose items are taken from stock.' },
   { name: 'Health', description: 'Health checks for load balancers and supervisors.' },
 ];
 
 const SCHEMAS = { User, NewUser, Order, NewOrder, OrderItem, Error: ErrorBody };
-const NAMES = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
+/** The responses that several operations have. */
+const RESPONSES = {
+  CallerRefused: CALLER_REFUSED,
+  ServiceFailed: FAILURES[500],
+  BodyTooLarge: REFUSALS_OF_BODY[413],
+  BodyNotJson: REFUSALS_OF_BODY[415],
+  KeyUsed: KEY_USED,
+};
+
+/** Where the document has a part to which it refers. */
+const PLACES = new Map<unknown, string>([...placesOf('schemas', SCHEMAS), ...placesOf('responses', RESPONSES)]);
 
 /** OpenAPI 3.1, generated from the schemas that validate requests. */
 export function openApiDocument(): object {
@@ -37,12 +48,13 @@ export function openApiDocument(): object {
     openapi: '3.1.0',
     info: INFO,
     servers: [{ url: '/', description: 'The service that serves this document.' }],
-    // There is no authentication.
+    // Nothing is required: only a program that sets `identify` checks callers, in a way of its own.
     security: [],
     tags: TAGS,
     paths: pathsOf(API_ENDPOINTS),
     components: {
-      schemas: mapValues(SCHEMAS, withNames),
+      schemas: mapValues(SCHEMAS, withReferences),
+      responses: mapValues(RESPONSES, response),
       parameters: PARAMETERS,
       headers: RESPONSE_HEADERS,
     },
@@ -57,8 +69,7 @@ function pathsOf(endpoints: readonly Endpoint[]): object {
 }
 
 function operation(endpoint: Endpoint): object {
-  const { operationId, tag, summary, description, parameters, request, path } = endpoint;
-  const notAllowed = problem('The response to any other method.', { other: unrouted(path).message }, ['allow']);
+  const { operationId, tag, summary, description, parameters, request } = endpoint;
   return {
     operationId,
     tags: [tag],
@@ -68,28 +79,45 @@ function operation(endpoint: Endpoint): object {
       parameters: parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     }),
     ...(request && { requestBody: { required: true, content: content(request.schema, request.examples) } }),
-    responses: mapValues({ ...endpoint.responses, 405: notAllowed }, response),
+    responses: mapValues({ ...endpoint.responses, 401: CALLER_REFUSED }, (one) => reference(one) ?? response(one)),
   };
 }
 
-function response({ description, headers, schema, examples }: EndpointResponse): object {
+function response({ description, headers, schema, examples, links }: EndpointResponse): object {
   const refs = (['x-request-id', ...headers] as const).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
-  return { description, headers: Object.fromEntries(refs), content: content(schema, examples) };
+  return {
+    description,
+    headers: Object.fromEntries(refs),
+    content: content(schema, examples),
+    ...(links && { links: linksTo(links) }),
+  };
+}
+
+function linksTo(links: NonNullable<EndpointResponse['links']>): object {
+  const list = Object.entries(links).map(([operationId, parameters]) => [operationId, { operationId, parameters }]);
+  return Object.fromEntries(list);
 }
 
 function content(schema: TSchema, examples: object): object {
-  return { 'application/json': { schema: named(schema), examples: mapValues(examples, (value) => ({ value })) } };
+  return { 'application/json': { schema: referenced(schema), examples } };
 }
 
-/** A schema that has a name is referenced by it. */
-function named(part: unknown): unknown {
-  const name = NAMES.get(part);
-  return name === undefined ? withNames(part) : { $ref: `#/components/schemas/${name}` };
+function placesOf(kind: string, parts: object): [unknown, string][] {
+  return Object.entries(parts).map(([name, part]) => [part, `#/components/${kind}/${name}`]);
 }
 
-function withNames(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(named);
-  return typeof part === 'object' && part !== null ? mapValues(part, named) : part;
+function reference(part: unknown): object | undefined {
+  const $ref = PLACES.get(part);
+  return $ref === undefined ? undefined : { $ref };
+}
+
+function referenced(part: unknown): unknown {
+  return reference(part) ?? withReferences(part);
+}
+
+function withReferences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(referenced);
+  return typeof part === 'object' && part !== null ? mapValues(part, referenced) : part;
 }
 
 function mapValues(object: object, change: (value: never) => unknown): object {

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { Id } from '../ids.js';
+import { idOf } from '../ids.js';
 
 /** The response headers that a client may use. */
 export const RESPONSE_HEADERS = {
   'x-request-id': {
     description: 'Identifies this request in the log of the service.',
     required: true,
-    schema: Id,
+    schema: idOf('A UUID.'),
     example: '6fa459ea-ee8a-4ca4-894e-db77e160355e',
   },
   'idempotency-replayed': {
@@ -15,11 +15,10 @@ export const RESPONSE_HEADERS = {
     schema: Type.Literal('true'),
     example: 'true',
   },
-  allow: {
-    description: 'The methods that this address supports.',
-    required: true,
+  'www-authenticate': {
+    description: 'How to authenticate, as far as `identify` says so.',
     schema: Type.String(),
-    example: 'GET, HEAD',
+    example: 'Bearer',
   },
   'retry-after': {
     description: 'Present when a retry of the same request may succeed after this many seconds.',

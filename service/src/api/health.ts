@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { type Endpoint, problem } from './endpoint.js';
 
-const Live = Type.Object({ status: Type.Literal('live') });
-const Ready = Type.Object({ status: Type.Literal('ready') });
+const Live = Type.Object({ status: Type.Literal('live', { description: 'Always `live`.' }) });
+const Ready = Type.Object({ status: Type.Literal('ready', { description: 'Always `ready`.' }) });
 
 const isLive: Endpoint = {
   method: 'GET',
@@ -13,7 +13,12 @@ const isLive: Endpoint = {
   description: 'For a supervisor, which restarts a process that does not respond.',
   parameters: [],
   responses: {
-    200: { description: 'It is.', headers: [], schema: Live, examples: { live: { status: 'live' } } },
+    200: {
+      description: 'It is.',
+      headers: [],
+      schema: Live,
+      examples: { live: { summary: 'Alive', value: { status: 'live' } } },
+    },
   },
 };
 
@@ -26,13 +31,18 @@ const isReady: Endpoint = {
   description: 'For a load balancer. Also checks whether the database can be written to.',
   parameters: [],
   responses: {
-    200: { description: 'Yes.', headers: [], schema: Ready, examples: { ready: { status: 'ready' } } },
+    200: {
+      description: 'Yes.',
+      headers: [],
+      schema: Ready,
+      examples: { ready: { summary: 'Ready', value: { status: 'ready' } } },
+    },
     503: problem('Not at the moment.', {
-      starting: 'Not ready: starting',
-      draining: 'Not ready: draining',
-      noResponse: 'Not ready: no answer from the database',
-      readOnly: 'Not ready: the database is read-only',
-      diskFull: 'Not ready: the disk of the database is full',
+      starting: ['It is starting', 'Not ready: starting'],
+      draining: ['It is shutting down', 'Not ready: draining'],
+      noResponse: ['The database does not respond', 'Not ready: no answer from the database'],
+      readOnly: ['The database refuses to write', 'Not ready: the database is read-only'],
+      diskFull: ['The database has no space left', 'Not ready: the disk of the database is full'],
     }),
   },
 };

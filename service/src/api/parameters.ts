@@ -1,16 +1,15 @@
 import { IdempotencyKey } from '../idempotency/idempotent-request.js';
-import { Id } from '../ids.js';
+import { idOf } from '../ids.js';
 import { Limit } from '../users/list-users.js';
 
-/** The parameters of requests. The reference page fills in the examples, so a parameter that changes the result has none. */
+/** The parameters of requests. The reference page fills in the examples, so a parameter that changes the result has none, nor has an id, which only the service can make. */
 export const PARAMETERS = {
   id: {
     name: 'id',
     in: 'path',
     required: true,
-    description: 'The id of a user, a UUID.',
-    schema: Id,
-    example: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11',
+    description: 'The id of a user, as `List users` and `Create a user` return it.',
+    schema: idOf('A UUID.'),
   },
   limit: {
     name: 'limit',
@@ -24,7 +23,7 @@ export const PARAMETERS = {
     in: 'query',
     description:
       'Only users after the one with this id: with `limit`, pass the id of the last user of the page before.',
-    schema: Id,
+    schema: idOf('A UUID.'),
   },
   idempotencyKey: {
     name: 'Idempotency-Key',

@@ -3,10 +3,11 @@ export const REFERENCE_PATHS = [
   '/openapi.json',
   '/docs',
   '/docs/',
-  '/docs/start.js',
-  '/docs/swagger-ui-bundle.js',
-  '/docs/swagger-ui.css',
-  '/docs/favicon.png',
+  '/docs/reference.js',
+  '/docs/colors.css',
+  '/docs/reference.css',
+  '/docs/try-it.css',
+  '/docs/icon.svg',
 ] as const;
 
 export type ReferencePath = (typeof REFERENCE_PATHS)[number];

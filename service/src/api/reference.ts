@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { openApiDocument } from './document.js';
-import { PAGE, START } from './docs-page.js';
 import type { HttpResponse } from '../http/response.js';
+import { openApiDocument } from './document.js';
+import { type PageOptions, referencePage } from './page/page.js';
 import type { ReferencePath } from './reference-paths.js';
 
 interface Content {
@@ -19,64 +17,68 @@ interface Page {
   readonly body: Buffer;
 }
 
-const require = createRequire(import.meta.url);
-const assets = join(dirname(require.resolve('@fastify/swagger-ui/package.json')), 'static');
-const asset = (name: string) => (): Buffer => readFileSync(join(assets, name));
-const page: Content = { type: 'text/html; charset=utf-8', read: () => PAGE };
+const file = (name: string) => (): Buffer => readFileSync(new URL(`../../${name}`, import.meta.url));
 
-const CONTENTS: Readonly<Record<ReferencePath, Content>> = {
-  '/openapi.json': {
-    type: 'application/json; charset=utf-8',
-    read: () => `${JSON.stringify(openApiDocument(), undefined, 2)}\n`,
-  },
-  '/docs': page,
-  '/docs/': page,
-  '/docs/start.js': { type: 'text/javascript; charset=utf-8', read: () => START },
-  '/docs/swagger-ui-bundle.js': { type: 'text/javascript; charset=utf-8', read: asset('swagger-ui-bundle.js') },
-  '/docs/swagger-ui.css': { type: 'text/css; charset=utf-8', read: asset('swagger-ui.css') },
-  '/docs/favicon.png': { type: 'image/png', read: asset('favicon-32x32.png') },
-};
+const styleSheet = (name: string): Content => ({ type: 'text/css; charset=utf-8', read: file(`assets/${name}`) });
 
 /** The page may load and send nothing from or to other origins. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Each is read at its first request. */
-const pages = new Map<ReferencePath, Page>();
+/** The OpenAPI document and its page, as one host serves them. */
+export class Reference {
+  readonly #contents: Readonly<Record<ReferencePath, Content>>;
+  /** Each is read at its first request. */
+  readonly #pages = new Map<ReferencePath, Page>();
 
-/** The response to a GET of one of these paths; 304 if the client has the page already. */
-export function referenceResponse(
-  path: ReferencePath,
-  { 'if-none-match': known }: IncomingHttpHeaders,
-): HttpResponse<Buffer | undefined> {
-  const { etag, headers, body } = pages.get(path) ?? make(path);
-  // The header may list several, and a proxy that compresses makes them weak.
-  if (known?.includes(etag)) return { status: 304, headers, body: undefined };
-  return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body };
-}
+  constructor(options: PageOptions) {
+    const page: Content = { type: 'text/html; charset=utf-8', read: () => referencePage(options) };
+    this.#contents = {
+      '/openapi.json': {
+        type: 'application/json; charset=utf-8',
+        read: () => `${JSON.stringify(openApiDocument(), undefined, 2)}\n`,
+      },
+      '/docs': page,
+      '/docs/': page,
+      '/docs/reference.js': { type: 'text/javascript; charset=utf-8', read: file('dist/page/reference.js') },
+      '/docs/colors.css': styleSheet('colors.css'),
+      '/docs/reference.css': styleSheet('reference.css'),
+      '/docs/try-it.css': styleSheet('try-it.css'),
+      '/docs/icon.svg': { type: 'image/svg+xml', read: file('assets/icon.svg') },
+    };
+  }
 
-function make(path: ReferencePath): Page {
-  const { type, read } = CONTENTS[path];
-  const body = Buffer.from(read());
-  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
-  const headers = {
-    'content-type': type,
-    // Clients keep the page, and ask each time whether it has changed.
-    'cache-control': 'no-cache',
-    etag,
-    'content-security-policy': POLICY,
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-  };
-  const made = { etag, headers, body };
-  pages.set(path, made);
-  return made;
+  /** The response to a GET of one of these paths; 304 if the client has the page already. */
+  respond(path: ReferencePath, { 'if-none-match': known }: IncomingHttpHeaders): HttpResponse<Buffer | undefined> {
+    const { etag, headers, body } = this.#pages.get(path) ?? this.#make(path);
+    // The header may list several, and a proxy that compresses makes them weak.
+    if (known?.includes(etag)) return { status: 304, headers, body: undefined };
+    return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body };
+  }
+
+  #make(path: ReferencePath): Page {
+    const { type, read } = this.#contents[path];
+    const body = Buffer.from(read());
+    const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
+    const headers = {
+      'content-type': type,
+      // Clients keep the page, and ask each time whether it has changed.
+      'cache-control': 'no-cache',
+      etag,
+      'content-security-policy': POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    };
+    const made = { etag, headers, body };
+    this.#pages.set(path, made);
+    return made;
+  }
 }

@@ -1,10 +1,20 @@
 import { Type } from 'typebox';
 import { NewUser, User } from '../users/user.js';
 import { type Endpoint, problem } from './endpoint.js';
-import { BAD_KEY, FAILURES, FAILURES_OF_WORK, KEY_IN_USE, KEY_USED, REFUSALS_OF_BODY } from './problems.js';
+import {
+  BAD_KEY,
+  FAILURES,
+  FAILURES_OF_WORK,
+  KEY_IN_USE,
+  KEY_USED,
+  REFUSALS_OF_BODY,
+  UNREADABLE_BODY,
+} from './problems.js';
 
-const ada = { name: 'Ada Lovelace', email: 'ada@example.org' };
-const grace = { name: 'Grace Hopper', email: 'grace@example.org' };
+const ADA = 'Ada Lovelace';
+const GRACE = 'Grace Hopper';
+const ada = { name: ADA, email: 'ada@example.org' };
+const grace = { name: GRACE, email: 'grace@example.org' };
 const storedAda = { id: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11', ...ada };
 const storedGrace = { id: '019a9f3e-8d07-7a34-b2de-5b8c6a1e9f02', ...grace };
 
@@ -22,11 +32,15 @@ const listUsers: Endpoint = {
       description: 'The users.',
       headers: [],
       schema: Type.Array(User),
-      examples: { nobody: [], two: [storedAda, storedGrace] },
+      examples: {
+        nobody: { summary: 'No users', value: [] },
+        two: { summary: 'Two users', value: [storedAda, storedGrace] },
+      },
+      links: { getUser: { id: '$response.body#/0/id' } },
     },
     400: problem('A parameter is invalid.', {
-      badLimit: 'query.limit must be a whole number from 1 to 1000, given once',
-      badAfter: 'query.after must be the id of a user, given once',
+      badLimit: ['An invalid `limit`', 'query.limit must be a whole number from 1 to 1000, given once'],
+      badAfter: ['`after` is not an id', 'query.after must be the id of a user, given once'],
     }),
     ...FAILURES,
   },
@@ -38,12 +52,19 @@ const getUser: Endpoint = {
   operationId: 'getUser',
   tag: 'Users',
   summary: 'Get a user',
-  description: 'One user, by id.',
+  description: 'One user, by id. `List users` and `Create a user` return ids.',
   parameters: ['id'],
   responses: {
-    200: { description: 'The user.', headers: [], schema: User, examples: { ada: storedAda } },
-    400: problem('The path cannot be decoded.', { malformed: 'The request is malformed' }),
-    404: problem('No user has this id.', { nobody: 'User not found' }),
+    200: {
+      description: 'The user.',
+      headers: [],
+      schema: User,
+      examples: { ada: { summary: 'A user', value: storedAda } },
+    },
+    400: problem('The path cannot be decoded.', {
+      malformed: ['A percent sign that encodes nothing', 'The request is malformed'],
+    }),
+    404: problem('No user has this id.', { nobody: ['Unknown id', 'User not found'] }),
     ...FAILURES,
   },
 };
@@ -56,20 +77,23 @@ const createUser: Endpoint = {
   summary: 'Create a user',
   description: 'Properties other than `name` and `email` are ignored. Several users may have the same name or address.',
   parameters: ['idempotencyKey'],
-  request: { schema: NewUser, examples: { ada, grace } },
+  request: {
+    schema: NewUser,
+    examples: { ada: { summary: ADA, value: ada }, grace: { summary: GRACE, value: grace } },
+  },
   responses: {
     201: {
       description: 'The created user.',
       headers: ['idempotency-replayed'],
       schema: User,
-      examples: { ada: storedAda, grace: storedGrace },
+      examples: { ada: { summary: ADA, value: storedAda }, grace: { summary: GRACE, value: storedGrace } },
+      links: { getUser: { id: '$response.body#/id' } },
     },
     400: problem('The body or the key is invalid.', {
-      absent: 'A JSON body is required',
-      notJson: 'The body is not valid JSON',
-      emptyName: 'body.name must not have fewer than 1 characters',
-      noEmail: 'body must have required properties email',
-      badEmail: 'body.email must be an email address',
+      ...UNREADABLE_BODY,
+      emptyName: ['An empty name', 'body.name must not have fewer than 1 characters'],
+      noEmail: ['No email address', 'body must have required properties email'],
+      badEmail: ['Not an email address', 'body.email must be an email address'],
       badKey: BAD_KEY,
     }),
     409: problem('A request with the same key is running.', { keyInUse: KEY_IN_USE }, ['retry-after']),

@@ -31,6 +31,14 @@ export interface EventsConfig {
   readonly key: Buffer;
 }
 
+export interface InspectorConfig {
+  readonly token: string | undefined;
+  /** Records from the start, also while no page is open. */
+  readonly always: boolean;
+  /** Shows the lines of the log, which contain values. */
+  readonly lines: boolean;
+}
+
 export interface Config {
   readonly hostVariant: (typeof HOST_VARIANTS)[number];
   readonly host: string;
@@ -53,7 +61,7 @@ export interface Config {
   /** Where `user.created` and `order.created` are posted; undefined for nowhere. */
   readonly events: EventsConfig | undefined;
   /** Serves the inspector at `/inspector`, to this machine, or to every client that sends the token. */
-  readonly inspector: { readonly token: string | undefined } | undefined;
+  readonly inspector: InspectorConfig | undefined;
   /** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
   readonly sandbox: boolean;
 }

@@ -41,7 +41,9 @@ export function readConfig(env: Environment): Config {
       problems.push('INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end');
     if (token !== undefined && token.length < 16)
       problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
-    return onOff('INSPECTOR') ? { token } : undefined;
+    const on = oneOf('INSPECTOR', ['0', '1', 'always'], '0');
+    const lines = onOff('INSPECTOR_LINES');
+    return on === '0' ? undefined : { token, lines, always: on === 'always' };
   };
 
   const database = (): DatabaseConfig => {

@@ -45,7 +45,8 @@ export function logRequest(logger: ILogger, context: LoggedContext, req: Incomin
     const { requestId, userId, trace } = context;
     // Before the head is sent, the status is Node's default, or one that a failed COMMIT would still change.
     const status = res.headersSent ? res.statusCode : undefined;
-    const record = { msg, requestId, userId, ...trace, method, path, status, ms };
+    const inspector = res.getHeader('x-debug-token-link');
+    const record = { msg, requestId, userId, ...trace, method, path, status, ms, inspector };
     if (QUIET.test(path)) logger.debug(record);
     else logger.info(record);
   });

@@ -8,7 +8,10 @@ export interface HttpResponse<T = unknown> {
 }
 
 /** The body of every error response. */
-export const ErrorBody = Type.Object({ error: Type.String() }, { additionalProperties: false });
+export const ErrorBody = Type.Object(
+  { error: Type.String({ description: 'What is wrong, in one sentence for a developer.' }) },
+  { additionalProperties: false },
+);
 export type ErrorBody = Static<typeof ErrorBody>;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import type { Sandboxes } from '@ambit/transaction/testing';
-import { referenceResponse } from '../api/reference.js';
+import { Reference } from '../api/reference.js';
 import { REFERENCE_PATHS } from '../api/reference-paths.js';
 import type { HostOptions } from '../hosts/host.js';
 import { Problem } from '../problem.js';
@@ -42,11 +42,16 @@ const HEALTH_ROUTES: readonly ServiceRoute[] = [
   },
 ];
 
-const REFERENCE_ROUTES: readonly ServiceRoute[] = REFERENCE_PATHS.map((path) => ({
-  method: 'get',
-  path,
-  respond: ({ headers }) => referenceResponse(path, headers),
-}));
+function referenceRoutes({ inspect, identify }: Pick<HostOptions, 'inspect' | 'identify'>): readonly ServiceRoute[] {
+  const inspector = inspect && { Inspector: `${inspect.path ?? '/inspector'}/` };
+  const links = { 'OpenAPI document': '/openapi.json', ...inspector };
+  const reference = new Reference({ links, authenticates: identify !== undefined });
+  return REFERENCE_PATHS.map((path) => ({
+    method: 'get',
+    path,
+    respond: ({ headers }) => reference.respond(path, headers),
+  }));
+}
 
 /** For tests: each opens a sandbox, sends its id with its requests, and releases it. */
 const sandboxRoutes = (sandboxes: Sandboxes): readonly ServiceRoute[] => [
@@ -66,8 +71,9 @@ const sandboxRoutes = (sandboxes: Sandboxes): readonly ServiceRoute[] => [
   },
 ];
 
-export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telemetry' | 'sandboxes'>): ServiceRoute[] {
-  const routes = [...HEALTH_ROUTES, ...REFERENCE_ROUTES, ...(sandboxes ? sandboxRoutes(sandboxes) : [])];
+export function serviceRoutes(options: Omit<HostOptions, 'logger'>): ServiceRoute[] {
+  const { telemetry, sandboxes } = options;
+  const routes = [...HEALTH_ROUTES, ...referenceRoutes(options), ...(sandboxes ? sandboxRoutes(sandboxes) : [])];
   const metrics = telemetry?.metrics;
   if (metrics)
     routes.push({

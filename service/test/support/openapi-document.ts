@@ -18,7 +18,7 @@ interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly schema: Schema;
-  readonly example?: unknown;
+  readonly example?: string | number;
 }
 
 interface Header {
@@ -34,7 +34,7 @@ interface Operation {
   readonly operationId: string;
   readonly parameters?: readonly Ref[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses: Readonly<Record<string, Response | Ref>>;
 }
 
 interface Document {
@@ -89,7 +89,7 @@ export const operations: readonly DocumentedOperation[] = Object.entries(documen
     request: operation.requestBody && contentOf(operation.requestBody.content),
     statuses: Object.keys(operation.responses).map(Number),
     responses: Object.entries(operation.responses).flatMap(([status, response]) =>
-      responsesOf(Number(status), response),
+      responsesOf(Number(status), '$ref' in response ? (at(response.$ref) as Response) : response),
     ),
   })),
 );
@@ -114,16 +114,21 @@ export function exampleRequest({ method, path, parameters, request }: Documented
   const bodies = request?.examples ?? {};
   const body = name !== undefined && name in bodies ? bodies[name] : Object.values(bodies)[0];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, wanted) =>
-    String(parameters.find((parameter) => parameter.name === wanted)?.example),
+    valueOf(parameters.find((parameter) => parameter.name === wanted)),
   );
   return { method, path: filled, ...(body !== undefined && { body }) };
 }
 
 /** Values for the parameters that have no example. */
 const VALUES: Readonly<Record<string, string>> = {
+  id: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11',
   after: '00000000-0000-0000-0000-000000000000',
   'Idempotency-Key': 'a-key',
 };
+
+function valueOf(parameter: Parameter | undefined): string {
+  return String(parameter?.example ?? VALUES[parameter?.name ?? '']);
+}
 
 /** The same with all parameters. */
 export function fullExampleRequest(operation: DocumentedOperation): Request {
@@ -131,7 +136,7 @@ export function fullExampleRequest(operation: DocumentedOperation): Request {
   const valuesIn = (place: Parameter['in']): [string, string][] =>
     operation.parameters
       .filter((parameter) => parameter.in === place)
-      .map(({ name, example = VALUES[name] }) => [name, String(example)]);
+      .map((parameter) => [parameter.name, valueOf(parameter)]);
   const query = new URLSearchParams(valuesIn('query')).toString();
   return { ...request, path: query ? `${path}?${query}` : path, headers: Object.fromEntries(valuesIn('header')) };
 }

@@ -2,6 +2,7 @@ import { Registration } from '@ambit/container';
 import { connectionLost, Pause } from '@ambit/host-contract';
 import { TransactionError } from '@ambit/transaction';
 import { Health } from '../../src/health.js';
+import { Problem } from '../../src/problem.js';
 import type { User } from '../../src/users/user.js';
 import type { JsonResponse, Request } from './http.js';
 import { exampleRequest, type DocumentedResponse, type DocumentedOperation } from './openapi-document.js';
@@ -86,8 +87,13 @@ const WAYS: Readonly<Record<string, Way>> = {
   '400 noItems': askWithBody({ items: [] }),
   '400 badQuantity': askWithBody({ items: [{ productId: 'apple', quantity: 0 }] }),
   '400 badKey': askWith(() => ({ headers: { 'idempotency-key': 'two words' } })),
+  '401 unknownToken': ({ stage, asked }) => {
+    stage.app.identify = () => {
+      throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
+    };
+    return stage.app.request(asked);
+  },
   '404 nobody': ask,
-  '405 other': askWith(() => ({ method: 'DELETE' })),
   '409 keyInUse': askWhileAsked,
   '409 notEnough': async ({ stage, asked }) => {
     await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 2)`);

@@ -1,9 +1,13 @@
-import type { Hello, RequestDetails, RequestSummary, Tick } from '../../src/wire.js';
+import type { Hello, RequestDetails, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
 
 /** A page as the server sees it: it listens, and asks. */
 export class Page {
   readonly url: string;
   readonly requests = new Map<number, RequestSummary>();
+  readonly services = new Map<string, ServiceStats>();
+  readonly names: string[] = [];
+  /** Each message as it was sent. */
+  readonly wire: string[] = [];
   latest!: Tick;
   hello!: Hello;
   ended = false;
@@ -60,10 +64,13 @@ export class Page {
   }
 
   #take(message: string): void {
+    this.wire.push(message);
     const tick = JSON.parse(/^data: (.*)$/m.exec(message)![1]!) as Hello;
     if (message.includes('event: hello')) this.hello = tick;
     this.latest = tick;
+    this.names.splice(tick.names.from, tick.names.texts.length, ...tick.names.texts);
     for (const request of tick.requests) this.requests.set(request.id, request);
+    for (const service of tick.services) this.services.set(`${service.box}\n${service.key}`, service);
     this.#heard();
   }
 }

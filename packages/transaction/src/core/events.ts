@@ -6,14 +6,42 @@ export const transactionRefused = channel('ambit:transaction:refused');
 export const transactionAcquired = channel('ambit:transaction:acquired');
 /** `{ scope, milliseconds }`, after BEGIN succeeded. */
 export const transactionBegun = channel('ambit:transaction:begun');
-/** `{ scope, sql, milliseconds, error? }`, after a statement in a transaction succeeded or failed. Never its parameters. */
+/** `{ statement }`, within the call that sends a statement, so that the stack says where; what is published afterwards names the same object. */
+const statementSent = channel('ambit:statement:sent');
+/** `{ scope, sql, milliseconds, statement?, error? }`, after a statement in a transaction succeeded or failed. Never its parameters. */
 export const transactionStatement = channel('ambit:transaction:statement');
+/** `{ sql, milliseconds, statement?, error? }`, after a statement outside of a transaction succeeded or failed. Never its parameters. */
+export const statementOutside = channel('ambit:statement:outside');
 /** `{ scope, outcome, milliseconds, error? }`, after COMMIT or ROLLBACK; the outcome is `committed`, `rolled back` or `unknown`. */
 export const transactionEnded = channel('ambit:transaction:ended');
 
 /** The milliseconds since a `performance.now()`; 0 where it was not read, because nobody had subscribed yet. */
 export function since(start: number): number {
   return start === 0 ? 0 : performance.now() - start;
+}
+
+const NOTHING = {};
+
+/** What later messages name the statement by; nothing where nobody subscribed. */
+export function announceStatement(): { readonly statement?: object } {
+  if (!statementSent.hasSubscribers) return NOTHING;
+  const announced = { statement: {} };
+  statementSent.publish(announced);
+  return announced;
+}
+
+/** Runs a statement outside of a transaction, and publishes it. */
+export async function publishedOutside<T>(sql: string, run: () => Promise<T>): Promise<T> {
+  const announced = announceStatement();
+  const start = performance.now();
+  try {
+    const result = await run();
+    statementOutside.publish({ ...announced, sql, milliseconds: since(start) });
+    return result;
+  } catch (error) {
+    statementOutside.publish({ ...announced, sql, milliseconds: since(start), error });
+    throw error;
+  }
 }
 
 interface Completed {

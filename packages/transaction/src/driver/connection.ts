@@ -9,6 +9,7 @@ import {
   savepointAlone,
 } from '../core/connection-errors.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
+import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { checkExecuteOptions, checkIsolation } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
@@ -115,7 +116,8 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
 
   #ask(sql: string, params: readonly unknown[], options: ExecuteOptions): Promise<ExecuteResult<never>> {
     refuseTransactionControl(sql);
-    return this.#send(sql, params, options);
+    const run = (): Promise<ExecuteResult<never>> => this.#send(sql, params, options);
+    return statementOutside.hasSubscribers && !this.#inTransaction ? publishedOutside(sql, run) : run();
   }
 
   async #send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {

@@ -3,6 +3,7 @@ import { beginStatement, refuseTransactionControl } from '../sql/control-stateme
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import { lostBeforeCommit, nothingToCommit, poolClosed, released, rolledBack } from '../core/connection-errors.js';
 import { TransactionError } from '../core/errors.js';
+import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { checkExecuteOptions } from '../core/options.js';
@@ -76,7 +77,8 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
   }
 
   query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    return this.#ask(sql, params, rowsOf) as Promise<R[]>;
+    const run = (): Promise<R[]> => this.#ask(sql, params, rowsOf) as Promise<R[]>;
+    return this.#isPublished ? publishedOutside(sql, run) : run();
   }
 
   async execute<R extends object = Row>(
@@ -85,7 +87,8 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult<R>> {
     checkExecuteOptions(options);
-    return this.#ask(sql, params, resultOf, options);
+    const run = (): Promise<ExecuteResult<R>> => this.#ask(sql, params, resultOf, options);
+    return this.#isPublished ? publishedOutside(sql, run) : run();
   }
 
   release(destroy: boolean | Error = false): void {
@@ -111,6 +114,10 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     if (this.#released || this.#takenAway) return;
     this.#possiblyBroken = this.#cancelled = true;
     this.#session.cancel(this.#checkout.settings.cancelGraceMs);
+  }
+
+  get #isPublished(): boolean {
+    return statementOutside.hasSubscribers && this.#session.outsideTransaction;
   }
 
   /** A statement of our own, which may begin, commit and roll back. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js';
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
+import { publishedOutside, statementOutside } from '../core/events.js';
 import { checkIsolation, wantsArrays } from '../core/options.js';
 import { type SqliteDatabase, whenFree } from './database.js';
 import { translated } from './errors.js';
@@ -68,7 +69,25 @@ export class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    const run = (): Promise<R[]> => this.#query(sql, params);
+    return this.#isPublished ? publishedOutside(sql, run) : run();
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = {},
+  ): Promise<ExecuteResult<R>> {
+    const run = (): Promise<ExecuteResult<R>> => this.#execute(sql, params, options);
+    return this.#isPublished ? publishedOutside(sql, run) : run();
+  }
+
+  get #isPublished(): boolean {
+    return statementOutside.hasSubscribers && !this.#released && !this.#checkout.database.inTransaction;
+  }
+
+  async #query<R extends object>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     const database = this.#databaseFor(sql);
     try {
       return database.run<R>(sql, params, { locked: this.#locked });
@@ -77,10 +96,10 @@ export class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  async execute<R extends object = Row>(
+  async #execute<R extends object>(
     sql: string,
-    params?: readonly unknown[],
-    options: ExecuteOptions = {},
+    params: readonly unknown[] | undefined,
+    options: ExecuteOptions,
   ): Promise<ExecuteResult<R>> {
     const database = this.#databaseFor(sql);
     const asArrays = wantsArrays(options);

@@ -1,4 +1,5 @@
 import { within } from '../core/clock.js';
+import { publishedOutside, statementOutside } from '../core/events.js';
 import type {
   AcquireOptions,
   AfterBegin,
@@ -68,7 +69,7 @@ export class SqlitePool implements DatabasePool {
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#alone(sql, (database) => database.run<R>(sql, params, { alone: true }));
+    return this.#published(sql, (database) => database.run<R>(sql, params, { alone: true }));
   }
 
   async execute<R extends object = Row>(
@@ -77,7 +78,7 @@ export class SqlitePool implements DatabasePool {
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult<R>> {
     const asArrays = wantsArrays(options);
-    return this.#alone(sql, (database) => database.execute<R>(sql, params, { alone: true, asArrays }));
+    return this.#published(sql, (database) => database.execute<R>(sql, params, { alone: true, asArrays }));
   }
 
   close(): Promise<void> {
@@ -87,6 +88,11 @@ export class SqlitePool implements DatabasePool {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #published<T>(sql: string, run: (database: SqliteDatabase) => T): Promise<T> {
+    if (!statementOutside.hasSubscribers) return this.#alone(sql, run);
+    return publishedOutside(sql, () => this.#alone(sql, run));
   }
 
   /** One statement outside of every transaction: on the reading connection, unless it turns out to write. */

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { inspect } from 'node:util';
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
@@ -56,6 +57,8 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new Map<string, Promise<void>>();
   readonly #places: WaitQueue;
+  /** A tenant's scope outlives the request that needs it first, so it is not opened in that request's asynchronous context. */
+  readonly #context = new AsyncResource('AMBIT_TENANT_SCOPES');
   #disposing: Promise<void> | undefined = undefined;
 
   /**
@@ -112,7 +115,8 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   #add(name: string): Entry {
     const tenant = new Tenant(name, this.#settings.clock, { onUnused: (unused) => this.#unused(unused) });
     // A turn later it has its entry, which a failure removes.
-    const entry: Entry = { tenant, opening: Promise.resolve().then(() => this.#open(tenant)) };
+    const open = (): Promise<IContainer> => this.#context.runInAsyncScope(() => this.#open(tenant));
+    const entry: Entry = { tenant, opening: Promise.resolve().then(open) };
     this.#entries.set(name, entry);
     return entry;
   }

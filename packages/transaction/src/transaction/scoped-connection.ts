@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkCanExecute, executeOn } from '../core/execute-on.js';
-import { since, transactionStatement } from '../core/events.js';
+import { announceStatement, since, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
@@ -89,6 +89,7 @@ export class ScopedConnection implements IConnection {
 
   /** With options it is `execute()`, without them `query()`. */
   async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
+    const announced = announceStatement();
     const { nestedRuns } = this.#owner;
     if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
     const turn = this.#queue.enter();
@@ -108,11 +109,12 @@ export class ScopedConnection implements IConnection {
         const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
         if (undoesFailure) this.#failedStatement = undefined;
         this.#owner.callbacks?.follow(sql);
-        if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start) });
+        if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
         return result;
       } catch (error) {
         this.#failedStatement ??= { error };
-        if (transactionStatement.hasSubscribers) this.#publish({ sql, milliseconds: since(start), error });
+        if (transactionStatement.hasSubscribers)
+          this.#publish({ ...announced, sql, milliseconds: since(start), error });
         throw failedStatement(error, this.#owner.error);
       }
     } finally {

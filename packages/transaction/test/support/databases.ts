@@ -6,7 +6,7 @@ import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
 import { type Sandbox, sandbox } from '../../src/testing/index.js';
-import type { PoolOptions, PoolsToTest } from './pool-contract.js';
+import { type ContractDatabase, type PoolOptions, type PoolsToTest, PUBLISHES } from './pool-contract.js';
 
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase extends PoolsToTest {
@@ -21,28 +21,27 @@ export const databases: readonly { name: string; missing: boolean; open: () => P
 ];
 
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
-export const sandboxes: readonly { name: string; missing: boolean; open: () => Promise<PoolsToTest> }[] = databases.map(
-  ({ name, missing, open }) => ({
-    name: `a sandbox on ${name}`,
-    missing,
-    open: async () => {
-      const database = await open();
-      let last: Sandbox | undefined;
-      return {
-        pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
-          await last?.rollback();
-          const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
-          last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
-          return last;
-        },
-        drop: async () => {
-          await last?.rollback();
-          await database.drop();
-        },
-      };
-    },
-  }),
-);
+export const sandboxes: readonly ContractDatabase[] = databases.map(({ name, missing, open }) => ({
+  name: `a sandbox on ${name}`,
+  missing,
+  cannot: { [PUBLISHES]: 'its statements are part of the transaction that is rolled back after the test' },
+  open: async () => {
+    const database = await open();
+    let last: Sandbox | undefined;
+    return {
+      pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
+        await last?.rollback();
+        const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
+        last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
+        return last;
+      },
+      drop: async () => {
+        await last?.rollback();
+        await database.drop();
+      },
+    };
+  },
+}));
 
 export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { DatabasePool, IConnection } from '../../src/index.js';
 
 export interface PoolOptions {
@@ -21,6 +22,9 @@ export interface ContractDatabase {
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
+
+/** A sandbox runs every statement in the transaction of the test. */
+export const PUBLISHES = 'publishes statements outside of a transaction, without their parameters, and none within one';
 
 /** What every pool guarantees, whichever database and driver it is over. */
 export function poolContract({ name: over, missing = false, open, cannot = {} }: ContractDatabase): void {
@@ -52,6 +56,27 @@ export function poolContract({ name: over, missing = false, open, cannot = {} }:
       await connection.commit();
       connection.release();
       expect(await bodies()).toEqual(['kept']);
+    });
+
+    keeps(PUBLISHES)(PUBLISHES, async () => {
+      const published: Record<string, unknown>[] = [];
+      const receive = (message: unknown): void => void published.push(message as Record<string, unknown>);
+      subscribe('ambit:statement:outside', receive);
+      onTestFinished(() => void unsubscribe('ambit:statement:outside', receive));
+      await pool.query('SELECT id FROM notes');
+      const connection = await pool.getConnection();
+      await connection.query('SELECT body FROM notes');
+      await connection.query('SELECT missing FROM notes').catch(() => undefined);
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'a secret']);
+      await connection.commit();
+      connection.release();
+      const milliseconds = expect.any(Number) as number;
+      expect(published).toEqual([
+        { sql: 'SELECT id FROM notes', milliseconds },
+        { sql: 'SELECT body FROM notes', milliseconds },
+        { sql: 'SELECT missing FROM notes', milliseconds, error: expect.any(Error) as Error },
+      ]);
     });
 
     keeps('forgets what is rolled back')('forgets what is rolled back', async () => {

@@ -1,0 +1,104 @@
+import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { TenantScopes } from '@ambit/transaction/tenants';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Container, Registration } from '@ambit/container';
+import { recordLine } from '../src/index.js';
+import { SCOPES } from './support/app.js';
+import { hosts, type RunningApp } from './support/hosts.js';
+import { Page } from './support/page.js';
+
+const thrown = Object.assign(new Error('canary in a message'), {
+  code: 'canary in a code',
+  status: 'canary',
+  detail: 'canary',
+});
+
+/** Values of users, wherever a request may have one. */
+describe.each(hosts)('values on $name', (host) => {
+  let app: RunningApp;
+  let page: Page;
+
+  beforeEach(async () => {
+    const pool = createSqlitePool({ path: ':memory:' });
+    await pool.query('CREATE TABLE users (name TEXT UNIQUE)');
+    const container = new Container({ tags: ['application'] }).addRegistration(
+      Registration.fromValue('canary in a value').to('ISecret'),
+      Registration.fromFactory((): never => {
+        throw thrown;
+      }).to('IBroken'),
+    );
+    container.register('IDatabasePool', () => pool);
+    const tenants = new TenantScopes(container, {
+      register: (scope, tenant) => void scope.register('ITenant', () => tenant),
+    });
+    const send = (scope: Container, sql: string): Promise<unknown> =>
+      scope
+        .resolve<IDatabasePool>('IDatabasePool' as string)
+        .query(sql)
+        .catch(() => undefined);
+    app = await host.start(
+      { container, scopes: [SCOPES, { tags: ['tenant'] }] },
+      {
+        '/path': () => 200,
+        '/tenant': async () => {
+          const scope = await tenants.scopeOf('canary');
+          const inner = scope.createScope({ tags: ['request'] });
+          inner.resolve('ITenant');
+          await inner.dispose();
+          return 200;
+        },
+        '/sql': async (scope) => {
+          await send(scope, 'SELECT \'canary\' AS name, "canary" /* canary */ -- canary');
+          await send(scope, "INSERT INTO users (name) VALUES ('canary'), ('canary')");
+          await send(scope, "SELECT 'canary");
+          return 200;
+        },
+        '/transaction': (scope) =>
+          runInTransaction(scope, () => {
+            throw thrown;
+          }),
+        '/factory': (scope) => (scope.resolve('IBroken') ? 200 : 500),
+        '/line': () => {
+          recordLine({ source: 'log', level: 'info', text: 'canary' });
+          return 200;
+        },
+        '/response': () => {
+          throw thrown;
+        },
+      },
+    );
+    page = await Page.open(app.url);
+  });
+  afterEach(async () => {
+    page.leave();
+    await app.close();
+  });
+
+  const PATHS = ['/path', '/tenant', '/transaction', '/factory', '/line', '/response', '/nowhere', '/sql'];
+
+  it('are on no message and no response of the inspector', async () => {
+    const headers = { 'x-request-id': 'canary', cookie: 'session=canary', authorization: 'Bearer canary' };
+    for (const path of PATHS) {
+      await fetch(`${app.url}${path}/canary?query=canary#canary`, { headers });
+      await fetch(`${app.url}${path}/canary`, { method: 'POST', headers, body: '{"name":"canary"}' });
+    }
+    const isComplete = (): boolean =>
+      [...page.requests.values()].filter(({ state, open }) => state !== 'open' && open === 0).length ===
+      2 * PATHS.length;
+    await page.until(isComplete);
+    const views = [
+      'routes',
+      'statements',
+      'startup',
+      'graph',
+      ...[...page.requests.keys()].map((id) => `requests/${id}`),
+    ];
+    const read = async (view: string): Promise<string> => (await fetch(`${app.url}/inspector/${view}`)).text();
+    const sent = [...page.wire, ...(await Promise.all(views.map(read)))];
+    expect(sent.length).toBeGreaterThan(20);
+    // A name in double quotes is that of a column, unless there is none.
+    const leaks = sent.flatMap((text) => text.replaceAll('\\"canary\\"', '').match(/.{0,60}canary.{0,60}/g) ?? []);
+    expect(leaks).toEqual([]);
+  });
+});

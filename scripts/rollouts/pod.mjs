@@ -1,0 +1,67 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { ask } from '../instances/client.mjs';
+import { Instance } from '../instances/service.mjs';
+
+const KILLED = 'killed';
+
+/** One instance, started and stopped in the order in which Kubernetes does it. */
+export class Pod {
+  #instance;
+  #settings;
+
+  /**
+   * @param {'express' | 'fastify'} host
+   * @param {string} database
+   * @param {import('./settings.mjs').Settings} settings
+   */
+  constructor(host, database, settings) {
+    const environment = { DATABASE_URL: database, DATABASE_PREPARE: 'true', METRICS: '0' };
+    this.#instance = new Instance(host, { ...settings.environment, ...environment });
+    this.#settings = settings;
+  }
+
+  get url() {
+    return this.#instance.url;
+  }
+
+  /** Resolves when the readiness probe has succeeded once. */
+  async start() {
+    const { path, periodMs } = this.#settings.readiness;
+    await this.#instance.start();
+    while (!(await isOk(`${this.url}${path}`))) await pause(periodMs);
+  }
+
+  /**
+   * preStop, SIGTERM, and SIGKILL when the grace period is over.
+   * @returns {Promise<number | 'killed' | null>} the exit code
+   */
+  async terminate() {
+    const { preStopMs, graceMs } = this.#settings;
+    const deadline = new AbortController();
+    const killed = pause(graceMs, KILLED, { signal: deadline.signal }).then(async (outcome) => {
+      await this.#instance.stop('SIGKILL');
+      return /** @type {'killed'} */ (outcome);
+    });
+    const stopped = pause(preStopMs).then(async () => (await this.#instance.stop('SIGTERM')) ?? null);
+    const outcome = await Promise.race([stopped, killed]);
+    deadline.abort();
+    await killed.catch(() => undefined);
+    return outcome;
+  }
+
+  get faults() {
+    return this.#instance.faults;
+  }
+
+  kill() {
+    return this.#instance.stop('SIGKILL');
+  }
+}
+
+/** @param {string} url */
+function isOk(url) {
+  return ask(url).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+}

@@ -1,0 +1,49 @@
+import { Client } from './client.mjs';
+import { headerOf } from './connection.mjs';
+import { orderText } from './order-load.mjs';
+import { startServer, stopServer } from './server.mjs';
+import { checkStock, Findings, readOrders } from './stored.mjs';
+
+/** @typedef {import('./order-load.mjs').Acknowledged} Acknowledged */
+
+/**
+ * Checks that a database after a failure is whole and that the service goes on with it. Returns the orders it lacks.
+ * @param {import('./protected.mjs').ProtectedDatabase} restored
+ * @param {import('./database.mjs').DatabaseKind} kind
+ * @param {import('./server.mjs').HostVariant} host
+ * @param {readonly Acknowledged[]} acknowledged
+ * @param {ReadonlyMap<string, number>} stock the levels before the first order
+ */
+export async function checkRestored(restored, kind, host, acknowledged, stock) {
+  const findings = new Findings();
+  const database = { kind, env: {}, query: restored.query, drop: async () => {} };
+  const orders = await readOrders(database, findings);
+  await checkStock(database, stock, findings);
+  if (findings.total > 0) throw new Error(findings.reported.join('\n'));
+
+  const stored = new Set(orders.flatMap(({ items }) => items.map(({ productId }) => productId)));
+  const kept = acknowledged.filter(({ mark }) => stored.has(mark));
+  await goOn(host, restored.env, kept.at(-1));
+  return acknowledged.filter(({ mark }) => !stored.has(mark));
+}
+
+/**
+ * @param {import('./server.mjs').HostVariant} host
+ * @param {Record<string, string>} env
+ * @param {Acknowledged | undefined} known
+ */
+async function goOn(host, env, known) {
+  const server = await startServer(host, env);
+  const client = new Client(() => server.url);
+  try {
+    const placed = await client.send(orderText('after-the-failure'));
+    if (placed?.status !== 201) throw new Error(`a new order got ${placed?.status} ${placed?.body}`);
+    if (!known) return;
+    const again = await client.send(orderText(known.mark));
+    const replayed = again !== undefined && headerOf(again, 'idempotency-replayed') === 'true';
+    if (!replayed || again.body !== known.body) throw new Error(`${known.body} was repeated as ${again?.body}`);
+  } finally {
+    client.close();
+    await stopServer(server);
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig, startService } from '../src/index.js';
+import { LogOutput } from '../src/logging/log-output.js';
+import { request } from './support/http.js';
+
+const QUIET = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'info', INSPECTOR: 'always' };
+
+/** What the test reads of a recorded request. */
+interface Recorded {
+  readonly requestId: string;
+  readonly route: string;
+  readonly steps: readonly {
+    readonly kind: string;
+    readonly sql?: string;
+    readonly where?: string;
+    readonly outside?: boolean;
+    readonly line?: { readonly source: string; readonly level: string; readonly text: string };
+  }[];
+}
+
+/** Keeps the log off the terminal. */
+class Lines extends LogOutput {
+  readonly all: Record<string, unknown>[] = [];
+
+  override write(line: string): void {
+    this.all.push(JSON.parse(line) as Record<string, unknown>);
+  }
+}
+
+describe.each(['express', 'fastify'])('with INSPECTOR=always on %s', (HOST_VARIANT) => {
+  const start = async (env: Record<string, string> = {}) => {
+    const output = new Lines();
+    const service = await startService(readConfig({ ...QUIET, ...env, HOST_VARIANT }), { output });
+    const recorded = async (id: number): Promise<Recorded> =>
+      (await (await fetch(`${service.url}/inspector/requests/${id}`)).json()) as Recorded;
+    return { service, output, recorded, [Symbol.asyncDispose]: () => service.stop() };
+  };
+  const user = { method: 'POST', path: '/api/users', body: { name: 'Ada', email: 'ada@example.com' } } as const;
+
+  test('a request is found by its x-request-id, and its log line has its address', async () => {
+    await using app = await start();
+    const { headers } = await request(app.service.url, user);
+    expect(await app.recorded(1)).toMatchObject({ requestId: headers.get('x-request-id'), route: '/api/users' });
+    const link = headers.get('x-debug-token-link');
+    expect(link).toMatch(/^\/inspector\/#\/requests\/[\da-f]{8}-1$/);
+    await expect.poll(() => app.output.all.find(({ msg }) => msg === 'request')).toMatchObject({ inspector: link });
+  });
+
+  test('the statements of GET /api/users are shown, outside of a transaction, with their line', async () => {
+    await using app = await start();
+    await request(app.service.url, { path: '/api/users' });
+    const { steps } = await app.recorded(1);
+    const statements = steps.filter(({ kind }) => kind === 'statement');
+    expect(statements.length).toBeGreaterThan(0);
+    for (const { sql, outside, where } of statements) {
+      expect([outside, sql]).toEqual([true, expect.stringContaining('users')]);
+      expect(where).toMatch(/^service\/src\/users\/.*\.ts:\d+:\d+$/);
+    }
+  });
+
+  test('lines of the log are shown only with INSPECTOR_LINES=1', async () => {
+    await using without = await start();
+    await request(without.service.url, user);
+    expect(JSON.stringify(await without.recorded(1))).not.toContain('user_created');
+    await using app = await start({ INSPECTOR_LINES: '1' });
+    await request(app.service.url, user);
+    const { steps } = await app.recorded(1);
+    expect(steps.flatMap(({ line }) => line ?? [])).toContainEqual({
+      source: 'audit',
+      level: 'info',
+      text: expect.stringContaining('"action":"user_created"') as string,
+    });
+  });
+});

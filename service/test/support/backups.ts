@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openDatabaseOfServer, postgres, type TestDatabase } from './databases.js';
+import { type Exit, ServiceProcess } from './service-process.js';
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** The client programs of PostgreSQL are found by it. */
+export const PATH = { PATH: process.env['PATH'] ?? '' };
+
+/** A folder and databases of one test. */
+export class BackupPlace {
+  readonly folder = mkdtempSync(join(tmpdir(), 'ambit-backup-'));
+  readonly #databases: TestDatabase[] = [];
+
+  async newDatabase(): Promise<Environment> {
+    const database = await openDatabaseOfServer();
+    this.#databases.push(database);
+    return database.env;
+  }
+
+  async remove(): Promise<void> {
+    rmSync(this.folder, { recursive: true });
+    for (const database of this.#databases) await database.drop();
+  }
+}
+
+export interface BackupKind {
+  readonly name: string;
+  readonly missing: boolean;
+  open(place: BackupPlace): Promise<Environment>;
+  /** As docs/backup.md describes it; returns the environment of the restored database. */
+  restore(place: BackupPlace, file: string): Promise<Environment>;
+}
+
+export const backupKinds: readonly BackupKind[] = [
+  {
+    name: 'SQLite',
+    missing: false,
+    open: async ({ folder }) => ({ DATA_DIR: join(folder, 'data') }),
+    restore: async ({ folder }, file) => {
+      const DATA_DIR = join(folder, 'restored');
+      mkdirSync(DATA_DIR);
+      copyFileSync(file, join(DATA_DIR, 'ambit.db'));
+      return { DATA_DIR };
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    missing: postgres.missing,
+    open: (place) => place.newDatabase(),
+    restore: async (place, file) => {
+      const env = await place.newDatabase();
+      execFileSync('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${env['DATABASE_URL']}`, file]);
+      return env;
+    },
+  },
+];
+
+export function backup(env: Environment, ...args: string[]): Promise<Exit> {
+  return new ServiceProcess(env, { program: 'backup.js', args }).exit;
+}
