@@ -1,45 +1,68 @@
-import type { RequestDetails, Step } from '../src/wire.js';
+import type { RequestDetails, RequestSummary, Step } from '../src/wire.js';
 import { h } from './dom.js';
 import { duration, lastOf, nameOfFinding } from './format.js';
+import type { ReplayState } from './replay.js';
 
 /** The line under the tabs that explains the current step of a replay. */
 export class Caption {
   readonly #element: HTMLElement;
+  readonly #words = h('div', { class: 'words' });
 
-  constructor(element: HTMLElement) {
+  constructor(element: HTMLElement, controls: { readonly buttons: HTMLElement; readonly bar: HTMLElement }) {
     this.#element = element;
-    this.waiting();
+    element.append(this.#words, controls.buttons, controls.bar);
   }
 
-  waiting(): void {
+  /** Writes what is shown, and returns its sentence. */
+  show({ request, position, newer, slower }: ReplayState): string {
+    if (!request) return newer ? this.#ready(newer) : this.#waiting();
+    const step = request.steps[position];
+    if (!step) return this.#finished(request);
+    const text = sentence(request, step);
+    const line = step.kind === 'statement' ? h('code', { class: 'said' }, text) : h('strong', { class: 'said' }, text);
+    const aside = `${duration(step.at)} · slowed down ${slower.toLocaleString('en')}×`;
+    this.#write(moodOf(step), [who(request), line, h('span', { class: 'aside' }, aside)]);
+    return text;
+  }
+
+  #waiting(): string {
     this.#write('', [
       h('strong', {}, 'Waiting for a request'),
       h('span', { class: 'aside' }, 'Send one, and watch which services it creates and disposes.'),
     ]);
+    return 'waiting for a request';
   }
 
-  show(request: RequestDetails, step: Step, slower: number): void {
-    const text = sentence(request, step);
-    const line = step.kind === 'statement' ? h('code', { class: 'said' }, text) : h('strong', { class: 'said' }, text);
-    this.#write(moodOf(step), [
-      h('span', { class: 'who' }, `${request.method} ${request.route}`),
-      line,
-      h('span', { class: 'aside' }, `${duration(step.at)} · slowed down ${slower.toLocaleString('en')}×`),
-    ]);
+  /** For users who want less motion: nothing plays by itself. */
+  #ready(newer: RequestSummary): string {
+    this.#write('', [who(newer), h('strong', { class: 'said' }, 'Play it, or go through it step by step.')]);
+    return 'not played yet';
   }
 
-  finished(request: RequestDetails): void {
-    this.#write('', [
-      h('span', { class: 'who' }, `${request.method} ${request.route}`),
-      h('strong', { class: 'said' }, 'Its scopes are disposed. The application singletons stay.'),
-      h('span', { class: 'aside' }, `${duration(request.milliseconds ?? 0)} in all`),
+  #finished(request: RequestDetails): string {
+    const left = request.spans.filter(({ closed }) => closed === undefined).map(({ box }) => lastOf(box));
+    const text =
+      request.state === 'open'
+        ? 'It is still in progress.'
+        : left.length > 0
+          ? `The response was sent, and ${left.length === 1 ? `a ${left[0]} scope is` : `${left.length} scopes are`} still open.`
+          : 'Its scopes are disposed. The application singletons stay.';
+    this.#write(left.length > 0 && request.state !== 'open' ? 'bad' : '', [
+      who(request),
+      h('strong', { class: 'said' }, text),
+      h('span', { class: 'aside' }, `${duration(request.milliseconds ?? request.elapsed ?? 0)} in all`),
     ]);
+    return text;
   }
 
   #write(mood: string, parts: readonly Node[]): void {
     this.#element.dataset['mood'] = mood;
-    this.#element.replaceChildren(...parts);
+    this.#words.replaceChildren(...parts);
   }
+}
+
+function who({ method, route }: RequestSummary): HTMLElement {
+  return h('span', { class: 'who', title: `${method} ${route}` }, `${method} ${route}`);
 }
 
 /** Whether a step is good or bad news. */
@@ -52,7 +75,7 @@ export function moodOf({ kind, error }: Step): 'bad' | 'good' | '' {
 /** A step in one sentence, for somebody who sees it for the first time. */
 function sentence(
   { spans, milliseconds, status }: RequestDetails,
-  { kind, key = '', span, sql = '', error, found = '', where = '', line }: Step,
+  { kind, key = '', path = [], span, sql = '', error, found = '', where = '', line }: Step,
 ): string {
   const scope = span === undefined ? 'application' : lastOf(spans[span]?.box ?? '');
   const why = error === undefined ? '' : ` (${error})`;
@@ -61,7 +84,7 @@ function sentence(
     'scope opened': `A ${scope} scope opens`,
     created:
       span === undefined ? `${key} is created, once for the application` : `${key} is created, for this ${scope} only`,
-    failed: `${key} could not be created${why}`,
+    failed: `${path.length > 1 ? path.join(' → ') : key} could not be created${why}`,
     connection: 'A connection is checked out of the pool',
     'no connection': `No connection can be acquired${why}`,
     begin: 'BEGIN',

@@ -1,27 +1,25 @@
 import type { ServiceEdge } from '../src/wire.js';
 import { svg } from './dom.js';
+import { groupBy } from './group-by.js';
+import type { Layout } from './graph-layout.js';
+import { way } from './graph-way.js';
 
-interface Place {
-  readonly left: number;
-  readonly right: number;
-  readonly middle: number;
-}
+/** Of more arrows than this nobody can follow one: only those of the chosen service are drawn, and those with a problem. */
+const MOST = 200;
+const FLASH_MS = 900;
 
-/** How far an arrow between two services of one column swings out. */
-const SWING = 20;
-
-/** Draws the arrows on top of the boxes, from each service to what it needs. */
+/** The arrows on top of the boxes, from each service to what it depends on. */
 export class Arrows {
-  readonly element: SVGSVGElement;
-  readonly #paths: readonly { readonly edge: ServiceEdge; readonly path: SVGPathElement }[];
-  readonly #nodes: ReadonlyMap<string, HTMLElement>;
+  readonly element = svg('svg', { class: 'arrows', 'aria-hidden': 'true' });
+  /** Above the others, with a copy of each arrow that is highlighted: the many below are not painted again. */
+  readonly highlights = svg('svg', { class: 'arrows near', 'aria-hidden': 'true' });
+  readonly #all = svg('g');
+  #out: ReadonlyMap<string, readonly ServiceEdge[]> = new Map();
+  #in: ReadonlyMap<string, readonly ServiceEdge[]> = new Map();
+  #places: Layout['places'] = new Map();
+  #paths = new Map<ServiceEdge, SVGPathElement>();
 
-  constructor(edges: readonly ServiceEdge[], nodes: ReadonlyMap<string, HTMLElement>) {
-    this.#nodes = nodes;
-    this.#paths = edges.map((edge) => {
-      const classes = ['arrow', edge.kind, edge.problem ? 'wrong' : ''];
-      return { edge, path: svg('path', { class: classes.join(' '), 'marker-end': 'url(#head)' }) };
-    });
+  constructor() {
     const head = svg('marker', {
       id: 'head',
       viewBox: '0 0 8 8',
@@ -33,53 +31,47 @@ export class Arrows {
       markerUnits: 'userSpaceOnUse',
     });
     head.append(svg('path', { d: 'M0 0.5 L8 4 L0 7.5 z', fill: 'context-stroke' }));
-    this.element = svg('svg', { class: 'arrows', 'aria-hidden': 'true' }, svg('defs', {}, head));
-    this.element.append(...this.#paths.map(({ path }) => path));
+    this.element.append(svg('defs', {}, head), this.#all);
   }
 
-  /** Draws the arrows again after the positions of services have changed. */
-  layOut(content: HTMLElement): void {
-    const origin = content.getBoundingClientRect();
-    this.element.setAttribute('width', String(content.scrollWidth));
-    this.element.setAttribute('height', String(content.scrollHeight));
-    const places = new Map<string, Place>();
-    for (const [id, node] of this.#nodes) {
-      const { left, right, top, height } = node.getBoundingClientRect();
-      places.set(id, { left: left - origin.left, right: right - origin.left, middle: top + height / 2 - origin.top });
+  /** Returns how many arrows are left out until a service is chosen. */
+  draw(edges: readonly ServiceEdge[], { width, height, places }: Layout): number {
+    for (const layer of [this.element, this.highlights]) {
+      layer.setAttribute('width', String(width));
+      layer.setAttribute('height', String(height));
     }
-    for (const { edge, path } of this.#paths) {
-      const from = places.get(edge.from);
-      const to = places.get(edge.to);
-      if (from && to) path.setAttribute('d', way(from, to));
-    }
+    this.#places = places;
+    this.#out = groupBy(edges, ({ from }) => from);
+    this.#in = groupBy(edges, ({ to }) => to);
+    const drawn = edges.length <= MOST ? edges : edges.filter(({ problem }) => problem).slice(0, MOST);
+    this.#paths = new Map(drawn.map((edge) => [edge, this.#path(edge)]));
+    this.#all.replaceChildren(...this.#paths.values());
+    this.highlights.replaceChildren();
+    return edges.length - drawn.length;
   }
 
-  /** Highlights the arrows from and to a service. */
-  light(node: string | undefined): void {
-    for (const { edge, path } of this.#paths) {
-      path.classList.toggle('out', edge.from === node);
-      path.classList.toggle('in', edge.to === node);
-    }
+  /** Highlights the arrows from and to a service, and returns the ids at their other ends. */
+  light(id: string | undefined): string[] {
+    const [out, into] = id === undefined ? [[], []] : [this.#out.get(id) ?? [], this.#in.get(id) ?? []];
+    this.highlights.replaceChildren(
+      ...out.map((edge) => this.#path(edge, 'out')),
+      ...into.map((edge) => this.#path(edge, 'in')),
+    );
+    return [...out.map(({ to }) => to), ...into.map(({ from }) => from)];
   }
 
   /** Flashes the arrows to the dependencies of a service that is being created. */
-  flash(node: string): void {
-    for (const { edge, path } of this.#paths) {
-      if (edge.from !== node) continue;
-      path.classList.add('used');
-      setTimeout(() => path.classList.remove('used'), 900);
+  flash(id: string): void {
+    for (const edge of this.#out.get(id) ?? []) {
+      const path = this.#paths.get(edge);
+      path?.classList.add('used');
+      setTimeout(() => path?.classList.remove('used'), FLASH_MS);
     }
   }
-}
 
-/** To the left if the dependency has a longer lifetime; a curve if both are in one column; to the right it is a captive dependency. */
-function way(from: Place, to: Place): string {
-  const inOneColumn = from.left < to.right && to.left < from.right;
-  if (inOneColumn) {
-    const x = Math.min(from.left, to.left);
-    return `M${from.left} ${from.middle} C${x - SWING} ${from.middle} ${x - SWING} ${to.middle} ${to.left - 1} ${to.middle}`;
+  #path({ from, to, kind, problem }: ServiceEdge, side = ''): SVGPathElement {
+    const [start, end] = [this.#places.get(from), this.#places.get(to)];
+    const classes = ['arrow', kind, side, problem ? 'wrong' : ''].filter(Boolean).join(' ');
+    return svg('path', { class: classes, 'marker-end': 'url(#head)', d: start && end ? way(start, end) : '' });
   }
-  const [start, end, sign] = from.left > to.left ? [from.left, to.right + 1, -1] : [from.right, to.left - 1, 1];
-  const pull = sign * Math.max(30, Math.abs(end - start) / 2.4);
-  return `M${start} ${from.middle} C${start + pull} ${from.middle} ${end - pull} ${to.middle} ${end} ${to.middle}`;
 }

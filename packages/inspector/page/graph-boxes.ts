@@ -1,55 +1,142 @@
 import type { GraphBox, GraphView, ServiceNode } from '../src/wire.js';
-import { h } from './dom.js';
-import { lifetimeOf } from './format.js';
+import { h, setText } from './dom.js';
+import { count, lifetimeOf } from './format.js';
+import type { Layout, Rect } from './graph-layout.js';
+import type { Shown, ShownBox, ShownGroup } from './graph-shown.js';
 
-export interface Boxes {
+/** A box; its header stays the same while services in it are collapsed and expanded. */
+interface BoxElements {
   readonly element: HTMLElement;
-  readonly boxes: ReadonlyMap<string, HTMLElement>;
-  readonly nodes: ReadonlyMap<string, HTMLButtonElement>;
+  readonly header: HTMLElement;
+  readonly open: HTMLElement;
+  readonly leaks: HTMLButtonElement;
 }
 
-/** The scopes as boxes within boxes, each with the services that it owns. */
-export function drawBoxes(view: GraphView): Boxes {
-  const boxes = new Map<string, HTMLElement>();
-  const nodes = new Map<string, HTMLButtonElement>();
-  const wrong = new Set(view.problems.flatMap((problem) => problem.nodes));
+/** The scopes as boxes within boxes, each with the services that it owns. An element is made once, and moved. */
+export class Boxes {
+  readonly element = h('div', { class: 'roots' });
+  readonly services: ReadonlyMap<string, HTMLButtonElement>;
+  readonly #boxes: ReadonlyMap<string, BoxElements>;
+  #groups = new Map<string, HTMLElement>();
+  #drawnAs: ReadonlyMap<string, string> = new Map();
 
-  const draw = (box: GraphBox): HTMLElement => {
-    const own = inOrder(view, box.id);
-    for (const node of own) nodes.set(node.id, drawNode(node, wrong.has(node.id)));
-    const services = h('div', { class: 'services' }, ...own.map(({ id }) => nodes.get(id)));
-    services.style.setProperty('--rows', String(Math.ceil(own.length / columnsFor(own.length))));
-    const inner = view.boxes.filter(({ parent }) => parent === box.id).map(draw);
-    const element = h(
-      'section',
-      { class: 'box', 'data-lifetime': lifetimeOf(box.id), 'data-box': box.id, 'aria-label': `scope ${box.tags}` },
-      h('header', {}, h('strong', {}, box.tags), h('span', { class: 'lifetime' }, lifetimeText(box)), h('output', {})),
-      h(
-        'div',
-        { class: 'box-body' },
-        own.length > 0 && services,
-        inner.length > 0 && h('div', { class: 'inner' }, ...inner),
-      ),
+  constructor({ boxes, nodes, problems }: GraphView) {
+    const wrong = new Set(problems.flatMap((problem) => problem.nodes));
+    this.services = new Map(nodes.map((node) => [node.id, serviceButton(node, wrong.has(node.id))]));
+    this.#boxes = new Map(boxes.map((box) => [box.id, boxElements(box)]));
+  }
+
+  draw({ roots, drawnAs }: Shown, { places }: Layout): void {
+    this.#drawnAs = drawnAs;
+    this.#groups = new Map();
+    this.element.replaceChildren(...roots.map((root) => this.#drawBox(root, places, undefined)));
+  }
+
+  box(id: string): HTMLElement | undefined {
+    return this.#boxes.get(id)?.element;
+  }
+
+  /** Where a service is seen: its button, or the group or box that is collapsed over it. */
+  seen(service: string): HTMLElement | undefined {
+    const id = this.#drawnAs.get(service);
+    return id === undefined ? undefined : this.drawn(id);
+  }
+
+  /** What is drawn with this id: a service, a group or a box. */
+  drawn(id: string): HTMLElement | undefined {
+    return this.services.get(id) ?? this.#groups.get(id) ?? this.box(id);
+  }
+
+  /** The buttons between which arrow keys move. */
+  buttons(): HTMLElement[] {
+    return [...this.element.querySelectorAll<HTMLElement>('.service, .fold')];
+  }
+
+  tell(box: string, open: number, leaks: number): void {
+    const elements = this.#boxes.get(box);
+    if (!elements) return;
+    setText(elements.open, box.includes(' > ') ? `${count(open)} open` : '');
+    elements.leaks.hidden = leaks === 0;
+    setText(elements.leaks, leaks === 1 ? '1 leak' : `${count(leaks)} leaks`);
+  }
+
+  #drawBox(shown: ShownBox, places: Layout['places'], above: Rect | undefined): HTMLElement {
+    const { box, collapsed, size } = shown;
+    const place = places.get(box.id);
+    const { element, header } = this.#boxes.get(box.id) ?? boxElements(box);
+    const fold = header.querySelector('.fold');
+    fold?.setAttribute('aria-expanded', String(!collapsed));
+    setText(header.querySelector('.lifetime') ?? fold ?? header, collapsed ? services(size) : lifetimeText(box));
+    element.classList.toggle('collapsed', collapsed);
+    if (place) put(element, place, above);
+    element.replaceChildren(
+      header,
+      ...(collapsed
+        ? []
+        : [
+            ...shown.groups.map((group) => this.#drawGroup(group, box.id, places, place)),
+            ...shown.inner.map((inner) => this.#drawBox(inner, places, place)),
+          ]),
     );
-    boxes.set(box.id, element);
     return element;
-  };
-  const roots = view.boxes.filter(({ parent }) => parent === undefined).map(draw);
-  for (const root of roots) root.classList.add('open', 'root');
-  return { element: h('div', { class: 'roots' }, ...roots), boxes, nodes };
+  }
+
+  #drawGroup(group: ShownGroup, box: string, places: Layout['places'], above: Rect | undefined): HTMLElement {
+    const { id, feature, collapsed, nodes } = group;
+    const place = places.get(id);
+    const element = collapsed ? foldedGroup(group) : h('div', { class: 'group', 'data-lifetime': lifetimeOf(box) });
+    if (place) put(element, place, above);
+    this.#groups.set(id, element);
+    if (collapsed) return element;
+    if (feature !== undefined) {
+      element.setAttribute('role', 'group');
+      element.setAttribute('aria-label', `feature ${feature}`);
+      element.classList.add('named');
+      element.append(h('button', { class: 'fold', 'data-fold': id, 'aria-expanded': 'true', tabindex: '-1' }, feature));
+    }
+    for (const { id: node } of nodes) {
+      const [button, at] = [this.services.get(node), places.get(node)];
+      if (!button || !at) continue;
+      put(button, at, place);
+      element.append(button);
+    }
+    return element;
+  }
 }
 
-function drawNode({ id, key, kind, singleton }: ServiceNode, wrong: boolean): HTMLButtonElement {
-  const classes = [
-    'service',
-    singleton || kind === 'value' || kind === 'register' ? '' : 'transient',
-    wrong ? 'wrong' : '',
-  ];
+function boxElements(box: GraphBox): BoxElements {
+  const open = h('output');
+  const leaks = h('button', { class: 'leaks', 'data-leaks': box.id, hidden: '' });
+  const fold = h('button', { class: 'fold', 'data-fold': box.id, 'aria-expanded': 'true', tabindex: '-1' }, box.tags);
+  const header = h('header', {}, fold, open, h('span', { class: 'lifetime' }, lifetimeText(box)), leaks);
+  const isRoot = box.parent === undefined;
+  const element = h('section', {
+    class: isRoot ? 'box open root' : 'box',
+    'data-lifetime': lifetimeOf(box.id),
+    'data-box': box.id,
+    'aria-label': `scope ${box.tags}`,
+  });
+  return { element, header, open, leaks };
+}
+
+function serviceButton({ id, key, kind, singleton }: ServiceNode, wrong: boolean): HTMLButtonElement {
+  const isTransient = !singleton && kind !== 'value' && kind !== 'register';
+  const classes = ['service', isTransient && 'transient', wrong && 'wrong'].filter(Boolean);
   return h(
     'button',
-    { class: classes.filter(Boolean).join(' '), 'data-node': id, 'data-kind': kind, title: key, tabindex: '-1' },
+    { class: classes.join(' '), 'data-node': id, 'data-kind': kind, title: key, tabindex: '-1' },
     h('i', { class: 'lamp' }),
     h('span', { class: 'key' }, key),
+  );
+}
+
+function foldedGroup({ id, feature = '', nodes }: ShownGroup): HTMLElement {
+  return h(
+    'button',
+    { class: 'service folded', 'data-fold': id, 'data-node': id, 'aria-expanded': 'false', tabindex: '-1' },
+    h('i', { class: 'lamp' }),
+    h('span', { class: 'key' }, feature),
+    h('span', { class: 'size' }, count(nodes.length)),
   );
 }
 
@@ -58,19 +145,14 @@ function lifetimeText({ tags, parent }: GraphBox): string {
   return tags === 'transaction' ? 'while it is open' : `one for each ${tags}`;
 }
 
-function columnsFor(services: number): number {
-  if (services <= 9) return 1;
-  if (services <= 30) return 2;
-  return services <= 90 ? 4 : 6;
+function services(size: number): string {
+  return size === 1 ? '1 service' : `${count(size)} services`;
 }
 
-/** Those that use the same things stand together, which uncrosses most arrows. */
-function inOrder({ nodes, edges }: GraphView, box: string): ServiceNode[] {
-  const places = new Map(nodes.map(({ id }, i) => [id, i]));
-  const middle = ({ id }: ServiceNode): number => {
-    const targets = edges.filter(({ from }) => from === id).map(({ to }) => places.get(to) ?? 0);
-    return targets.length > 0 ? targets.reduce((sum, place) => sum + place, 0) / targets.length : (places.get(id) ?? 0);
-  };
-  const own = nodes.filter((node) => node.box === box).map((node) => ({ node, at: middle(node) }));
-  return own.toSorted((one, other) => one.at - other.at).map(({ node }) => node);
+function put(element: HTMLElement, { x, y, width, height }: Rect, above: Rect | undefined): void {
+  const { style } = element;
+  style.setProperty('left', `${x - (above?.x ?? 0)}px`);
+  style.setProperty('top', `${y - (above?.y ?? 0)}px`);
+  style.setProperty('width', `${width}px`);
+  style.setProperty('height', `${height}px`);
 }

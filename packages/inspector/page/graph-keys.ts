@@ -4,14 +4,10 @@ type Direction = 'ArrowDown' | 'ArrowLeft' | 'ArrowRight' | 'ArrowUp';
 const ASIDE = 3;
 
 /** The nearest service in the direction of an arrow key, if there is one. */
-export function neighbour(
-  from: HTMLElement,
-  key: string,
-  all: Iterable<HTMLButtonElement>,
-): HTMLButtonElement | undefined {
+export function neighbour(from: HTMLElement, key: string, all: Iterable<HTMLElement>): HTMLElement | undefined {
   const direction = key as Direction;
   const start = from.getBoundingClientRect();
-  let best: { element: HTMLButtonElement; cost: number } | undefined;
+  let best: { element: HTMLElement; cost: number } | undefined;
   for (const element of all) {
     const { left, top } = element.getBoundingClientRect();
     const [ahead, aside] = distances(direction, left - start.left, top - start.top);

@@ -1,144 +1,193 @@
-import type { GraphView, RequestSummary } from '../src/wire.js';
+import type { RequestSummary } from '../src/wire.js';
 import { Caption } from './caption.js';
-import { byId, h, setText } from './dom.js';
-import { count } from './format.js';
-import { Arrows } from './graph-arrows.js';
-import { type Boxes, drawBoxes } from './graph-boxes.js';
+import { byId, h } from './dom.js';
+import { Alive } from './graph-alive.js';
+import { GraphCanvas } from './graph-canvas.js';
 import { guide, numbers, serviceDetails } from './graph-details.js';
-import { neighbour } from './graph-keys.js';
-import { GraphStage } from './graph-stage.js';
-import { Replay, type Stage } from './replay.js';
+import { exportMenu } from './graph-export.js';
+import { countOf, leakDetails, leaksByBox } from './graph-leaks.js';
+import { GraphTools } from './graph-tools.js';
+import { Replay } from './replay.js';
+import { ReplayControls } from './replay-controls.js';
 import { fetchGraph } from './server.js';
 import type { Store } from './store.js';
 
-interface Drawn {
-  readonly view: GraphView;
-  readonly boxes: Boxes;
-  readonly arrows: Arrows;
-  readonly stage: GraphStage;
-}
+type Chosen = { readonly leaks: string } | { readonly service: string } | undefined;
 
 /** The dependency graph as nested boxes, in which requests are replayed. */
 export class GraphPanel {
   readonly #store: Store;
-  readonly #canvas = byId('canvas');
+  readonly #openRequest: (id: number) => void;
+  readonly #panel = byId('graph');
   readonly #details = byId('details');
-  readonly #caption = new Caption(byId('caption'));
+  readonly #canvas: GraphCanvas;
+  readonly #tools: GraphTools;
   readonly #replay: Replay;
-  #drawn: Drawn | undefined;
-  #chosen: string | undefined;
+  #alive: Alive | undefined;
+  #chosen: Chosen;
+  /** What the details were written from, so that they are written again only when it has changed. */
+  #written: unknown;
 
-  constructor(store: Store) {
+  constructor(store: Store, openRequest: (id: number) => void) {
     this.#store = store;
-    const stage = (): Stage | undefined => this.#drawn?.stage;
-    this.#replay = new Replay({
-      begin: (request) => stage()?.begin(request),
-      step: (request, step, slower) => stage()?.step(request, step, slower),
-      end: (request) => stage()?.end(request),
-      idle: () => this.#caption.waiting(),
+    this.#openRequest = openRequest;
+    this.#canvas = new GraphCanvas(byId('canvas'), {
+      choose: (id) => this.#choose(this.#service === id ? undefined : { service: id }),
+      leaks: (box) => this.#choose({ leaks: box }),
+      drawn: () => this.#showTools(),
     });
+    this.#tools = this.#makeTools();
+    byId('canvas').after(this.#tools.element);
+    const controls = new ReplayControls(() => this.#replay);
+    const caption = new Caption(byId('caption'), controls);
+    let text = '';
+    this.#replay = new Replay((state, moved) => {
+      // Written again also for a newer request that waits, where nothing is played.
+      if (moved !== 'no' || !state.request) text = caption.show(state);
+      controls.show(state, text);
+      if (moved !== 'no') this.#canvas.stage.show(state.request, state.position, moved === 'next');
+    });
+    this.#replay.reset();
     store.onStart(() => void this.#load());
     store.onChange((changed) => this.#update(changed));
-    new ResizeObserver(() => this.#layOut()).observe(this.#canvas);
-    this.#canvas.addEventListener('keydown', (event) => this.#onKey(event));
-    byId('graph').addEventListener('keydown', ({ key }) => key === 'Escape' && this.#choose(undefined));
+    document.addEventListener('keydown', (event) => this.#onKey(event));
   }
 
   set shown(shown: boolean) {
     this.#replay.shown = shown;
-    if (shown) this.#layOut();
+    if (shown) this.#canvas.begin();
+  }
+
+  /** Plays this request, and stays with it until the user goes on. */
+  play(id: number): void {
+    void this.#replay.play(id);
+  }
+
+  get #service(): string | undefined {
+    return this.#chosen && 'service' in this.#chosen ? this.#chosen.service : undefined;
   }
 
   async #load(): Promise<void> {
     this.#replay.reset();
     const view = await fetchGraph();
-    const boxes = drawBoxes(view);
-    const arrows = new Arrows(view.edges, boxes.nodes);
-    this.#drawn = { view, boxes, arrows, stage: new GraphStage(view, boxes, arrows, this.#caption) };
-    const content = h('div', { class: 'content' }, boxes.element);
-    content.append(arrows.element);
-    this.#canvas.replaceChildren(content);
-    for (const [id, node] of boxes.nodes) {
-      node.addEventListener('click', () => this.#choose(this.#chosen === id ? undefined : id));
-      node.addEventListener('pointerenter', () => this.#highlight(id));
-      node.addEventListener('pointerleave', () => this.#highlight(this.#chosen));
-      node.addEventListener('focus', () => this.#highlight(id));
-      node.addEventListener('blur', () => this.#highlight(this.#chosen));
-    }
-    const first = boxes.nodes.values().next().value;
-    if (first) first.tabIndex = 0;
-    this.#layOut();
+    this.#canvas.load(view);
+    this.#alive = new Alive(this.#canvas.index, this.#store);
+    this.#tools.clearSearch();
+    this.#tools.features = [...new Set(view.nodes.map(({ feature = '' }) => feature))].toSorted();
     this.#choose(undefined);
     this.#update([]);
   }
 
-  #layOut(): void {
-    const content = this.#canvas.firstElementChild;
-    if (content instanceof HTMLElement && content.offsetParent) this.#drawn?.arrows.layOut(content);
-  }
-
-  #choose(id: string | undefined): void {
-    if (!this.#drawn) return;
-    const { view, boxes } = this.#drawn;
-    this.#chosen = id;
-    for (const [other, element] of boxes.nodes) element.setAttribute('aria-pressed', String(other === id));
-    const node = view.nodes.find((one) => one.id === id);
-    const choose = (next: string | undefined): void => this.#choose(next);
-    this.#details.replaceChildren(...(node ? serviceDetails(view, node, this.#store, choose) : guide(view, choose)));
+  #choose(chosen: Chosen): void {
+    this.#chosen = chosen;
+    this.#details.toggleAttribute('data-chosen', chosen !== undefined);
+    // First the details: on a small window they make the graph smaller.
+    this.#writeDetails();
     this.#details.scrollTop = 0;
-    if (node) boxes.nodes.get(node.id)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    this.#highlight(id);
+    this.#canvas.choose(this.#service);
   }
 
-  #highlight(id: string | undefined): void {
-    this.#canvas.classList.toggle('focused', id !== undefined);
-    this.#drawn?.arrows.light(id);
-    const near = new Set(id === undefined ? [] : [id]);
-    for (const { from, to } of this.#drawn?.view.edges ?? []) {
-      if (from === id) near.add(to);
-      if (to === id) near.add(from);
-    }
-    for (const [other, element] of this.#drawn?.boxes.nodes ?? []) element.classList.toggle('near', near.has(other));
+  #writeDetails(): void {
+    const { index, choices } = this.#canvas;
+    const node = index.nodes.get(this.#service ?? '');
+    const actions = {
+      choose: (id: string): void => this.#choose({ service: id }),
+      focus: (depth: number | undefined): void => this.#focus(depth),
+    };
+    const close = h('button', { class: 'quiet close', 'aria-label': 'Close', title: 'Close (Escape)' }, '×');
+    close.addEventListener('click', () => this.#choose(undefined));
+    if (node) {
+      const depth = choices.focus?.node === node.id ? choices.focus.depth : undefined;
+      this.#details.replaceChildren(close, ...serviceDetails(index, node, this.#store, actions, depth));
+    } else if (this.#chosen && 'leaks' in this.#chosen) {
+      const leaks = this.#leaks().get(this.#chosen.leaks) ?? [];
+      this.#details.replaceChildren(close, ...leakDetails(leaks, this.#openRequest));
+    } else this.#details.replaceChildren(...guide(index.view, actions.choose));
+  }
+
+  #makeTools(): GraphTools {
+    const canvas = this.#canvas;
+    return new GraphTools(
+      {
+        search: (text) => canvas.search(text),
+        jump: (by) => canvas.jump(by),
+        feature: (feature) => canvas.see({ ...canvas.choices, feature }),
+        foldAll: (folded) => canvas.fold(canvas.groups(), folded),
+        unfocus: () => this.#focus(undefined),
+        zoom: (how) => this.#zoom(how),
+      },
+      exportMenu(() => canvas.drawn),
+    );
+  }
+
+  #focus(depth: number | undefined): void {
+    const node = this.#service;
+    const focus = depth === undefined || node === undefined ? undefined : { node, depth };
+    this.#canvas.see({ ...this.#canvas.choices, focus });
+    this.#writeDetails();
+    this.#canvas.choose(node);
+  }
+
+  #zoom(how: 'fit' | 'in' | 'out' | 'whole'): void {
+    const { zoom } = this.#canvas;
+    if (how === 'fit') zoom.fit();
+    else if (how === 'whole') zoom.to(1);
+    else zoom.by(how === 'in' ? 1 : -1);
+  }
+
+  #showTools(): void {
+    const { choices, index, leftOut, zoom } = this.#canvas;
+    const groups = this.#canvas.groups();
+    this.#tools.show({
+      feature: choices.feature,
+      folded: groups.length > 0 && groups.every((id) => choices.collapsed.has(id)),
+      focus: index.nodes.get(choices.focus?.node ?? '')?.key,
+      leftOut,
+    });
+    this.#tools.scale = zoom.scale;
   }
 
   #onKey(event: KeyboardEvent): void {
-    const { target, key } = event;
-    if (!this.#drawn || !(target instanceof HTMLButtonElement) || !key.startsWith('Arrow')) return;
+    const { key, target, ctrlKey, metaKey, altKey } = event;
+    const isHere = target === document.body || (target instanceof Node && this.#panel.contains(target));
+    if (this.#panel.hidden || !isHere || ctrlKey || metaKey || altKey) return;
+    if (key === 'Escape') return this.#choose(undefined);
+    if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return undefined;
+    const keys: Record<string, () => void> = {
+      '+': () => this.#zoom('in'),
+      '=': () => this.#zoom('in'),
+      '-': () => this.#zoom('out'),
+      '0': () => this.#zoom('whole'),
+      f: () => this.#zoom('fit'),
+      '/': () => this.#tools.focusSearch(),
+    };
+    if (!keys[key]) return undefined;
+    // Or the field that is focused would get the character.
     event.preventDefault();
-    const next = neighbour(target, key, this.#drawn.boxes.nodes.values());
-    if (!next) return;
-    target.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+    return keys[key]();
+  }
+
+  #leaks(): ReturnType<typeof leaksByBox> {
+    return leaksByBox(this.#canvas.index, this.#store.now?.leaks ?? []);
   }
 
   #update(changed: readonly RequestSummary[]): void {
-    if (!this.#drawn) return;
     this.#replay.offer(changed);
-    const { view, boxes } = this.#drawn;
-    for (const { box, open } of this.#store.now?.kinds ?? []) {
-      const output = boxes.boxes.get(box)?.querySelector('header output');
-      if (output) setText(output, box.includes(' > ') ? `${count(open)} open` : '');
-    }
-    const alive = aliveInRoot(view, this.#store);
-    for (const [id, element] of boxes.nodes) element.classList.toggle('alive', alive.has(id));
-    const node = view.nodes.find(({ id }) => id === this.#chosen);
-    if (node) this.#details.querySelector('.numbers')?.replaceWith(numbers(node, this.#store));
+    const { boxes, index } = this.#canvas;
+    const leaks = this.#leaks();
+    const open = new Map(this.#store.now?.kinds.map((kind) => [kind.box, kind.open]));
+    for (const { id } of index.view.boxes) boxes.tell(id, open.get(id) ?? 0, countOf(leaks.get(id) ?? []));
+    for (const id of this.#alive?.takeNew() ?? []) boxes.services.get(id)?.classList.add('alive');
+    this.#refreshDetails(leaks);
   }
-}
 
-/** The application singletons that exist: those seen being created, and those that a created service depends on. */
-function aliveInRoot({ nodes, edges, boxes }: GraphView, store: Store): Set<string> {
-  const root = boxes.find(({ parent }) => parent === undefined)?.id;
-  const inRoot = new Map(nodes.filter(({ box }) => box === root).map((node) => [node.id, node]));
-  const made = nodes.filter(({ box, key, kind }) => (kind === 'value' && box === root) || store.stats(box, key));
-  const alive = new Set<string>();
-  const add = (id: string): void => {
-    const node = inRoot.get(id);
-    if (node && !alive.has(id) && (node.singleton || node.kind === 'value')) alive.add(id);
-    else if (node) return;
-    for (const edge of edges) if (edge.from === id && (edge.kind === 'one' || edge.kind === 'optional')) add(edge.to);
-  };
-  for (const { id } of made) add(id);
-  return alive;
+  #refreshDetails(leaks: ReturnType<typeof leaksByBox>): void {
+    const node = this.#canvas.index.nodes.get(this.#service ?? '');
+    const stats = node && this.#store.stats(node.box, node.key);
+    const now = this.#chosen && 'leaks' in this.#chosen ? countOf(leaks.get(this.#chosen.leaks) ?? []) : stats;
+    if (now === this.#written) return;
+    this.#written = now;
+    if (node) this.#details.querySelector('.numbers')?.replaceWith(numbers(node, this.#store));
+    else if (this.#chosen) this.#writeDetails();
+  }
 }

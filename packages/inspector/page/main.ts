@@ -8,12 +8,16 @@ import { Store } from './store.js';
 import { startTabs } from './tabs.js';
 
 const store = new Store();
-const graph = new GraphPanel(store);
-const requests = new RequestsPanel(store);
-const now = new NowPanel(store, (request) => {
+const openRequest = (request: number): void => {
   show('requests');
   requests.open(request);
+};
+const graph = new GraphPanel(store, openRequest);
+const requests = new RequestsPanel(store, (request) => {
+  show('graph');
+  graph.play(request);
 });
+const now = new NowPanel(store, openRequest);
 const show = startTabs((panel) => {
   graph.shown = panel === 'graph';
   now.shown = panel === 'now';

@@ -10,14 +10,16 @@ const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, c
 /** The newest requests, and one of them as a waterfall. */
 export class RequestsPanel {
   readonly #store: Store;
+  readonly #play: (id: number) => void;
   readonly #list: RequestListBox;
-  readonly #waterfall = h('div', { class: 'card details' });
+  readonly #waterfall = h('div', { class: 'card details', tabindex: '0', role: 'region', 'aria-label': 'Request' });
   readonly #count = h('span', { class: 'hint' });
   #paused = false;
   #chosen: number | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Store, play: (id: number) => void) {
     this.#store = store;
+    this.#play = play;
     this.#list = new RequestListBox((id) => void this.#show(id));
     byId('requests').append(h('div', { class: 'card listing' }, this.#tools(), this.#list.element), this.#waterfall);
     store.onStart(() => this.#list.clear());
@@ -83,6 +85,12 @@ export class RequestsPanel {
     const parts = await fetchRequest(id).then(waterfall, () => [
       h('p', { class: 'empty' }, 'The server has forgotten this request for newer ones.'),
     ]);
-    if (this.#chosen === id) this.#waterfall.replaceChildren(...parts);
+    if (this.#chosen === id) this.#waterfall.replaceChildren(this.#playButton(id), ...parts);
+  }
+
+  #playButton(id: number): HTMLElement {
+    const button = h('button', { class: 'play' }, 'Play in the graph');
+    button.addEventListener('click', () => this.#play(id));
+    return button;
   }
 }

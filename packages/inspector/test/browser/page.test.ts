@@ -12,7 +12,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
   it('shows the graph of the application, a box in a box for each kind of scope', async () => {
     await t.start();
     await t.open();
-    const inBox = (box: string) => t.page.locator(`[data-box="${box}"] > .box-body > .services .key`).allTextContents();
+    const inBox = (box: string) => t.page.locator(`[data-box="${box}"] > .group .key`).allTextContents();
     expect((await inBox('application')).toSorted()).toEqual(['IPool', 'ISecret']);
     expect((await inBox('application > request')).toSorted()).toEqual(['IRequestSignal', 'IUsers']);
     expect((await inBox('application > request > transaction')).toSorted()).toEqual(['IConnection', 'IOrders']);
