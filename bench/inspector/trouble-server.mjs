@@ -68,7 +68,7 @@ async function onFastify() {
     app.get(`/${name}/:id`, async (request, reply) => {
       const status = await handle(request.container);
       if (status !== undefined) return reply.code(status).send(String(status));
-      reply.hijack().raw.flushHeaders();
+      return reply.hijack().raw.flushHeaders();
     });
   }
   await app.listen({ port: 0, host: '127.0.0.1' });

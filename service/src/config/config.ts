@@ -47,7 +47,7 @@ export interface EventsConfig {
   readonly key: Buffer;
 }
 
-export interface InspectorConfig {
+interface InspectorConfig {
   readonly token: string | undefined;
   /** Records from the start, also while no page is open. */
   readonly always: boolean;
