@@ -10,6 +10,8 @@ export interface HandlerParts {
   readonly token: string | undefined;
   readonly pages: OpenPages;
   readonly drawing: Drawing;
+  /** What a view reads while it is shown, by the name of its address. */
+  readonly data: Readonly<Record<string, () => unknown>>;
   readonly details: (id: number) => RequestDetails | undefined;
   /** Runs the work without recording the scopes that it opens. */
   readonly unrecorded: <T>(work: () => T) => T;
@@ -85,6 +87,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
       const explanation = parts.unrecorded(() => parts.drawing.explain(query.get('node') ?? ''));
       return json(response, explanation === undefined ? undefined : { explanation });
     }
+    const read = Object.hasOwn(parts.data, name.slice(1)) ? parts.data[name.slice(1)] : undefined;
+    if (read) return json(response, read());
     const id = /^\/requests\/(\d+)$/.exec(name)?.[1];
     return json(response, id === undefined ? undefined : parts.details(Number(id)));
   };

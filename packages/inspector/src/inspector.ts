@@ -1,20 +1,18 @@
-import { openScopes } from '@ambit/container/tools';
-import type { PoolSize } from '@ambit/transaction';
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomUUID } from 'node:crypto';
+import { observeCreations } from '@ambit/container/tools';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { listen } from './channels.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
 import { OpenPages } from './open-pages.js';
 import { type InspectorOptions, settingsOf } from './options.js';
-import { Recorder } from './recorder.js';
-import type { Arrival, RequestRecord } from './request-record.js';
-import type { Hello } from './wire.js';
+import { Recording } from './recording.js';
+import type { Arrival } from './request-record.js';
+import { StartUpRecorder } from './start-up.js';
 
 const TICK_MS = 250;
 /** A page that reloads or reconnects within this time finds all recorded requests. */
 const LINGER_MS = 5000;
+const LINK_HEADER = 'x-debug-token-link';
+const LONGEST_ID = 100;
 
 /** A request of the host, and its route, which only the host knows. */
 export interface Followed extends Pick<Arrival, 'route'> {
@@ -47,56 +45,53 @@ export class Inspector {
   /** Whether a page is open. While none is, this check is all that a request costs. */
   watching = false;
   readonly #path: string;
+  readonly #requestIdHeader: string | undefined;
   readonly #pages: OpenPages;
-  readonly #current = new AsyncLocalStorage<RequestRecord>();
-  #recorder: Recorder | undefined;
+  readonly #startUp: StartUpRecorder | undefined;
+  readonly #recording: Recording;
 
   /**
-   * Checks the options. It records nothing until a page is open.
+   * Checks the options. It records nothing until a page is open, but for what is created before the first request.
    *
    * @param options - the container, and where and for whom the page is
    * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
-    const { container, path, token, limitMs, keep, keepTrouble, enabled, always } = settings;
+    const { container, path, token, enabled, always, requestIdHeader } = settings;
     this.enabled = enabled;
     this.#path = path;
-    let boot = '';
-    const pool = poolOf(container);
-    const now = (): number => performance.now();
-    const current = (): RequestRecord | undefined => this.#current.getStore();
-    let stop = (): void => undefined;
-
+    this.#requestIdHeader = requestIdHeader;
+    const recording = new Recording(settings);
+    this.#recording = recording;
     this.#pages = new OpenPages(
       {
-        start: () => {
-          const recorder = new Recorder(container, openScopes(container), { ...settings, now, current });
-          stop = listen(recorder);
-          this.#recorder = recorder;
-          // Its requests have the same numbers as those of the recorder before.
-          boot = randomUUID().slice(0, 8);
-          this.watching = true;
-        },
-        stop: () => {
-          this.watching = false;
-          this.#recorder = undefined;
-          stop();
-          this.#current.disable();
-        },
-        hello: (): Hello | undefined =>
-          this.#recorder && { boot, limitMs, keep, keepTrouble, always, ...this.#recorder.all(pool()) },
-        tick: () => this.#recorder?.tick(pool()),
+        start: () => this.#start(),
+        stop: () => !always && this.#stop(),
+        hello: () => recording.hello(),
+        tick: () => recording.tick(),
       },
       { tickMs: TICK_MS, lingerMs: LINGER_MS },
     );
+    if (enabled) {
+      observeCreations(container);
+      this.#startUp = new StartUpRecorder(container);
+      // Until the first request, which `follow()` then notices.
+      this.watching = true;
+      if (always) recording.start();
+    }
     this.handle = createHandler({
       path,
       token,
       pages: this.#pages,
       drawing: new Drawing(container, settings.scopes),
-      details: (id) => this.#recorder?.details(id),
-      unrecorded: (work) => (this.#recorder ? this.#recorder.unrecorded(work) : work()),
+      data: {
+        routes: () => recording.current?.routes(),
+        statements: () => recording.current?.statements.table.all(),
+        startup: () => this.#startUp?.state(),
+      },
+      details: (id) => recording.current?.details(id),
+      unrecorded: (work) => (recording.current ? recording.current.unrecorded(work) : work()),
     });
   }
 
@@ -121,36 +116,45 @@ export class Inspector {
    * @param next - continues with the request
    */
   follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
-    const recorder = this.#recorder;
-    const record = recorder?.arrive({ method, route, lost: () => socket.destroyed });
+    this.#startUp?.finish();
+    const recorder = this.#recording.current;
+    this.watching = recorder !== undefined;
+    const header = this.#requestIdHeader;
+    const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
+    const record = recorder?.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
     if (!recorder || !record) {
       next();
       return;
     }
+    // As Symfony's profiler names it; a log line of the response can have it, too.
+    response.setHeader(LINK_HEADER, `${this.#path}/#/requests/${this.#recording.boot}-${record.id}`);
     const finish = (): void => {
       if (response.writableFinished) recorder.responded(record, response.statusCode);
       else recorder.aborted(record);
     };
     response.on('finish', finish);
     response.on('close', finish);
-    this.#current.run(record, next);
+    this.#recording.run(record, next);
   }
 
-  /** Disconnects the open pages, so that the server can close. */
+  /** Disconnects the open pages, so that the server can close, and stops recording. */
   close(): void {
+    this.#startUp?.finish();
     this.#pages.closeAll();
+    this.#stop();
+  }
+
+  #start(): void {
+    this.#recording.start();
+    this.watching = true;
+  }
+
+  #stop(): void {
+    this.watching = false;
+    this.#recording.stop();
   }
 }
 
-/** The size of the application's connection pool, if it has one that reports its size. */
-function poolOf(container: InspectorOptions['container']): () => PoolSize | undefined {
-  return () => {
-    try {
-      if (container.disposed || !container.has('IDatabasePool')) return undefined;
-      const { size } = container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string);
-      return size && { open: size.open, idle: size.idle, waiting: size.waiting };
-    } catch {
-      return undefined;
-    }
-  };
+function textOf(header: number | string | readonly string[] | undefined): string | undefined {
+  return header === undefined ? undefined : String(header).slice(0, LONGEST_ID);
 }

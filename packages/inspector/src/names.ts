@@ -26,7 +26,7 @@ export function nameOf(tags: readonly string[]): string {
 }
 
 /** The class of an error and its code or status. Its message may contain values, so it is not sent. */
-function errorName(error: unknown): string {
+export function errorName(error: unknown): string {
   if (!(error instanceof Error)) return 'something thrown';
   const { code, status, statusCode, cause } = error as Error &
     Partial<Record<'code' | 'status' | 'statusCode', unknown>>;

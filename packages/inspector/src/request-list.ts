@@ -1,6 +1,7 @@
 import { Rate } from './rate.js';
 import { NamesTable } from './names-table.js';
 import { type Arrival, RequestRecord } from './request-record.js';
+import { RouteTable } from './route-table.js';
 import type { RequestSummary } from './wire.js';
 
 /** So many requests in progress are followed; those that arrive beyond are counted only. */
@@ -16,6 +17,7 @@ export interface RequestListOptions {
 /** The newest requests of a sample, all that had trouble, and which of them have changed. */
 export class RequestList {
   readonly names = new NamesTable();
+  readonly routes = new RouteTable();
   readonly #options: RequestListOptions;
   /** Each in order of arrival, or of the trouble. */
   readonly #sample = new Map<number, RequestRecord>();
@@ -55,6 +57,12 @@ export class RequestList {
     if (this.get(record.id) === record) this.#changed.add(record);
   }
 
+  /** Called once for each request, when its response is sent or its client has disconnected. */
+  completed(record: RequestRecord): void {
+    this.routes.add(record.summary());
+    this.touch(record);
+  }
+
   get(id: number): RequestRecord | undefined {
     return this.#trouble.get(id) ?? this.#sample.get(id);
   }
@@ -64,7 +72,7 @@ export class RequestList {
     for (const record of [...this.#unlisted, ...this.#sample.values(), ...this.#trouble.values()]) {
       if (!record.lost) continue;
       record.aborted(now);
-      this.touch(record);
+      this.completed(record);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { NamesTable } from './names-table.js';
 import { RequestSums } from './request-sums.js';
+import type { Where } from './where.js';
 import type { ScopeSpan, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
 /** What a host knows about a new request. */
@@ -18,10 +19,12 @@ export interface RecordOptions {
   readonly names: NamesTable;
 }
 
-export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>>;
+/** Its line of code is text only when somebody reads it. */
+export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>> & { readonly place?: Where | undefined };
 
 /** From good to bad: the list shows the worst one. */
 const BY_SEVERITY: readonly Outcome[] = ['committed', 'refused', 'rolled back', 'unknown'];
+const NO_ROUTE = '(no route)';
 const MOST_STEPS = 500;
 const MOST_SPANS = 50;
 
@@ -32,7 +35,7 @@ export class RequestRecord {
   readonly #slowMs: number;
   readonly #start: number;
   readonly #arrived: number;
-  readonly #steps: Step[] = [];
+  readonly #steps: (Step & StepDetails)[] = [];
   readonly #spans: { box: string; opened: number; closed?: number; where?: readonly string[] }[] = [];
   #route: string | undefined;
   #state: RequestSummary['state'] = 'open';
@@ -74,6 +77,12 @@ export class RequestRecord {
       this.#failures > 0 ||
       (this.#outcome !== undefined && this.#outcome !== 'committed')
     );
+  }
+
+  /** `GET /api/users` */
+  get name(): string {
+    this.#findRoute();
+    return `${this.#arrival.method} ${this.#route ?? NO_ROUTE}`;
   }
 
   get lost(): boolean {
@@ -150,7 +159,7 @@ export class RequestRecord {
       id: this.id,
       ...(requestId !== undefined && { requestId }),
       method: this.#arrival.method,
-      route: this.#route ?? '(no route)',
+      route: this.#route ?? NO_ROUTE,
       arrived: this.#arrived,
       state: this.#state,
       ...this.#response,
@@ -166,7 +175,7 @@ export class RequestRecord {
 
   details(now: number): RequestDetails {
     const spans: readonly ScopeSpan[] = this.#spans;
-    const steps = this.#steps.toSorted((one, other) => one.at - other.at);
+    const steps = this.#steps.toSorted((one, other) => one.at - other.at).map(readable);
     const isGoingOn = !this.over || this.#open > 0;
     return {
       ...this.summary(),
@@ -188,4 +197,9 @@ export class RequestRecord {
   #findRoute(): void {
     this.#route ??= this.#arrival.route();
   }
+}
+
+function readable({ place, ...step }: Step & StepDetails): Step {
+  const where = place?.line;
+  return where === undefined ? step : { ...step, where };
 }

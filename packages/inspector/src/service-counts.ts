@@ -5,7 +5,7 @@ export class ServiceCount {
   readonly box: string;
   readonly key: string;
   created = 0;
-  alive = 0;
+  alive: number | undefined;
   #totalMs = 0;
   #longestMs = 0;
 
@@ -16,14 +16,14 @@ export class ServiceCount {
 
   add(milliseconds: number): void {
     this.created++;
-    this.alive++;
     this.#totalMs += milliseconds;
     this.#longestMs = Math.max(this.#longestMs, milliseconds);
   }
 
   toJSON(): ServiceStats {
     const { box, key, created, alive } = this;
-    return { box, key, created, alive, averageMs: this.#totalMs / created, longestMs: this.#longestMs };
+    const averageMs = this.#totalMs / created;
+    return { box, key, created, ...(alive !== undefined && { alive }), averageMs, longestMs: this.#longestMs };
   }
 }
 
@@ -34,7 +34,14 @@ export class ServiceCounts {
   readonly #all = new Map<string, ServiceCount>();
   #changed = new Set<ServiceCount>();
 
+  /** An instance that its scope keeps. */
   created(box: string, key: string, milliseconds: number): ServiceCount | undefined {
+    const count = this.transientCreated(box, key, milliseconds);
+    if (count) count.alive = (count.alive ?? 0) + 1;
+    return count;
+  }
+
+  transientCreated(box: string, key: string, milliseconds: number): ServiceCount | undefined {
     const id = `${box}\n${key}`;
     let count = this.#all.get(id);
     if (!count) {
@@ -47,7 +54,7 @@ export class ServiceCounts {
   }
 
   removed(count: ServiceCount): void {
-    count.alive--;
+    if (count.alive !== undefined) count.alive--;
     this.#changed.add(count);
   }
 

@@ -209,7 +209,7 @@ describe('the recorder', () => {
     expect(kinds.length).toBeLessThan(110);
     expect(scopes.length).toBeLessThan(100);
     expect(kinds.reduce((sum, { open }) => sum + open, 0)).toBe(12_001);
-    for (let i = 0; i < 3000; i++) recorder.instanceCreated(app, `key ${i}`, 1);
+    for (let i = 0; i < 3000; i++) recorder.creations.created(app, `key ${i}`, 1);
     expect(recorder.all().services).toHaveLength(2000);
   });
 
