@@ -20,18 +20,6 @@ export function formatAddress({ view, item, q }: Address): string {
   return q ? `${path}?${new URLSearchParams({ q })}` : path;
 }
 
-export function currentAddress(): Address {
-  return parseAddress(location.hash);
-}
-
-/** `push` where the button "back" is to return to what was before. */
-export function showAddress(address: Address, how: 'push' | 'replace' = 'replace'): void {
-  const hash = formatAddress(address);
-  if (hash === location.hash) return;
-  if (how === 'push') history.pushState(undefined, '', hash);
-  else history.replaceState(undefined, '', hash);
-}
-
 /** Requests of all recordings have names of their own: `<boot>-<id>`. */
 export function refOf(boot: string, id: number): string {
   return `${boot}-${id}`;

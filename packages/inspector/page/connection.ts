@@ -1,4 +1,5 @@
-import { EventStream, type StreamMessage } from './event-stream.js';
+import { EventStream } from './event-stream.js';
+import type { StreamMessage } from './stream-message.js';
 
 /** Calls `take` with the messages of the one stream that all tabs share. */
 export function joinStream(take: (message: StreamMessage) => void): void {

@@ -1,5 +1,5 @@
 import type { Hello, Tick } from '../src/wire.js';
-import type { StreamMessage } from './event-stream.js';
+import type { StreamMessage } from './stream-message.js';
 import type { Store } from './store.js';
 
 /** Passes each message to the store once and in order, and gets the complete state where one is missing. */

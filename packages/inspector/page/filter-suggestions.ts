@@ -21,7 +21,7 @@ export function suggestionsFor(text: string, known: Known): Suggestion[] {
   const [, before = '', minus = '', field, start = ''] =
     /^(.*?(?:^|\s))(-?)(?:([a-z]+):)?("[^"]*|[^\s"]*)$/i.exec(text) ?? [];
   if (field !== undefined)
-    return valuesOf(field, start, known).map((value) => ({
+    return valuesOf(field.toLowerCase(), start, known).map((value) => ({
       text: `${before}${minus}${field}:${value} `,
       label: `${minus}${field}:${value}`,
       about: '',
@@ -33,10 +33,11 @@ export function suggestionsFor(text: string, known: Known): Suggestion[] {
   return [...known.recent.map((recent) => ({ text: recent, label: recent, about: 'recent' })), ...fields];
 }
 
-function valuesOf(name: string, start: string, known: Known): string[] {
-  const field = Object.hasOwn(FIELDS, name.toLowerCase()) ? FIELDS[name.toLowerCase()] : undefined;
-  const more: Readonly<Record<string, readonly string[]>> = { route: known.routes, service: known.services };
+function valuesOf(name: string, start: string, { routes, services }: Known): string[] {
+  const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
   const wanted = start.replace('"', '').toLowerCase();
-  const all = [...(field?.values ?? []), ...(more[name.toLowerCase()] ?? [])];
-  return all.filter((value) => value.toLowerCase().includes(wanted) && value !== start).slice(0, MOST);
+  const begins = (field?.values ?? []).filter((value) => value.replace('"', '').startsWith(wanted));
+  const known = name === 'route' ? routes : name === 'service' ? services : [];
+  const contains = known.filter((value) => value.toLowerCase().includes(wanted));
+  return [...begins, ...contains].filter((value) => value !== start).slice(0, MOST);
 }

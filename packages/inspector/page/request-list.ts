@@ -84,7 +84,9 @@ export class RequestListBox {
       for (const [pinned, row] of this.#pinnedRows) row.mark(pinned === ref);
       this.#parts.onChoose(ref);
     }
-    if (this.#activeId !== undefined) this.#rows.reveal(this.#activeId);
+    if (ref !== undefined && this.#pinnedRows.has(ref))
+      this.#pinnedRows.get(ref)?.element.scrollIntoView({ block: 'nearest' });
+    else if (this.#activeId !== undefined) this.#rows.reveal(this.#activeId);
     this.#pointAtActive();
   }
 

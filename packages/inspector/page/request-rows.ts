@@ -101,11 +101,12 @@ export class RequestRows {
   /** Scrolls as far as necessary. */
   reveal(id: number): void {
     if (!this.has(id)) return;
-    const y = this.#base + this.positionOf(id) * this.#rowHeight;
+    // What is above the rows stays visible, so it covers as many of them as it is high.
+    const y = this.positionOf(id) * this.#rowHeight;
     const { top } = this.#anchor;
+    const below = this.#base + y + this.#rowHeight - this.#viewHeight;
     if (y < top) this.#anchor.scrollTo(y);
-    else if (y + this.#rowHeight > top + this.#viewHeight)
-      this.#anchor.scrollTo(y + this.#rowHeight - this.#viewHeight);
+    else if (below > top) this.#anchor.scrollTo(below);
     else return;
     this.#anchor.stay();
     this.#drawHere();

@@ -1,7 +1,8 @@
 import type { RequestSummary } from '../src/wire.js';
-import { type Address, currentAddress, parseRef, refOf, showAddress } from './address.js';
+import { type Address, parseRef, refOf } from './address.js';
 import { byId, h } from './dom.js';
 import { type Filter, readFilter } from './filter.js';
+import { currentAddress, showAddress } from './navigation.js';
 import { Pinned } from './pinned.js';
 import { RequestListBox } from './request-list.js';
 import { RequestPane } from './request-pane.js';

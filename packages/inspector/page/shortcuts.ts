@@ -27,7 +27,7 @@ export function startShortcuts(shortcuts: readonly Shortcut[]): void {
     if (!sheet.open) sheet.showModal();
   };
   const all: readonly Shortcut[] = [...shortcuts, { key: '?', about: 'this sheet', act: open }];
-  const close = h('button', { class: 'toggle' }, 'Close');
+  const close = h('button', { class: 'toggle', autofocus: '' }, 'Close');
   close.addEventListener('click', () => sheet.close());
   const line = (key: string, about: string): HTMLElement =>
     h('div', {}, h('dt', {}, h('kbd', {}, key)), h('dd', {}, about));

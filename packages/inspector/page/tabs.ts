@@ -1,4 +1,4 @@
-import { currentAddress, showAddress } from './address.js';
+import { currentAddress, showAddress } from './navigation.js';
 import type { Shortcut } from './shortcuts.js';
 
 /** The views, as the pattern "tabs" of ARIA has it: arrows move, and what is moved to is shown. The address says which. */
