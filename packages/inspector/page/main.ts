@@ -4,12 +4,15 @@ import { GraphPanel } from './graph-panel.js';
 import { NowPanel } from './now-panel.js';
 import { RequestsPanel } from './requests-panel.js';
 import { connect } from './server.js';
+import { startShortcuts } from './shortcuts.js';
 import { Store } from './store.js';
-import { startTabs } from './tabs.js';
+import { startTabs, tabShortcuts } from './tabs.js';
+import { TroubleCount } from './trouble-count.js';
 
 const store = new Store();
 const graph = new GraphPanel(store);
 const requests = new RequestsPanel(store);
+const trouble = new TroubleCount(store, () => requests.shown);
 const now = new NowPanel(store, (request) => {
   show('requests');
   requests.open(request);
@@ -17,7 +20,22 @@ const now = new NowPanel(store, (request) => {
 const show = startTabs((panel) => {
   graph.shown = panel === 'graph';
   now.shown = panel === 'now';
+  requests.shown = panel === 'requests';
+  trouble.update();
 });
+
+const inRequests = (act: () => void) => (): void => {
+  show('requests');
+  act();
+};
+startShortcuts([
+  ...tabShortcuts(show),
+  { key: '/', about: 'filter the requests', act: inRequests(() => requests.focusFilter()) },
+  { key: 'j', about: 'the next request', act: inRequests(() => requests.move(1)) },
+  { key: 'k', about: 'the previous request', act: inRequests(() => requests.move(-1)) },
+  { key: 'p', about: 'pin the request, or let it go', act: () => requests.togglePin() },
+  { key: ' ', about: 'pause the list, or go on', act: () => requests.shown && requests.togglePause() },
+]);
 
 store.onChange(() => {
   if (!store.now || !store.hello) return;

@@ -124,5 +124,5 @@ function card(title: string, ...content: readonly Node[]): HTMLElement {
 }
 
 function head(...names: readonly string[]): HTMLElement {
-  return h('thead', {}, h('tr', {}, ...names.map((name) => h('th', { scope: 'col' }, name))));
+  return h('thead', {}, h('tr', {}, ...names.map((name) => (name === '' ? h('td') : h('th', { scope: 'col' }, name)))));
 }

@@ -68,6 +68,17 @@ export class BrowserApp {
     await this.page.locator('[data-state=live]').waitFor();
   }
 
+  /** A new application, for a server that starts again. */
+  renew(): void {
+    this.container = createApp();
+  }
+
+  /** As if another tab were in front of it, which a browser without windows has not. */
+  async hide(page: Page, hidden: boolean): Promise<void> {
+    await page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));`);
+  }
+
   ask(path: string): Promise<Response> {
     return fetch(this.app.url + path);
   }

@@ -1,0 +1,130 @@
+import type { RequestDetails } from '../src/wire.js';
+import { formatAddress, parseRef } from './address.js';
+import { h, setText } from './dom.js';
+import type { Pinned } from './pinned.js';
+import { fetchRequest } from './server.js';
+import { waterfall } from './waterfall.js';
+
+const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, created, stored and disposed.';
+const FORGOTTEN = 'The server has forgotten this request for newer ones. Pin a request to keep it.';
+const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';
+
+export interface PaneParts {
+  readonly pinned: Pinned;
+  /** The recording that goes on; undefined until the server has said so. */
+  readonly boot: () => string | undefined;
+  readonly onBack: () => void;
+}
+
+/** The request that is opened. */
+export class RequestPane {
+  readonly element = h('div', { class: 'card pane' });
+  readonly #parts: PaneParts;
+  readonly #back = h('button', { class: 'toggle back' }, '← Requests');
+  readonly #link = h('a', { class: 'ref', title: 'The address of this request' });
+  readonly #copy = h('button', { class: 'toggle' }, 'Copy link');
+  readonly #pin = h('button', { class: 'toggle', 'aria-pressed': 'false', title: 'Keep it in this tab (p)' }, 'Pin');
+  readonly #bar = h('div', { class: 'tools pane-tools' }, this.#back, this.#link, this.#copy, this.#pin);
+  readonly #notice = h('p', { class: 'pane-notice', role: 'status', hidden: '' });
+  readonly #content = h('div', { class: 'details', role: 'region', 'aria-label': 'Request', tabindex: '0' });
+  #ref: string | undefined;
+  #details: RequestDetails | undefined;
+
+  constructor(parts: PaneParts) {
+    this.#parts = parts;
+    this.element.append(this.#bar, this.#notice, this.#content);
+    this.#back.addEventListener('click', () => parts.onBack());
+    this.#pin.addEventListener('click', () => this.togglePin());
+    this.element.addEventListener('keydown', ({ key }) => key === 'Escape' && parts.onBack());
+    this.#copy.addEventListener('click', () => void this.#copyLink());
+    // Browsers give access to the clipboard to pages from this machine, or with HTTPS; the link can be copied everywhere.
+    this.#copy.hidden = !navigator.clipboard;
+    void this.show(undefined);
+  }
+
+  /** The request that is opened, where its details are known. */
+  get details(): RequestDetails | undefined {
+    return this.#details;
+  }
+
+  async show(ref: string | undefined): Promise<void> {
+    if (ref !== this.#ref) this.#begin(ref);
+    if (ref === undefined) return;
+    const { pinned, boot } = this.#parts;
+    const known = pinned.get(ref);
+    const found = parseRef(ref);
+    if (known && (found?.boot !== boot() || known.elapsed === undefined)) return this.#fill(known);
+    // Until the first message the page does not know which recording it is.
+    if (boot() === undefined) return;
+    if (!found || found.boot !== boot()) return this.#say(OTHER_RECORDING);
+    const details = await fetchRequest(found.id).catch(() => undefined);
+    if (this.#ref !== ref) return;
+    if (!details) return this.#say(FORGOTTEN);
+    if (pinned.has(ref)) pinned.put(ref, details);
+    this.#fill(details);
+  }
+
+  togglePin(): void {
+    const { pinned } = this.#parts;
+    if (this.#ref === undefined || !this.#details) return;
+    if (pinned.has(this.#ref)) pinned.remove(this.#ref);
+    else pinned.put(this.#ref, this.#details);
+    this.#showPin();
+  }
+
+  /** Completes what is kept of a request that went on when it was pinned. */
+  refreshPinned(ref: string): void {
+    const { pinned } = this.#parts;
+    const id = parseRef(ref)?.id;
+    if (ref === this.#ref || id === undefined || pinned.get(ref)?.elapsed === undefined) return;
+    fetchRequest(id).then(
+      (details) => pinned.has(ref) && pinned.put(ref, details),
+      // It is kept as it was.
+      () => undefined,
+    );
+  }
+
+  focus(): void {
+    this.#content.focus();
+  }
+
+  #begin(ref: string | undefined): void {
+    this.#ref = ref;
+    this.#details = undefined;
+    this.#bar.hidden = ref === undefined;
+    this.#notice.hidden = true;
+    this.#link.textContent = ref ?? '';
+    this.#link.setAttribute('href', formatAddress({ view: 'requests', item: ref }));
+    setText(this.#copy, 'Copy link');
+    this.#content.replaceChildren(...(ref === undefined ? [h('p', { class: 'empty' }, NOTHING_CHOSEN)] : []));
+    this.#showPin();
+  }
+
+  #fill(details: RequestDetails): void {
+    this.#details = details;
+    this.#notice.hidden = true;
+    this.#content.replaceChildren(...waterfall(details));
+    this.#showPin();
+  }
+
+  /** What is shown of the request stays. */
+  #say(text: string): void {
+    this.#notice.hidden = false;
+    setText(this.#notice, text);
+  }
+
+  #showPin(): void {
+    const isPinned = this.#ref !== undefined && this.#parts.pinned.has(this.#ref);
+    this.#pin.setAttribute('aria-pressed', String(isPinned));
+    setText(this.#pin, isPinned ? 'Pinned' : 'Pin');
+    this.#pin.disabled = !this.#details;
+  }
+
+  async #copyLink(): Promise<void> {
+    const copied = await navigator.clipboard.writeText(this.#link.href).then(
+      () => true,
+      () => false,
+    );
+    setText(this.#copy, copied ? 'Copied' : 'Not allowed');
+  }
+}
