@@ -3,8 +3,11 @@ import { count } from './format.js';
 import { GraphPanel } from './graph-panel.js';
 import { NowPanel } from './now-panel.js';
 import { RequestsPanel } from './requests-panel.js';
+import { RoutesPanel } from './routes-panel.js';
 import { connect } from './server.js';
 import { startShortcuts } from './shortcuts.js';
+import { StartUpPanel } from './start-up-panel.js';
+import { StatementsPanel } from './statements-panel.js';
 import { Store } from './store.js';
 import { startTabs, tabShortcuts } from './tabs.js';
 import { TroubleCount } from './trouble-count.js';
@@ -17,10 +20,20 @@ const now = new NowPanel(store, (request) => {
   show('requests');
   requests.open(request);
 });
+const openFilter = (filter: string): void => {
+  show('requests');
+  requests.filter(filter);
+};
+const polled = {
+  routes: new RoutesPanel(openFilter),
+  statements: new StatementsPanel(openFilter),
+  'start-up': new StartUpPanel(),
+};
 const show = startTabs((panel) => {
   graph.shown = panel === 'graph';
   now.shown = panel === 'now';
   requests.shown = panel === 'requests';
+  for (const [name, view] of Object.entries(polled)) view.shown = panel === name;
   trouble.update();
 });
 

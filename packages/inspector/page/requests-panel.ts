@@ -83,6 +83,14 @@ export class RequestsPanel {
     this.#list.move(steps);
   }
 
+  /** Lists only what fits, with the request closed that was opened. */
+  filter(text: string): void {
+    this.#list.choose(undefined);
+    this.#show(undefined);
+    this.#setFilter(text);
+    this.#list.element.focus();
+  }
+
   focusFilter(): void {
     this.#tools.focusFilter();
   }

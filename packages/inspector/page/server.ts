@@ -1,4 +1,4 @@
-import type { GraphView, Hello, RequestDetails } from '../src/wire.js';
+import type { GraphView, Hello, RequestDetails, RouteStats, StartUp, StatementStats } from '../src/wire.js';
 import { joinStream } from './connection.js';
 import { byId, setText } from './dom.js';
 import { Feed } from './feed.js';
@@ -30,6 +30,18 @@ export async function fetchExplanation(node: string): Promise<string> {
 
 export function fetchRequest(id: number): Promise<RequestDetails> {
   return read(`requests/${id}`) as Promise<RequestDetails>;
+}
+
+export function fetchRoutes(): Promise<RouteStats[]> {
+  return read('routes') as Promise<RouteStats[]>;
+}
+
+export function fetchStatements(): Promise<StatementStats[]> {
+  return read('statements') as Promise<StatementStats[]>;
+}
+
+export function fetchStartUp(): Promise<StartUp> {
+  return read('startup') as Promise<StartUp>;
 }
 
 function fetchState(): Promise<Hello> {
