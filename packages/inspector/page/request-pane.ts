@@ -3,7 +3,7 @@ import { formatAddress, parseRef } from './address.js';
 import { h, setText } from './dom.js';
 import type { Pinned } from './pinned.js';
 import { fetchRequest } from './server.js';
-import { waterfall } from './waterfall.js';
+import { RequestView } from './request-view.js';
 
 const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, created, stored and disposed.';
 const FORGOTTEN = 'The server has forgotten this request for newer ones. Pin a request to keep it.';
@@ -13,6 +13,8 @@ export interface PaneParts {
   readonly pinned: Pinned;
   /** The recording that goes on; undefined until the server has said so. */
   readonly boot: () => string | undefined;
+  /** From how many milliseconds on a request is slow. */
+  readonly slowMs: () => number;
   readonly onBack: () => void;
 }
 
@@ -27,11 +29,13 @@ export class RequestPane {
   readonly #bar = h('div', { class: 'tools pane-tools' }, this.#back, this.#link, this.#copy, this.#pin);
   readonly #notice = h('p', { class: 'pane-notice', role: 'status', hidden: '' });
   readonly #content = h('div', { class: 'details', role: 'region', 'aria-label': 'Request', tabindex: '0' });
+  readonly #view: RequestView;
   #ref: string | undefined;
   #details: RequestDetails | undefined;
 
   constructor(parts: PaneParts) {
     this.#parts = parts;
+    this.#view = new RequestView(this.#content, parts.slowMs);
     this.element.append(this.#bar, this.#notice, this.#content);
     this.#back.addEventListener('click', () => parts.onBack());
     this.#pin.addEventListener('click', () => this.togglePin());
@@ -96,14 +100,14 @@ export class RequestPane {
     this.#link.textContent = ref ?? '';
     this.#link.setAttribute('href', formatAddress({ view: 'requests', item: ref }));
     setText(this.#copy, 'Copy link');
-    this.#content.replaceChildren(...(ref === undefined ? [h('p', { class: 'empty' }, NOTHING_CHOSEN)] : []));
+    this.#view.clear(...(ref === undefined ? [h('p', { class: 'empty' }, NOTHING_CHOSEN)] : []));
     this.#showPin();
   }
 
   #fill(details: RequestDetails): void {
     this.#details = details;
     this.#notice.hidden = true;
-    this.#content.replaceChildren(...waterfall(details));
+    this.#view.show(details);
     this.#showPin();
   }
 

@@ -36,7 +36,12 @@ export class RequestsPanel {
       onPause: (paused) => this.#pause(paused),
       onNewer: () => this.#list.follow(),
     });
-    this.#pane = new RequestPane({ pinned: this.#pinned, boot, onBack: () => this.#goBack() });
+    this.#pane = new RequestPane({
+      pinned: this.#pinned,
+      boot,
+      slowMs: () => store.hello?.slowMs ?? Infinity,
+      onBack: () => this.#goBack(),
+    });
     this.#list = new RequestListBox({
       pinned: this.#pinned,
       recording: () => ({ boot: boot() ?? '', slowMs: store.hello?.slowMs ?? Infinity }),

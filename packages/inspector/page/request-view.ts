@@ -1,0 +1,52 @@
+import type { RequestDetails } from '../src/wire.js';
+import { CodePlaces } from './code-places.js';
+import { h } from './dom.js';
+import { headingOf, timeBar } from './request-heading.js';
+import { problemsOf } from './request-problems.js';
+import { statementList } from './statement-list.js';
+import { waterfall } from './waterfall.js';
+
+/** Everything about one request. What the user has opened in it stays so, while the request goes on. */
+export class RequestView {
+  readonly #places = new CodePlaces();
+  readonly #slowMs: () => number;
+  readonly #opened = new Set<string>();
+  readonly #unfolded = new Set<string>();
+  readonly #settings = this.#places.settings(() => this.#redraw());
+  readonly #content = h('div', { class: 'request-view' });
+  readonly #element: HTMLElement;
+  #request: RequestDetails | undefined;
+
+  constructor(element: HTMLElement, slowMs: () => number) {
+    this.#element = element;
+    this.#slowMs = slowMs;
+  }
+
+  /** Forgets what was opened: another request is shown next. */
+  clear(...instead: readonly Node[]): void {
+    this.#request = undefined;
+    this.#opened.clear();
+    this.#unfolded.clear();
+    this.#element.replaceChildren(...instead);
+  }
+
+  show(request: RequestDetails, ...first: readonly Node[]): void {
+    this.#request = request;
+    const parts = [
+      ...first,
+      headingOf(request, this.#slowMs()),
+      ...problemsOf(request, this.#places),
+      timeBar(request),
+      statementList(request, this.#places, this.#opened),
+      waterfall(request, this.#unfolded),
+      request.dropped > 0 && h('p', { class: 'hint' }, `and ${request.dropped} more steps, which were not kept`),
+    ];
+    this.#content.replaceChildren(...parts.filter((part) => part !== undefined && part !== false));
+    // The settings keep their place and the focus.
+    if (this.#settings.parentElement !== this.#element) this.#element.replaceChildren(this.#content, this.#settings);
+  }
+
+  #redraw(): void {
+    if (this.#request) this.show(this.#request);
+  }
+}
