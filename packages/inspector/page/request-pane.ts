@@ -3,11 +3,17 @@ import { formatAddress, parseRef } from './address.js';
 import { h, setText } from './dom.js';
 import type { Pinned } from './pinned.js';
 import { fetchRequest } from './server.js';
+import { type Exported, exportMenu } from './request-export.js';
+import { importButton } from './request-import.js';
 import { RequestView } from './request-view.js';
 
 const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, created, stored and disposed.';
 const FORGOTTEN = 'The server has forgotten this request for newer ones. Pin a request to keep it.';
 const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';
+const FROM_FILE = 'Imported from a file.';
+
+/** Stands for the recording, in the name of a request that was imported. */
+export const IMPORTED = 'imported';
 
 export interface PaneParts {
   readonly pinned: Pinned;
@@ -16,6 +22,9 @@ export interface PaneParts {
   /** From how many milliseconds on a request is slow. */
   readonly slowMs: () => number;
   readonly onBack: () => void;
+  /** Plays it in the graph. */
+  readonly onPlay?: ((id: number) => void) | undefined;
+  readonly onImport: (details: RequestDetails) => void;
 }
 
 /** The request that is opened. */
@@ -26,7 +35,17 @@ export class RequestPane {
   readonly #link = h('a', { class: 'ref', title: 'The address of this request' });
   readonly #copy = h('button', { class: 'toggle' }, 'Copy link');
   readonly #pin = h('button', { class: 'toggle', 'aria-pressed': 'false', title: 'Keep it in this tab (p)' }, 'Pin');
-  readonly #bar = h('div', { class: 'tools pane-tools' }, this.#back, this.#link, this.#copy, this.#pin);
+  readonly #play = h('button', { class: 'toggle', title: 'Show it in the graph, in slow motion' }, 'Play');
+  readonly #bar = h(
+    'div',
+    { class: 'tools pane-tools' },
+    this.#back,
+    this.#link,
+    this.#play,
+    this.#copy,
+    this.#pin,
+    exportMenu(() => this.#exported()),
+  );
   readonly #notice = h('p', { class: 'pane-notice', role: 'status', hidden: '' });
   readonly #content = h('div', { class: 'details', role: 'region', 'aria-label': 'Request', tabindex: '0' });
   readonly #view: RequestView;
@@ -43,6 +62,9 @@ export class RequestPane {
     this.#copy.addEventListener('click', () => void this.#copyLink());
     // Browsers give access to the clipboard to pages from this machine, or with HTTPS; the link can be copied everywhere.
     this.#copy.hidden = !navigator.clipboard;
+    this.#play.addEventListener('click', () => {
+      if (this.#details) parts.onPlay?.(this.#details.id);
+    });
     void this.show(undefined);
   }
 
@@ -100,13 +122,25 @@ export class RequestPane {
     this.#link.textContent = ref ?? '';
     this.#link.setAttribute('href', formatAddress({ view: 'requests', item: ref }));
     setText(this.#copy, 'Copy link');
-    this.#view.clear(...(ref === undefined ? [h('p', { class: 'empty' }, NOTHING_CHOSEN)] : []));
+    this.#view.clear(...(ref === undefined ? [this.#nothing()] : []));
     this.#showPin();
+  }
+
+  #nothing(): HTMLElement {
+    return h('div', { class: 'empty' }, h('p', {}, NOTHING_CHOSEN), importButton(this.#parts.onImport));
+  }
+
+  #exported(): Exported | undefined {
+    return this.#ref !== undefined && this.#details ? { ref: this.#ref, details: this.#details } : undefined;
   }
 
   #fill(details: RequestDetails): void {
     this.#details = details;
-    this.#notice.hidden = true;
+    const boot = parseRef(this.#ref ?? '')?.boot;
+    this.#notice.hidden = boot !== IMPORTED;
+    setText(this.#notice, FROM_FILE);
+    // Its steps must be on the server, which plays it.
+    this.#play.hidden = !this.#parts.onPlay || boot !== this.#parts.boot();
     this.#view.show(details);
     this.#showPin();
   }

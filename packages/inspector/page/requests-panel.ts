@@ -1,11 +1,11 @@
-import type { RequestSummary } from '../src/wire.js';
+import type { RequestDetails, RequestSummary } from '../src/wire.js';
 import { type Address, parseRef, refOf } from './address.js';
 import { byId, h } from './dom.js';
 import { type Filter, readFilter } from './filter.js';
 import { currentAddress, showAddress } from './navigation.js';
 import { Pinned } from './pinned.js';
 import { RequestListBox } from './request-list.js';
-import { RequestPane } from './request-pane.js';
+import { IMPORTED, RequestPane } from './request-pane.js';
 import { RequestTools } from './request-tools.js';
 import type { Change, Store } from './store.js';
 
@@ -27,7 +27,8 @@ export class RequestsPanel {
   #missed = new Set<number>();
   #opened: string | undefined;
 
-  constructor(store: Store) {
+  /** `play` shows a request in the graph. */
+  constructor(store: Store, play?: (id: number) => void) {
     this.#store = store;
     const boot = (): string | undefined => store.hello?.boot;
     this.#tools = new RequestTools({
@@ -41,6 +42,8 @@ export class RequestsPanel {
       boot,
       slowMs: () => store.hello?.slowMs ?? Infinity,
       onBack: () => this.#goBack(),
+      onPlay: play,
+      onImport: (details) => this.#import(details),
     });
     this.#list = new RequestListBox({
       pinned: this.#pinned,
@@ -188,6 +191,16 @@ export class RequestsPanel {
     this.#element.classList.toggle('opened', ref !== undefined);
     if (this.#shown) showAddress(this.#address(), how);
     void this.#pane.show(ref);
+  }
+
+  /** Kept like a request that is pinned, because the server does not have it. */
+  #import(details: RequestDetails): void {
+    let number = 1;
+    while (this.#pinned.has(refOf(IMPORTED, number))) number++;
+    const ref = refOf(IMPORTED, number);
+    this.#pinned.put(ref, { ...details, id: number });
+    this.#list.choose(ref);
+    this.#show(ref);
   }
 
   #goBack(): void {
