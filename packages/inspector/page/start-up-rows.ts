@@ -21,9 +21,9 @@ export function startUpRows({ services }: StartUp, length: number, order: StartU
   return rows.toSorted((one, other) => (order === 'cost' ? other.own - one.own : one.from - other.from));
 }
 
-/** Until the last service was complete, or the first request arrived. */
-export function startUpLength({ services, inspected, firstRequest = 0 }: StartUp): number {
-  return services.reduce((longest, { at }) => Math.max(longest, at), Math.max(inspected, firstRequest, 1));
+/** Until the last service was complete: the first request may come hours later. */
+export function startUpLength({ services, inspected }: StartUp): number {
+  return services.reduce((longest, { at }) => Math.max(longest, at), Math.max(inspected, 1));
 }
 
 /** Dependencies are complete before the service is, so they stand before it. */

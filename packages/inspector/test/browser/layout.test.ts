@@ -20,7 +20,7 @@ describe.skipIf(chromiumUnwanted)('the layout of the page in Chromium', () => {
     await t.open('#/requests');
     for (const path of ['/orders/1', '/sold-out/1', '/checked/1']) await t.ask(path);
     await t.row('/checked').waitFor();
-    for (const name of ['Graph', 'Now', 'Requests']) {
+    for (const name of ['Graph', 'Now', 'Requests', 'Routes', 'Statements', 'Start-up']) {
       await t.page.getByRole('tab', { name }).click();
       const overflow = await t.page.evaluate('document.documentElement.scrollWidth - innerWidth');
       expect([name, await t.page.evaluate(CUT_OFF), overflow]).toEqual([name, [], 0]);

@@ -1,4 +1,4 @@
-import type { Hello, RequestSummary, Tick } from '../../src/wire.js';
+import type { Hello, RequestDetails, RequestSummary, Step, Tick } from '../../src/wire.js';
 
 /** A request that went well, but for what is given. */
 export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
@@ -44,4 +44,12 @@ export function tick(number: number, requests: readonly RequestSummary[] = []): 
 
 export function hello(number: number, given: Partial<Hello> = {}): Hello {
   return { ...tick(number), boot: 'boot', limitMs: 1, slowMs: 100, keep: 3, keepTrouble: 2, always: false, ...given };
+}
+
+export function details(given: Partial<RequestDetails> = {}): RequestDetails {
+  return { ...summary(), spans: [], steps: [], dropped: 0, ...given };
+}
+
+export function statement(sql: string, given: Partial<Step> = {}): Step {
+  return { kind: 'statement', at: 0, took: 1, sql, ...given };
 }
