@@ -24,6 +24,8 @@ export interface PaneParts {
   readonly onBack: () => void;
   /** Plays it in the graph. */
   readonly onPlay?: ((id: number) => void) | undefined;
+  /** The refs of others that it may be compared with, the newest of its route first. */
+  readonly others: (details: RequestDetails) => readonly string[];
   readonly onImport: (details: RequestDetails) => void;
 }
 
@@ -36,6 +38,7 @@ export class RequestPane {
   readonly #copy = h('button', { class: 'toggle' }, 'Copy link');
   readonly #pin = h('button', { class: 'toggle', 'aria-pressed': 'false', title: 'Keep it in this tab (p)' }, 'Pin');
   readonly #play = h('button', { class: 'toggle', title: 'Show it in the graph, in slow motion' }, 'Play');
+  readonly #compare = h('select', { class: 'toggle', 'aria-label': 'Compare with' });
   readonly #bar = h(
     'div',
     { class: 'tools pane-tools' },
@@ -44,6 +47,7 @@ export class RequestPane {
     this.#play,
     this.#copy,
     this.#pin,
+    this.#compare,
     exportMenu(() => this.#exported()),
   );
   readonly #notice = h('p', { class: 'pane-notice', role: 'status', hidden: '' });
@@ -62,10 +66,12 @@ export class RequestPane {
     this.#copy.addEventListener('click', () => void this.#copyLink());
     // Browsers give access to the clipboard to pages from this machine, or with HTTPS; the link can be copied everywhere.
     this.#copy.hidden = !navigator.clipboard;
+    this.#compare.addEventListener('focus', () => this.#offerOthers());
+    this.#compare.addEventListener('change', () => void this.#compareWith(this.#compare.value));
     this.#play.addEventListener('click', () => {
       if (this.#details) parts.onPlay?.(this.#details.id);
     });
-    void this.show(undefined);
+    this.#begin(undefined);
   }
 
   /** The request that is opened, where its details are known. */
@@ -156,6 +162,29 @@ export class RequestPane {
     this.#pin.setAttribute('aria-pressed', String(isPinned));
     setText(this.#pin, isPinned ? 'Pinned' : 'Pin');
     this.#pin.disabled = !this.#details;
+    if (!this.#compare.matches(':focus')) this.#offerOthers();
+  }
+
+  #offerOthers(): void {
+    const others = this.#details ? this.#parts.others(this.#details) : [];
+    const offered = others.filter((ref) => ref !== this.#ref);
+    const none = offered.length === 0 ? 'no other request of this route' : 'Compare with …';
+    this.#compare.replaceChildren(
+      h('option', { value: '' }, none),
+      ...offered.map((ref) => h('option', { value: ref }, ref)),
+    );
+  }
+
+  async #compareWith(ref: string): Promise<void> {
+    const mine = this.#ref;
+    const id = parseRef(ref)?.id;
+    // The list is one of actions, so the first option is shown again.
+    this.#compare.value = '';
+    if (id === undefined) return;
+    const details = this.#parts.pinned.get(ref) ?? (await fetchRequest(id).catch(() => undefined));
+    if (this.#ref !== mine) return;
+    if (details) this.#view.compare({ ref, details });
+    else this.#say(FORGOTTEN);
   }
 
   async #copyLink(): Promise<void> {

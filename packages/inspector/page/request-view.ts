@@ -1,5 +1,6 @@
 import type { RequestDetails } from '../src/wire.js';
 import { CodePlaces } from './code-places.js';
+import { type ComparedWith, comparison } from './comparison.js';
 import { h } from './dom.js';
 import { headingOf, timeBar } from './request-heading.js';
 import { problemsOf } from './request-problems.js';
@@ -16,6 +17,7 @@ export class RequestView {
   readonly #content = h('div', { class: 'request-view' });
   readonly #element: HTMLElement;
   #request: RequestDetails | undefined;
+  #compared: ComparedWith | undefined;
 
   constructor(element: HTMLElement, slowMs: () => number) {
     this.#element = element;
@@ -25,15 +27,22 @@ export class RequestView {
   /** Forgets what was opened: another request is shown next. */
   clear(...instead: readonly Node[]): void {
     this.#request = undefined;
+    this.#compared = undefined;
     this.#opened.clear();
     this.#unfolded.clear();
     this.#element.replaceChildren(...instead);
   }
 
-  show(request: RequestDetails, ...first: readonly Node[]): void {
+  /** Shows it beside another request, or alone again. */
+  compare(other: ComparedWith | undefined): void {
+    this.#compared = other;
+    this.#redraw();
+  }
+
+  show(request: RequestDetails): void {
     this.#request = request;
     const parts = [
-      ...first,
+      this.#compared && comparison(request, this.#compared, () => this.compare(undefined)),
       headingOf(request, this.#slowMs()),
       ...problemsOf(request, this.#places),
       timeBar(request),

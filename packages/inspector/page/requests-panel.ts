@@ -12,6 +12,9 @@ import type { Change, Store } from './store.js';
 /** Where the list and the request are beside each other; elsewhere one of them is shown. */
 const WIDE = matchMedia('(min-width: 861px)');
 
+/** As many as somebody looks through. */
+const MOST_OTHERS = 20;
+
 /** The newest requests, and one of them in detail. */
 export class RequestsPanel {
   readonly #element = byId('requests');
@@ -43,6 +46,7 @@ export class RequestsPanel {
       slowMs: () => store.hello?.slowMs ?? Infinity,
       onBack: () => this.#goBack(),
       onPlay: play,
+      others: (details) => this.#others(details),
       onImport: (details) => this.#import(details),
     });
     this.#list = new RequestListBox({
@@ -191,6 +195,17 @@ export class RequestsPanel {
     this.#element.classList.toggle('opened', ref !== undefined);
     if (this.#shown) showAddress(this.#address(), how);
     void this.#pane.show(ref);
+  }
+
+  /** The newest requests of the same route, and what is pinned. */
+  #others({ method, route }: RequestDetails): string[] {
+    const boot = this.#store.hello?.boot ?? '';
+    const alike = [...this.#store.requests.values()].filter(
+      (other) => other.method === method && other.route === route && other.state !== 'open',
+    );
+    const newest = alike.toSorted((one, other) => other.id - one.id).slice(0, MOST_OTHERS);
+    const pinned = this.#pinned.entries().map(([ref]) => ref);
+    return [...new Set([...newest.map(({ id }) => refOf(boot, id)), ...pinned])];
   }
 
   /** Kept like a request that is pinned, because the server does not have it. */

@@ -9,6 +9,13 @@ import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;
 
+/** Tells what a pool tells of a statement outside of a transaction. */
+function sendOutside(sql: string): void {
+  const statement = {};
+  channel('ambit:statement:sent').publish({ statement });
+  channel('ambit:statement:outside').publish({ sql, milliseconds: 0.5, statement });
+}
+
 /** An application for each test, and Chromium to look at it. */
 export class BrowserApp {
   container!: Container;
@@ -40,6 +47,12 @@ export class BrowserApp {
       });
       return 200;
     },
+    '/many': () => {
+      for (let i = 0; i < 12; i++) sendOutside('SELECT name FROM "products" WHERE id = $1');
+      sendOutside('SELECT 1');
+      return 200;
+    },
+    '/missing': (scope) => (scope.resolve('IMissing' as string) ? 200 : 500),
     '/never': () => undefined,
     '/forgetful': () => {
       this.container.createScope({ tags: ['job'] });
