@@ -1,6 +1,6 @@
 import { h, setText } from './dom.js';
 
-const TOLD_MS = 1500;
+const SHOWN_MS = 1500;
 
 /** A small button that copies a text. Browsers give access to the clipboard to pages from this machine, or with HTTPS. */
 export function copyButton(text: () => string, label: string): HTMLButtonElement {
@@ -18,5 +18,5 @@ export async function copyText(text: string, button: HTMLElement): Promise<void>
     () => false,
   );
   setText(button, copied ? 'copied' : 'not allowed');
-  setTimeout(() => setText(button, before), TOLD_MS);
+  setTimeout(() => setText(button, before), SHOWN_MS);
 }

@@ -36,6 +36,7 @@ export class RequestView {
   /** Shows it beside another request, or alone again. */
   compare(other: ComparedWith | undefined): void {
     this.#compared = other;
+    if (other) this.#element.scrollTop = 0;
     this.#redraw();
   }
 

@@ -3,10 +3,10 @@ import { h } from './dom.js';
 import type { PoolSample, TimelineBar } from './timeline-history.js';
 import type { TimeWindow } from './timeline-summary.js';
 
-const LANE = 11;
+const TRACK = 11;
 const BAR = 8;
 /** The height is the same for all of them, so that nothing below it moves. */
-const LANES = 16;
+const TRACKS = 16;
 const POOL = 64;
 const AXIS = 20;
 /** What is shorter could not be seen. */
@@ -18,7 +18,7 @@ export interface TimelinePicture {
   readonly window: TimeWindow;
 }
 
-/** Draws requests in lanes, and the pool below on the same axis. */
+/** Draws requests in tracks, and the pool below on the same axis. */
 export class TimelineCanvas {
   readonly element = h('canvas', { class: 'timeline-canvas', role: 'img' });
   readonly #onOpen: (id: number) => void;
@@ -40,7 +40,7 @@ export class TimelineCanvas {
   draw(picture: TimelinePicture): void {
     this.#picture = picture;
     const width = this.element.clientWidth;
-    const height = LANES * LANE + POOL + AXIS;
+    const height = TRACKS * TRACK + POOL + AXIS;
     const context = this.element.getContext('2d');
     if (!context || width === 0) return;
     const scale = devicePixelRatio;
@@ -54,7 +54,7 @@ export class TimelineCanvas {
     const color = (name: string): string => styles.getPropertyValue(`--${name}`);
     this.#drawAxis(context, width, height, color);
     for (const bar of picture.bars) this.#drawBar(context, bar, color);
-    this.#drawPool(context, width, LANES * LANE, color);
+    this.#drawPool(context, width, TRACKS * TRACK, color);
   }
 
   #x(time: number): number {
@@ -79,10 +79,10 @@ export class TimelineCanvas {
     }
   }
 
-  #drawBar(context: CanvasRenderingContext2D, { request, lane }: TimelineBar, color: (name: string) => string): void {
-    if (lane >= LANES) return;
+  #drawBar(context: CanvasRenderingContext2D, { request, track }: TimelineBar, color: (name: string) => string): void {
+    if (track >= TRACKS) return;
     const { left, width } = this.#sizeOf(request);
-    const y = lane * LANE;
+    const y = track * TRACK;
     context.fillStyle = color(colorOf(request));
     context.globalAlpha = request.state === 'open' ? 0.45 : 1;
     context.fillRect(left, y, width, BAR);
@@ -122,11 +122,11 @@ export class TimelineCanvas {
   }
 
   #at({ offsetX, offsetY }: MouseEvent): RequestSummary | undefined {
-    const lane = Math.floor(offsetY / LANE);
-    const found = this.#picture?.bars.find(({ request, lane: its }) => {
+    const track = Math.floor(offsetY / TRACK);
+    const found = this.#picture?.bars.find(({ request, track: its }) => {
       const { left, width } = this.#sizeOf(request);
       // Some pixels more, for bars that are hard to hit.
-      return its === lane && offsetX >= left - 2 && offsetX <= left + width + 2;
+      return its === track && offsetX >= left - 2 && offsetX <= left + width + 2;
     });
     return found?.request;
   }

@@ -2,8 +2,8 @@ import type { Now, RequestSummary } from '../src/wire.js';
 
 export interface TimelineBar {
   readonly request: RequestSummary;
-  /** Requests that overlap are in different lanes. */
-  readonly lane: number;
+  /** Requests that overlap are in different tracks. */
+  readonly track: number;
 }
 
 export interface PoolSample {
@@ -14,12 +14,12 @@ export interface PoolSample {
   readonly waiting: number;
 }
 
-/** What the last minute was like: requests in lanes, and the connection pool. */
+/** What the last minute was like: requests in tracks, and the connection pool. */
 export class TimelineHistory {
   readonly #keepMs: number;
   readonly #bars = new Map<number, TimelineBar>();
-  /** When the last request of each lane was complete. */
-  readonly #lanes: { last: number; until: number }[] = [];
+  /** When the last request of each track was complete. */
+  readonly #tracks: { last: number; until: number }[] = [];
   #pool: PoolSample[] = [];
   #behind = Infinity;
 
@@ -37,7 +37,7 @@ export class TimelineHistory {
 
   clear(): void {
     this.#bars.clear();
-    this.#lanes.length = 0;
+    this.#tracks.length = 0;
     this.#pool = [];
   }
 
@@ -59,15 +59,15 @@ export class TimelineHistory {
     const known = this.#bars.get(request.id);
     const end = endOf(request);
     if (!known && end < time - this.#keepMs) return;
-    const lane = known?.lane ?? this.#freeLane(request.arrived);
-    this.#bars.set(request.id, { request, lane });
-    const used = this.#lanes[lane];
-    if (!used || used.last === request.id || !known) this.#lanes[lane] = { last: request.id, until: end };
+    const track = known?.track ?? this.#freeTrack(request.arrived);
+    this.#bars.set(request.id, { request, track });
+    const used = this.#tracks[track];
+    if (!used || used.last === request.id || !known) this.#tracks[track] = { last: request.id, until: end };
   }
 
-  #freeLane(arrived: number): number {
-    const free = this.#lanes.findIndex(({ until }) => until <= arrived);
-    return free === -1 ? this.#lanes.length : free;
+  #freeTrack(arrived: number): number {
+    const free = this.#tracks.findIndex(({ until }) => until <= arrived);
+    return free === -1 ? this.#tracks.length : free;
   }
 
   #forget(before: number): void {

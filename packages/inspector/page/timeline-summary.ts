@@ -11,13 +11,13 @@ export function timelineSummary(bars: readonly TimelineBar[], pool: readonly Poo
   const waited = bars.filter(({ request }) => request.waited >= 1).length;
   const inUse = most(pool.map((sample) => sample.inUse));
   const waiting = most(pool.map((sample) => sample.waiting));
-  const requests = `${bars.length} ${bars.length === 1 ? 'request' : 'requests'} in the last ${seconds} seconds, ${bad} failed or aborted, at most ${lanesOf(bars)} at once`;
+  const requests = `${bars.length} ${bars.length === 1 ? 'request' : 'requests'} in the last ${seconds} seconds, ${bad} failed or aborted, at most ${tracksOf(bars)} at once`;
   if (pool.length === 0) return `${requests}.`;
   return `${requests}. ${waited} waited for a connection; at most ${inUse} in use, and ${waiting} waiting.`;
 }
 
-function lanesOf(bars: readonly TimelineBar[]): number {
-  return most(bars.map(({ lane }) => lane + 1));
+function tracksOf(bars: readonly TimelineBar[]): number {
+  return most(bars.map(({ track }) => track + 1));
 }
 
 /** Those that are at least partly within the window. */

@@ -5,7 +5,12 @@ import { details, statement } from '../support/requests.js';
 describe('two requests that are compared', () => {
   const one = details({
     milliseconds: 10,
-    steps: [statement('A'), statement('B', { took: 2 }), { kind: 'created', at: 0, key: 'IUsers' }],
+    steps: [
+      statement('A'),
+      statement('B', { took: 2 }),
+      { kind: 'created', at: 0, key: 'IUsers' },
+      { kind: 'disposed', at: 9, key: 'IUsers' },
+    ],
   });
   const other = details({
     milliseconds: 30,

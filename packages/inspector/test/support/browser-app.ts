@@ -9,7 +9,7 @@ import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;
 
-/** Tells what a pool tells of a statement outside of a transaction. */
+/** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {
   const statement = {};
   channel('ambit:statement:sent').publish({ statement });
