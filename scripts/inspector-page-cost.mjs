@@ -1,5 +1,5 @@
 /**
- * What the open page of the inspector costs in the browser: `node bench/inspector/page.mjs [--rate 200] [--keep 5000] [--seconds 20]`,
+ * What the open page of the inspector costs in the browser: `node scripts/inspector-page-cost.mjs [--rate 200] [--keep 5000] [--seconds 20]`,
  * after `npm run build`. The service handles `rate` requests per second, all of which are recorded, until `keep` are listed; then
  * Chromium says how much CPU time the page takes in each view.
  */
@@ -10,8 +10,7 @@ import { inspector } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
 import { chromium } from 'playwright-core';
-import { createExpressApp } from '../../service/dist/hosts/express/app.js';
-import { table } from '../shared/table.mjs';
+import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -21,7 +20,7 @@ const { values: options } = parseArgs({
     views: { type: 'string', default: 'Requests' },
   },
 });
-const [rate, keep, seconds] = [options.rate, options.keep, options.seconds].map(Number);
+const [rate, keep, seconds] = [Number(options.rate), Number(options.keep), Number(options.seconds)];
 const BURST_MS = 50;
 const scopes = {
   tags: ['request'],
@@ -36,7 +35,8 @@ app.use(inspector({ container, scopes, keep, samplesPerSecond: 1_000_000 }));
 app.use(createExpressApp(container, { logger: createLogger('silent') }));
 const server = createServer(app).listen(0, '127.0.0.1');
 await once(server, 'listening');
-const url = `http://127.0.0.1:${server.address().port}`;
+const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+const url = `http://127.0.0.1:${port}`;
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-quic'] });
 try {
@@ -47,9 +47,9 @@ try {
   const rows = [];
   for (const view of options.views.split(',')) {
     await page.getByRole('tab', { name: view }).click();
-    rows.push([view, ...(await measure(page))]);
+    rows.push({ view, ...(await measure(page)) });
   }
-  console.log(table(['view', 'requests/s', 'listed', 'rows', 'main thread', 'process', 'JS heap'], rows));
+  console.table(rows);
 } finally {
   await browser.close();
   agent.destroy();
@@ -58,7 +58,10 @@ try {
   await container.dispose();
 }
 
-/** While requests come in; the shares are those of one core. */
+/**
+ * While requests come in; the shares are those of one core.
+ * @param {import('playwright-core').Page} page
+ */
 async function measure(page) {
   const cdp = await page.context().newCDPSession(page);
   const system = await browser.newBrowserCDPSession();
@@ -68,17 +71,26 @@ async function measure(page) {
     const { processInfo } = await system.send('SystemInfo.getProcessInfo');
     const renderers = processInfo.filter(({ type }) => type === 'renderer');
     const cpu = Math.max(...renderers.map(({ cpuTime }) => cpuTime));
-    return { ...Object.fromEntries(all.map(({ name, value }) => [name, value])), cpu };
+    return new Map([['cpu', cpu], ...all.map(({ name, value }) => /** @type {const} */ ([name, value]))]);
   };
   const before = await metrics();
   const asked = await load();
   const after = await metrics();
-  const took = after.Timestamp - before.Timestamp;
-  const percent = (name) => `${(((after[name] - before[name]) / took) * 100).toFixed(1)} %`;
+  const grown = (/** @type {string} */ name) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+  const took = grown('Timestamp');
+  const percent = (/** @type {string} */ name) => `${((grown(name) / took) * 100).toFixed(1)} %`;
   const listed = await page.evaluate("document.querySelector('.tools .hint')?.textContent");
   const rows = await page.locator('.request').count();
-  const heap = `${(after.JSHeapUsedSize / 1e6).toFixed(1)} MB`;
-  return [(asked / took).toFixed(0), listed, String(rows), percent('TaskDuration'), percent('cpu'), heap];
+  const heap = `${((after.get('JSHeapUsedSize') ?? 0) / 1e6).toFixed(1)} MB`;
+  const [mainThread, tabProcess] = [percent('TaskDuration'), percent('cpu')];
+  return {
+    'requests/s': (asked / took).toFixed(0),
+    listed,
+    rows,
+    'main thread': mainThread,
+    process: tabProcess,
+    heap,
+  };
 }
 
 /** Sends `rate` requests per second; returns how many. */
@@ -95,15 +107,20 @@ async function load() {
   return asked;
 }
 
+/** @param {number} times */
 async function ask(times) {
   for (let i = 0; i < times; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => get(i + j)));
 }
 
-/** Three of four read a user that is not there, which is a statement; one reads a page of users. */
+/**
+ * Three of four read a user that is not there; one reads a page of users.
+ * @param {number} i
+ * @returns {Promise<void>}
+ */
 function get(i) {
   return new Promise((resolve, reject) => {
     const path = i % 4 === 0 ? '/api/users' : `/api/users/nobody-${i}`;
-    request(url + path, { agent }, (response) => response.resume().on('end', resolve))
+    request(url + path, { agent }, (response) => response.resume().on('end', () => resolve()))
       .on('error', reject)
       .end();
   });
