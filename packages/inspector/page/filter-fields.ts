@@ -1,7 +1,7 @@
 import type { RequestSummary } from '../src/wire.js';
 
 /** What a filter needs to know besides the request. */
-export interface FilterFacts {
+interface FilterFacts {
   readonly boot: string;
   readonly slowMs: number;
   /** The texts that requests name by index. */
@@ -41,7 +41,7 @@ const OUTCOMES = ['committed', 'rolled back', 'refused', 'unknown'];
 export const FIELDS: Readonly<Record<string, Field>> = {
   is: { read: readState, about: 'a state or a problem', values: Object.keys(STATES) },
   status: {
-    read: (value) => byNumber(status(value), ({ status: number }) => number),
+    read: (value) => byNumber(statusFits(value), ({ status: number }) => number),
     about: '500, 4xx, >=400',
     values: ['5xx', '4xx', '>=400', '2xx'],
   },
@@ -127,7 +127,7 @@ function byNumber(
   };
 }
 
-function status(value: string): (status: number) => boolean {
+function statusFits(value: string): (status: number) => boolean {
   const kind = /^([1-5])xx$/i.exec(value)?.[1];
   if (kind !== undefined) return (code) => Math.floor(code / 100) === Number(kind);
   return comparison(value, plain, 'status:500, status:4xx or status:>=400');

@@ -1,7 +1,5 @@
 import { FIELDS, type Matches, matchesWord, ProblemInFilter } from './filter-fields.js';
 
-export type { FilterFacts } from './filter-fields.js';
-
 /** A filter that was read; what is wrong in it is left out, and said. */
 export interface Filter {
   readonly matches: Matches;

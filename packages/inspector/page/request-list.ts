@@ -133,7 +133,7 @@ export class RequestListBox {
     return id === undefined ? undefined : refOf(recording().boot, id);
   }
 
-  /** If it has gone from the list, that of the next older one is as good. */
+  /** If it is no longer in the list, the next older one counts. */
   #indexOfChosen(): number | undefined {
     if (this.#chosen === undefined) return undefined;
     const { pinned } = this.#parts;

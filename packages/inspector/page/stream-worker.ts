@@ -3,7 +3,7 @@ import { EventStream } from './event-stream.js';
 // A browser opens six connections to a server that speaks HTTP/1.1, so a stream for each tab would leave none for the application.
 const tabs = new Set<MessagePort>();
 const stream = new EventStream('../events', (message) => {
-  for (const tab of tabs) tab.postMessage(message);
+  for (const port of tabs) port.postMessage(message);
 });
 
 addEventListener('connect', (event) => {

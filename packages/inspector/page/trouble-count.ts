@@ -13,7 +13,7 @@ export class TroubleCount {
   constructor(store: Store, isLooking: () => boolean) {
     this.#isLooking = isLooking;
     store.onChange((_, { troubled, complete }) => {
-      // What happened before the page was open, or while it was disconnected, cannot be told from what was seen.
+      // What happened before the page was open, or while it was disconnected, cannot be distinguished from what was seen.
       if (!complete) this.#number += troubled.length;
       this.update();
     });

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
 import { chromiumUnwanted } from '../support/chromium.js';
 
-const axeCode = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const FINDINGS = `axe.run().then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`;
 
@@ -18,7 +16,7 @@ describe.skipIf(chromiumUnwanted)('axe finds nothing wrong', () => {
     await t.open('#/requests');
     for (const path of ['/users/1', '/orders/1', '/sold-out/1', '/checked/1', '/forgetful/1']) await t.ask(path);
     await t.row('leak').waitFor();
-    await t.page.evaluate(axeCode);
+    await t.page.evaluate(axe.source);
   };
 
   describe.each([390, 1440])('in a window of %i pixels', (width) => {

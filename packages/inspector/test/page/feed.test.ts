@@ -50,7 +50,7 @@ describe('the feed of a tab', () => {
     expect(taken).toEqual(['begin 1', 'begin 3', 'tick 4']);
   });
 
-  it('asks again with the next change where the state cannot be had', async () => {
+  it('asks again with the next change where the state is not available', async () => {
     feed.take({ kind: 'live' });
     fetches[0]?.reject(new Error('not there'));
     await settled();
