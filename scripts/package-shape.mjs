@@ -10,7 +10,7 @@ const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', '
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
   'packages/container': ['skills/ambit/SKILL.md'],
-  'packages/inspector': ['dist/page/page.js', 'dist/page/theme.js', 'dist/page/page-style.css'],
+  'packages/inspector': ['dist/page/page.js', 'dist/page/stream.js', 'dist/page/theme.js', 'dist/page/page-style.css'],
 };
 const MAY_CONTAIN =
   /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;

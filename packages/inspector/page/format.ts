@@ -44,3 +44,9 @@ const FINDINGS: Readonly<Record<string, string>> = {
 export function nameOfFinding(kind: string): string {
   return FINDINGS[kind] ?? kind;
 }
+
+/** `0 %`, `0.3 %`, `12 %` */
+export function share(part: number): string {
+  const percent = part * 100;
+  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
+}

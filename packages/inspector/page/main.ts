@@ -3,9 +3,14 @@ import { count } from './format.js';
 import { GraphPanel } from './graph-panel.js';
 import { NowPanel } from './now-panel.js';
 import { RequestsPanel } from './requests-panel.js';
+import { RoutesPanel } from './routes-panel.js';
 import { connect } from './server.js';
+import { startShortcuts } from './shortcuts.js';
+import { StartUpPanel } from './start-up-panel.js';
+import { StatementsPanel } from './statements-panel.js';
 import { Store } from './store.js';
-import { startTabs } from './tabs.js';
+import { startTabs, tabShortcuts } from './tabs.js';
+import { TroubleCount } from './trouble-count.js';
 
 const store = new Store();
 const openRequest = (request: number): void => {
@@ -17,11 +22,37 @@ const requests = new RequestsPanel(store, (request) => {
   show('graph');
   graph.play(request);
 });
+const trouble = new TroubleCount(store, () => requests.shown);
 const now = new NowPanel(store, openRequest);
+const openFilter = (filter: string): void => {
+  show('requests');
+  requests.filter(filter);
+};
+const polled = {
+  routes: new RoutesPanel(openFilter),
+  statements: new StatementsPanel(openFilter),
+  'start-up': new StartUpPanel(),
+};
 const show = startTabs((panel) => {
   graph.shown = panel === 'graph';
   now.shown = panel === 'now';
+  requests.shown = panel === 'requests';
+  for (const [name, view] of Object.entries(polled)) view.shown = panel === name;
+  trouble.update();
 });
+
+const inRequests = (act: () => void) => (): void => {
+  show('requests');
+  act();
+};
+startShortcuts([
+  ...tabShortcuts(show),
+  { key: '/', about: 'filter the requests', act: inRequests(() => requests.focusFilter()) },
+  { key: 'j', about: 'the next request', act: inRequests(() => requests.move(1)) },
+  { key: 'k', about: 'the previous request', act: inRequests(() => requests.move(-1)) },
+  { key: 'p', about: 'pin the request, or let it go', act: () => requests.togglePin() },
+  { key: ' ', about: 'pause the list, or go on', act: () => requests.shown && requests.togglePause() },
+]);
 
 store.onChange(() => {
   if (!store.now || !store.hello) return;

@@ -1,23 +1,33 @@
-import type { KindNow, Now, OpenScope } from '../src/wire.js';
+import type { Hello, KindNow, Now, OpenScope } from '../src/wire.js';
 import { byId, h } from './dom.js';
 import { age, count, lastOf, lifetimeOf } from './format.js';
+import { LeaksCard, openedBefore } from './leaks-card.js';
 import type { Store } from './store.js';
+import { Timeline } from './timeline.js';
 
 /** What is open at this moment. */
 export class NowPanel {
   readonly #element = byId('now');
   readonly #store: Store;
   readonly #open: (request: number) => void;
+  readonly #cards = h('div', { class: 'cards' });
+  readonly #oldest = h('section', { class: 'card oldest' });
+  readonly #leaks: LeaksCard;
+  readonly #timeline: Timeline;
   #shown = false;
 
   constructor(store: Store, open: (request: number) => void) {
     this.#store = store;
     this.#open = open;
+    this.#leaks = new LeaksCard(open);
+    this.#timeline = new Timeline(store, open);
+    this.#element.append(this.#cards, this.#timeline.element, this.#leaks.element, this.#oldest);
     store.onChange(() => this.#draw());
   }
 
   set shown(shown: boolean) {
     this.#shown = shown;
+    this.#timeline.shown = shown;
     this.#draw();
   }
 
@@ -26,14 +36,13 @@ export class NowPanel {
     if (!this.#shown || !now || !hello) return;
     // The focus must survive the redraw.
     const focused = document.activeElement?.getAttribute('data-request');
-    this.#element.replaceChildren(
-      h('div', { class: 'cards' }, kinds(now.kinds), transactions(now), pool(now)),
-      this.#scopes(now.scopes, hello.limitMs),
-    );
+    this.#cards.replaceChildren(kinds(now.kinds), transactions(now), pool(now));
+    this.#leaks.show(now.leaks, hello.always);
+    this.#oldest.replaceChildren(...this.#scopes(now.scopes, hello));
     this.#element.querySelector<HTMLElement>(`[data-request="${focused}"]`)?.focus();
   }
 
-  #scopes(scopes: readonly OpenScope[], limitMs: number): HTMLElement {
+  #scopes(scopes: readonly OpenScope[], { limitMs, always }: Hello): HTMLElement[] {
     const row = ({ box, age: old, atLeast, old: isOld, where, request }: OpenScope): HTMLElement => {
       const link = h('button', { class: 'link', 'data-request': String(request) }, 'its request');
       if (request !== undefined) link.addEventListener('click', () => this.#open(request));
@@ -43,25 +52,23 @@ export class NowPanel {
         h('td', {}, h('span', { class: 'chip', 'data-lifetime': lifetimeOf(box), title: box }, lastOf(box))),
         h('td', { class: 'number' }, `${atLeast ? '> ' : ''}${age(old)}`),
         h('td', {}, isOld && h('span', { class: 'badge bad' }, `older than ${age(limitMs)}`)),
-        h('td', { class: 'where' }, ...whereText(isOld, where)),
+        h('td', { class: 'where' }, ...whereText(isOld, where, always)),
         h('td', {}, request !== undefined && link),
       );
     };
     const rows = scopes.map(row);
-    return h(
-      'section',
-      { class: 'card oldest' },
+    return [
       h('h2', {}, 'Open scopes, the oldest first'),
       rows.length > 0
         ? h('table', {}, head('scope', 'age', '', 'opened at', ''), h('tbody', {}, ...rows))
         : h('p', { class: 'empty' }, 'None is open. Every scope that was opened is disposed.'),
-    );
+    ];
   }
 }
 
-function whereText(isOld: boolean, where: readonly string[] | undefined): HTMLElement[] {
+function whereText(isOld: boolean, where: readonly string[] | undefined, always: boolean): HTMLElement[] {
   if (!isOld) return [];
-  const lines = where ?? ['It was opened before this page.'];
+  const lines = where ?? [openedBefore(always)];
   return lines.map((line) => h('code', { title: line }, line));
 }
 
@@ -124,5 +131,5 @@ function card(title: string, ...content: readonly Node[]): HTMLElement {
 }
 
 function head(...names: readonly string[]): HTMLElement {
-  return h('thead', {}, h('tr', {}, ...names.map((name) => h('th', { scope: 'col' }, name))));
+  return h('thead', {}, h('tr', {}, ...names.map((name) => (name === '' ? h('td') : h('th', { scope: 'col' }, name)))));
 }

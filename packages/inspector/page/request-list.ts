@@ -1,142 +1,173 @@
 import type { RequestSummary } from '../src/wire.js';
+import { parseRef, refOf } from './address.js';
 import { h } from './dom.js';
-import { clock, duration } from './format.js';
-import { findingBadge, outcomeBadge, searchText, stateBadge } from './request-badges.js';
+import type { Pinned } from './pinned.js';
+import { RequestRow } from './request-row.js';
+import { RequestRows } from './request-rows.js';
 
-interface Row {
-  readonly element: HTMLElement;
-  request: RequestSummary;
+/** What the list needs to know of the page. */
+export interface ListParts {
+  readonly pinned: Pinned;
+  readonly recording: () => { readonly boot: string; readonly slowMs: number };
+  readonly onChoose: (ref: string | undefined) => void;
+  readonly onOpen: (ref: string, how: 'click' | 'key') => void;
+  readonly onDraw: () => void;
 }
 
-/** The requests, the newest first: a listbox, in which arrow keys move and what is moved to is opened. */
+/** The pinned requests and below them the others: a listbox, in which arrow keys move. */
 export class RequestListBox {
   readonly element = h('div', { class: 'list', role: 'listbox', tabindex: '0', 'aria-label': 'Requests' });
-  readonly #rows = new Map<number, Row>();
-  readonly #onChoose: (id: number | undefined) => void;
-  #chosen: number | undefined;
-  #words: readonly string[] = [];
-  #onlyTrouble = false;
+  readonly #parts: ListParts;
+  readonly #pinnedGroup = h('div', { class: 'pinned', role: 'group', 'aria-label': 'Pinned', hidden: '' });
+  readonly #pinnedRows = new Map<string, RequestRow>();
+  readonly #rows: RequestRows;
+  #chosen: string | undefined;
+  #fits: (request: RequestSummary) => boolean = () => true;
 
-  constructor(onChoose: (id: number | undefined) => void) {
-    this.#onChoose = onChoose;
+  constructor(parts: ListParts) {
+    this.#parts = parts;
+    const facts = () => ({ ...parts.recording(), active: this.#activeId });
+    this.#rows = new RequestRows(this.element, facts, () => {
+      this.#pointAtActive();
+      parts.onDraw();
+    });
+    this.element.append(this.#pinnedGroup, this.#rows.element);
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
+    this.element.addEventListener('click', ({ target }) => {
+      const ref = target instanceof Element && target.closest<HTMLElement>('.request')?.dataset['ref'];
+      if (!ref) return;
+      this.choose(ref);
+      parts.onOpen(ref, 'click');
+    });
+    this.drawPinned();
   }
 
   get visible(): number {
-    return this.#shown().length;
+    return this.#parts.pinned.size + this.#rows.length;
+  }
+
+  get unseen(): number {
+    return this.#rows.unseen;
   }
 
   has(id: number): boolean {
     return this.#rows.has(id);
   }
 
-  filter(text: string, onlyTrouble: boolean): void {
-    this.#words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    this.#onlyTrouble = onlyTrouble;
-    for (const row of this.#rows.values()) this.#hide(row);
+  get chosen(): string | undefined {
+    return this.#chosen;
   }
 
-  put(request: RequestSummary): void {
-    const known = this.#rows.get(request.id);
-    const row: Row = known ?? { element: this.#newRow(request.id), request };
-    row.request = request;
-    fill(row.element, request);
-    this.#hide(row);
-    if (known) return;
-    // Trouble may be known only after later requests.
-    const newer = Math.min(...[...this.#rows.keys()].filter((id) => id > request.id));
-    const below = this.#rows.get(newer)?.element;
-    this.#rows.set(request.id, row);
-    if (below) below.after(row.element);
-    else this.element.prepend(row.element);
+  /** Shows these, of which only some fit. */
+  reset(requests: Iterable<RequestSummary>, fits: (request: RequestSummary) => boolean): void {
+    this.#fits = fits;
+    this.#rows.reset([...requests].filter((request) => this.#belongs(request)));
   }
 
-  /** Forgets what the server has forgotten. */
-  keepOnly(requests: ReadonlyMap<number, RequestSummary>): void {
-    for (const [id, { element }] of this.#rows) {
-      if (requests.has(id) || id === this.#chosen) continue;
-      element.remove();
-      this.#rows.delete(id);
+  update(changed: readonly RequestSummary[], removed: readonly number[]): void {
+    for (const request of changed) {
+      if (this.#belongs(request)) this.#rows.put(request);
+      else this.#rows.remove(request.id);
     }
+    for (const id of removed) this.#rows.remove(id);
+    this.#rows.draw();
   }
 
-  clear(): void {
-    this.#rows.clear();
-    this.element.replaceChildren();
-    this.choose(undefined);
+  follow(): void {
+    this.#rows.follow();
   }
 
-  choose(id: number | undefined): void {
-    this.#mark(this.#chosen, false);
-    this.#chosen = id;
-    this.#mark(id, true);
-    const element = id === undefined ? undefined : this.#rows.get(id)?.element;
+  choose(ref: string | undefined): void {
+    if (ref !== this.#chosen) {
+      this.#chosen = ref;
+      this.#rows.draw();
+      for (const [pinned, row] of this.#pinnedRows) row.mark(pinned === ref);
+      this.#parts.onChoose(ref);
+    }
+    if (ref !== undefined && this.#pinnedRows.has(ref))
+      this.#pinnedRows.get(ref)?.element.scrollIntoView({ block: 'nearest' });
+    else if (this.#activeId !== undefined) this.#rows.reveal(this.#activeId);
+    this.#pointAtActive();
+  }
+
+  /** Moves by so many rows, and chooses the row. */
+  move(steps: number): void {
+    const all = this.visible;
+    if (all === 0) return;
+    const at = this.#indexOfChosen();
+    const next = at === undefined ? (steps > 0 ? 0 : all - 1) : at + steps;
+    this.choose(this.#refAt(Math.min(Math.max(0, next), all - 1)));
+  }
+
+  drawPinned(): void {
+    const { pinned, recording } = this.#parts;
+    const entries = pinned.entries();
+    for (const ref of this.#pinnedRows.keys()) if (!pinned.has(ref)) this.#pinnedRows.delete(ref);
+    const rows = entries.map(([ref, request], i) => {
+      const row = this.#pinnedRows.get(ref) ?? new RequestRow();
+      this.#pinnedRows.set(ref, row);
+      row.show(request, ref, recording().slowMs);
+      row.number(i, entries.length);
+      row.mark(ref === this.#chosen);
+      return row.element;
+    });
+    this.#pinnedGroup.replaceChildren(...rows);
+    this.#pinnedGroup.hidden = rows.length === 0;
+    this.#rows.moved();
+  }
+
+  get #activeId(): number | undefined {
+    const { boot, id } = parseRef(this.#chosen ?? '') ?? {};
+    return boot === this.#parts.recording().boot ? id : undefined;
+  }
+
+  /** A request that is pinned is at the top only. */
+  #belongs(request: RequestSummary): boolean {
+    return !this.#parts.pinned.has(refOf(this.#parts.recording().boot, request.id)) && this.#fits(request);
+  }
+
+  #refAt(index: number): string | undefined {
+    const { pinned, recording } = this.#parts;
+    if (index < pinned.size) return pinned.entries()[index]?.[0];
+    const id = this.#rows.at(index - pinned.size);
+    return id === undefined ? undefined : refOf(recording().boot, id);
+  }
+
+  /** If it is no longer in the list, the next older one counts. */
+  #indexOfChosen(): number | undefined {
+    if (this.#chosen === undefined) return undefined;
+    const { pinned } = this.#parts;
+    const index = pinned.entries().findIndex(([ref]) => ref === this.#chosen);
+    if (index >= 0) return index;
+    const id = this.#activeId;
+    return id === undefined ? undefined : pinned.size + this.#rows.positionOf(id);
+  }
+
+  #pointAtActive(): void {
+    const element = this.#chosen === undefined ? null : document.getElementById(`request-${this.#chosen}`);
     if (element) this.element.setAttribute('aria-activedescendant', element.id);
     else this.element.removeAttribute('aria-activedescendant');
-    element?.scrollIntoView({ block: 'nearest' });
-    this.#onChoose(id);
-  }
-
-  #mark(id: number | undefined, chosen: boolean): void {
-    if (id !== undefined) this.#rows.get(id)?.element.setAttribute('aria-selected', String(chosen));
-  }
-
-  #newRow(id: number): HTMLElement {
-    const element = h('div', { class: 'request', role: 'option', id: `request-${id}`, 'aria-selected': 'false' });
-    element.addEventListener('click', () => this.choose(id));
-    return element;
-  }
-
-  #hide({ element, request }: Row): void {
-    const text = this.#words.length > 0 ? searchText(request) : '';
-    const fits = this.#words.every((word) => text.includes(word)) && (!this.#onlyTrouble || request.trouble);
-    element.hidden = !fits;
-  }
-
-  /** The newest first. */
-  #shown(): number[] {
-    return Array.from(this.#rows)
-      .filter(([, { element }]) => !element.hidden)
-      .map(([id]) => id)
-      .toSorted((one, other) => other - one);
   }
 
   #onKey(event: KeyboardEvent): void {
-    if (event.key === 'Escape') {
-      this.choose(undefined);
-      return;
-    }
-    const shown = this.#shown();
-    const at = this.#chosen === undefined ? -1 : shown.indexOf(this.#chosen);
-    const last = shown.length - 1;
-    const steps: Record<string, number> = {
-      ArrowDown: Math.min(at + 1, last),
-      ArrowUp: Math.max(at - 1, 0),
-      Home: 0,
-      End: last,
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(this.element.clientHeight / 36) - 1);
+    const acts: Record<string, () => void> = {
+      Escape: () => this.choose(undefined),
+      Enter: () => this.#chosen !== undefined && this.#parts.onOpen(this.#chosen, 'key'),
+      ArrowDown: () => this.move(1),
+      ArrowUp: () => this.move(-1),
+      PageDown: () => this.move(page),
+      PageUp: () => this.move(-page),
+      Home: () => {
+        this.choose(this.#refAt(0));
+        this.follow();
+      },
+      End: () => this.choose(this.#refAt(this.visible - 1)),
     };
-    const next = steps[event.key];
-    if (next === undefined || last < 0) return;
+    const act = acts[event.key];
+    if (!act) return;
     event.preventDefault();
-    this.choose(shown[next]);
+    act();
   }
-}
-
-function fill(element: HTMLElement, request: RequestSummary): void {
-  element.classList.toggle('trouble', request.trouble);
-  const { method, route, milliseconds, arrived, leaks } = request;
-  element.replaceChildren(
-    h('span', { class: 'time' }, clock(arrived)),
-    h('span', { class: 'method' }, method),
-    h('span', { class: 'route', title: route }, route),
-    h(
-      'span',
-      { class: 'badges' },
-      leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
-      findingBadge(request),
-      outcomeBadge(request),
-    ),
-    h('span', { class: 'status' }, stateBadge(request)),
-    h('span', { class: 'took' }, milliseconds === undefined ? '' : duration(milliseconds)),
-  );
 }

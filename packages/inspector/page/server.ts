@@ -1,21 +1,21 @@
-import type { GraphView, Hello, RequestDetails, Tick } from '../src/wire.js';
+import type { GraphView, Hello, RequestDetails, RouteStats, StartUp, StatementStats } from '../src/wire.js';
+import { joinStream } from './connection.js';
 import { byId, setText } from './dom.js';
+import { Feed } from './feed.js';
 import type { Store } from './store.js';
-
-const RETRY_MS = 1000;
 
 /** Keeps the store up to date while the page is open, also across restarts of the server. */
 export function connect(store: Store): void {
-  const source = new EventSource('events');
-  source.addEventListener('hello', ({ data }: MessageEvent<string>) => {
+  const feed = new Feed(store, fetchState);
+  joinStream((message) => {
+    if (message.kind === 'reconnecting') {
+      show('reconnecting');
+      // The stream does not say why it was refused; this does, where the login has expired.
+      if (!document.hidden) fetchState().catch(() => undefined);
+      return;
+    }
     show('live');
-    store.begin(JSON.parse(data) as Hello);
-  });
-  source.addEventListener('message', ({ data }: MessageEvent<string>) => store.tick(JSON.parse(data) as Tick));
-  source.addEventListener('error', () => {
-    show('reconnecting');
-    // The browser reconnects by itself, but not after an error response.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => connect(store), RETRY_MS);
+    feed.take(message);
   });
 }
 
@@ -32,8 +32,26 @@ export function fetchRequest(id: number): Promise<RequestDetails> {
   return read(`requests/${id}`) as Promise<RequestDetails>;
 }
 
+export function fetchRoutes(): Promise<RouteStats[]> {
+  return read('routes') as Promise<RouteStats[]>;
+}
+
+export function fetchStatements(): Promise<StatementStats[]> {
+  return read('statements') as Promise<StatementStats[]>;
+}
+
+export function fetchStartUp(): Promise<StartUp> {
+  return read('startup') as Promise<StartUp>;
+}
+
+function fetchState(): Promise<Hello> {
+  return read('state') as Promise<Hello>;
+}
+
 async function read(path: string): Promise<unknown> {
   const response = await fetch(path);
+  // The page asks for the token, which is valid for some hours.
+  if (response.status === 401) location.reload();
   if (!response.ok) throw new Error(await response.text());
   return response.json();
 }

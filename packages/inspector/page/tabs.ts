@@ -1,23 +1,31 @@
-/** The views, as the pattern "tabs" of ARIA has it: arrows move, and what is moved to is shown. */
+import { currentAddress, showAddress } from './navigation.js';
+import type { Shortcut } from './shortcuts.js';
+
+/** The views, as the pattern "tabs" of ARIA has it: arrows move, and what is moved to is shown. The address says which. */
 export function startTabs(onShow: (panel: string) => void): (panel: string) => void {
   const tabs = [...document.querySelectorAll<HTMLButtonElement>('[role=tab]')];
+  const nameOf = (tab: HTMLElement): string => tab.getAttribute('aria-controls') ?? '';
 
   const show = (panel: string): void => {
     for (const tab of tabs) {
-      const name = tab.getAttribute('aria-controls') ?? '';
+      const name = nameOf(tab);
       const chosen = name === panel;
       tab.setAttribute('aria-selected', String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
+      // Only as far as necessary, in a row of tabs that is wider than the window.
+      if (chosen) tab.scrollIntoView({ block: 'nearest', inline: 'nearest' });
       document.getElementById(name)?.toggleAttribute('hidden', !chosen);
     }
-    // Not the id of the panel alone: the browser would take that for a place to begin to read.
-    history.replaceState(undefined, '', `#/${panel}`);
+    if (currentAddress().view !== panel) showAddress({ view: panel });
     onShow(panel);
+  };
+  const showAddressed = (): void => {
+    const { view } = currentAddress();
+    show(tabs.some((tab) => nameOf(tab) === view) ? view : 'graph');
   };
 
   for (const [i, tab] of tabs.entries()) {
-    const name = tab.getAttribute('aria-controls') ?? '';
-    tab.addEventListener('click', () => show(name));
+    tab.addEventListener('click', () => show(nameOf(tab)));
     tab.addEventListener('keydown', ({ key }) => {
       const steps: Record<string, number> = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: -1 };
       const step = steps[key];
@@ -26,7 +34,17 @@ export function startTabs(onShow: (panel: string) => void): (panel: string) => v
       next?.click();
     });
   }
-  const wanted = location.hash.slice(2);
-  show(tabs.some((tab) => tab.getAttribute('aria-controls') === wanted) ? wanted : 'graph');
+  addEventListener('hashchange', showAddressed);
+  showAddressed();
   return show;
+}
+
+/** The keys that the tabs declare. */
+export function tabShortcuts(show: (panel: string) => void): Shortcut[] {
+  const tabs = [...document.querySelectorAll<HTMLElement>('[role=tab][aria-keyshortcuts]')];
+  return tabs.map((tab) => ({
+    key: tab.getAttribute('aria-keyshortcuts') ?? '',
+    about: (tab.firstChild?.textContent ?? '').trim(),
+    act: () => show(tab.getAttribute('aria-controls') ?? ''),
+  }));
 }

@@ -1,12 +1,13 @@
-import type { ScopeSpan, RequestDetails, Step } from '../src/wire.js';
-import { h } from './dom.js';
-import { clock, duration, lastOf, lifetimeOf, nameOfFinding } from './format.js';
-import { findingBadge, outcomeBadge, stateBadge } from './request-badges.js';
+import type { RequestDetails, ScopeSpan, Step } from '../src/wire.js';
 import { moodOf } from './caption.js';
+import { h } from './dom.js';
+import { duration, lastOf, lifetimeOf, nameOfFinding } from './format.js';
+import { type Fold, foldSteps } from './folded-steps.js';
 
 const NAMES: Partial<Record<Step['kind'], string>> = {
   arrived: 'request arrives',
   created: 'create',
+  failed: 'failed to create',
   connection: 'connection',
   'no connection': 'no connection',
   begin: 'BEGIN',
@@ -18,9 +19,9 @@ const NAMES: Partial<Record<Step['kind'], string>> = {
   disposed: 'dispose',
 };
 
-/** One request as a waterfall. */
-export function waterfall(request: RequestDetails): Node[] {
-  const { steps, spans, dropped, elapsed = 0 } = request;
+/** What happened in a request, in order; `unfolded` are the texts of statements whose repetitions are shown one by one. */
+export function waterfall(request: RequestDetails, unfolded: Set<string>): HTMLElement {
+  const { steps, spans, elapsed = 0 } = request;
   const length = Math.max(
     ...steps.map(({ at, took = 0 }) => at + took),
     ...spans.map(({ closed = 0 }) => closed),
@@ -28,47 +29,13 @@ export function waterfall(request: RequestDetails): Node[] {
     0.01,
   );
   // A scope is one bar, so its closing has no row.
-  const rows = steps.filter(({ kind }) => kind !== 'scope closed').map((step) => row(request, step, length));
-  return [
-    heading(request),
-    ...spans.filter(({ where }) => where).map(leak),
-    h('div', { class: 'waterfall', role: 'table', 'aria-label': 'What happened, in order' }, axis(length), ...rows),
-    ...(dropped > 0 ? [h('p', { class: 'hint' }, `and ${dropped} more steps, which were not kept`)] : []),
-  ];
-}
-
-function heading(request: RequestDetails): HTMLElement {
-  return h(
-    'header',
-    { class: 'about' },
-    h('h2', {}, h('span', { class: 'method' }, request.method), ` ${request.route}`),
-    h(
-      'p',
-      { class: 'chips' },
-      stateBadge(request),
-      outcomeBadge(request),
-      request.leaks > 0 && h('span', { class: 'badge bad' }, 'leak'),
-      findingBadge(request),
-      h(
-        'span',
-        { class: 'badge' },
-        request.milliseconds === undefined ? 'in progress' : duration(request.milliseconds),
-      ),
-      h('span', { class: 'hint' }, `at ${clock(request.arrived)}`),
-    ),
-  );
-}
-
-function leak({ box, where = [], closed }: ScopeSpan): HTMLElement {
+  const folds = foldSteps(steps.filter(({ kind }) => kind !== 'scope closed'));
+  const rows = folds.flatMap((fold) => foldRows(request, fold, length, unfolded));
   return h(
     'div',
-    { class: 'problem' },
-    h(
-      'strong',
-      {},
-      `A ${lastOf(box)} scope ${closed === undefined ? 'is still open' : 'was closed long'} after the response. It was opened at`,
-    ),
-    h('pre', {}, where.join('\n')),
+    { class: 'waterfall', role: 'table', 'aria-label': 'What happened, in order' },
+    axis(length),
+    ...rows,
   );
 }
 
@@ -86,8 +53,30 @@ function axis(length: number): HTMLElement {
   );
 }
 
-function row({ spans, status }: RequestDetails, step: Step, length: number): HTMLElement {
-  const { kind, at, span, error } = step;
+function foldRows(request: RequestDetails, fold: Fold, length: number, unfolded: Set<string>): HTMLElement[] {
+  const [first] = fold;
+  if (fold.length === 1) return [row(request, first, length)];
+  const sql = first.sql ?? '';
+  const last = fold.at(-1) ?? first;
+  const whole = { ...first, took: last.at + (last.took ?? 0) - first.at };
+  const toggle = h('button', { class: 'fold' }, `${fold.length}×`);
+  const head = row(request, whole, length, toggle);
+  const rows = fold.map((step) => row(request, step, length));
+  const show = (isOpen: boolean): void => {
+    toggle.setAttribute('aria-expanded', String(isOpen));
+    toggle.title = isOpen ? 'Show them as one' : 'Show each of them';
+    for (const one of rows) one.hidden = !isOpen;
+  };
+  toggle.addEventListener('click', () => {
+    if (!unfolded.delete(sql)) unfolded.add(sql);
+    show(unfolded.has(sql));
+  });
+  show(unfolded.has(sql));
+  return [head, ...rows];
+}
+
+function row({ spans, status }: RequestDetails, step: Step, length: number, toggle?: HTMLElement): HTMLElement {
+  const { kind, at, span } = step;
   const scope = span === undefined ? undefined : spans[span];
   const isScope = kind === 'scope opened';
   const took = isScope && scope ? (scope.closed ?? length) - scope.opened : (step.took ?? 0);
@@ -103,10 +92,10 @@ function row({ spans, status }: RequestDetails, step: Step, length: number): HTM
       ),
       role: 'row',
       'data-kind': kind,
-      'data-mood': moodOf(step) || undefined,
+      'data-mood': moodOfStep(step) || undefined,
       'data-lifetime': scope ? lifetimeOf(scope.box) : undefined,
     },
-    label(step, scope, status, error),
+    label(step, scope, status, toggle),
     h('span', { class: 'track', role: 'cell' }, bar),
     h('span', { class: 'took', role: 'cell' }, took > 0 ? duration(took) : ''),
   );
@@ -114,22 +103,41 @@ function row({ spans, status }: RequestDetails, step: Step, length: number): HTM
   return element;
 }
 
+/** A line that the application wrote as an error is bad news, too. */
+function moodOfStep(step: Step): string {
+  return /^(?:error|fatal)$/i.test(step.line?.level ?? '') ? 'bad' : moodOf(step);
+}
+
 function label(
-  { kind, key, sql, found, where }: Step,
+  step: Step,
   scope: ScopeSpan | undefined,
   status: number | undefined,
-  error?: string,
+  toggle?: HTMLElement,
 ): HTMLElement {
-  const name = kind === 'scope opened' ? `${lastOf(scope?.box ?? '')} scope` : NAMES[kind];
-  const what = name ?? (found === undefined ? '' : nameOfFinding(found));
-  const text = kind === 'responded' ? String(status ?? '') : (key ?? '');
+  const { sql, where, error, outside } = step;
+  const name = nameOf(step, scope);
+  const text = textOf(step, status);
   return h(
     'span',
-    { class: 'label', role: 'cell', title: sql ?? key ?? what },
-    what !== '' && h('b', {}, what),
+    { class: 'label', role: 'cell', title: [name, text, sql, error, where].filter(Boolean).join(' ') },
+    toggle,
+    name !== '' && h('b', {}, name),
     text !== '' && h('span', {}, text),
+    outside && h('span', { class: 'badge' }, 'outside'),
     sql !== undefined && h('code', {}, sql),
-    where !== undefined && h('em', {}, where),
     error !== undefined && h('em', {}, error),
+    where !== undefined && h('em', { class: 'where' }, where),
   );
+}
+
+function nameOf({ kind, found, line }: Step, scope: ScopeSpan | undefined): string {
+  if (kind === 'scope opened') return `${lastOf(scope?.box ?? '')} scope`;
+  if (line) return `${line.source} ${line.level}`;
+  return NAMES[kind] ?? (found === undefined ? '' : nameOfFinding(found));
+}
+
+function textOf({ kind, key = '', path = [], line }: Step, status: number | undefined): string {
+  if (kind === 'responded') return String(status ?? '');
+  if (kind === 'failed' && path.length > 1) return path.join(' -> ');
+  return line?.text ?? key;
 }

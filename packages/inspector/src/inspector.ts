@@ -88,6 +88,7 @@ export class Inspector {
       pages: this.#pages,
       drawing: new Drawing(container, settings.scopes),
       data: {
+        state: () => recording.hello(),
         routes: () => recording.current?.routes(),
         statements: () => recording.current?.statements.table.all(),
         startup: () => this.#startUp?.state(),

@@ -46,8 +46,9 @@ export class Recording {
   }
 
   hello(): Hello | undefined {
-    const { limitMs, keep, keepTrouble, always } = this.#settings;
-    return this.current && { boot: this.boot, limitMs, keep, keepTrouble, always, ...this.current.all(this.#pool()) };
+    const { limitMs, slowMs, keep, keepTrouble, always } = this.#settings;
+    const settings = { limitMs, slowMs, keep, keepTrouble, always };
+    return this.current && { boot: this.boot, ...settings, ...this.current.all(this.#pool()) };
   }
 
   tick(): Tick | undefined {

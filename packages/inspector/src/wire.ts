@@ -183,6 +183,8 @@ export interface Hello extends Tick {
   /** A new id after each restart, of the process or of the recording. */
   readonly boot: string;
   readonly limitMs: number;
+  /** A request that takes longer counts as trouble. */
+  readonly slowMs: number;
   /** How many requests without trouble are kept. */
   readonly keep: number;
   /** How many with trouble. */

@@ -105,7 +105,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.page.locator('.row[data-kind=commit]').waitFor();
     await t.page.keyboard.press('ArrowDown');
     await t.page.locator('.details h2', { hasText: '/users/:id' }).waitFor();
-    expect(await t.page.locator('.list').getAttribute('aria-activedescendant')).toMatch(/^request-\d+$/);
+    expect(await t.page.locator('.list').getAttribute('aria-activedescendant')).toMatch(/^request-[\da-f]{8}-\d+$/);
     await t.page.keyboard.press('Escape');
     await t.page.getByText('Choose a request to see').waitFor();
     await t.page.locator('[role=tab][aria-selected=true]').focus();

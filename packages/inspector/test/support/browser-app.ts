@@ -9,6 +9,13 @@ import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;
 
+/** Publishes what a pool publishes for a statement outside of a transaction. */
+function sendOutside(sql: string): void {
+  const statement = {};
+  channel('ambit:statement:sent').publish({ statement });
+  channel('ambit:statement:outside').publish({ sql, milliseconds: 0.5, statement });
+}
+
 /** An application for each test, and Chromium to look at it. */
 export class BrowserApp {
   container!: Container;
@@ -40,6 +47,12 @@ export class BrowserApp {
       });
       return 200;
     },
+    '/many': () => {
+      for (let i = 0; i < 12; i++) sendOutside('SELECT name FROM "products" WHERE id = $1');
+      sendOutside('SELECT 1');
+      return 200;
+    },
+    '/missing': (scope) => (scope.resolve('IMissing' as string) ? 200 : 500),
     '/never': () => undefined,
     '/forgetful': () => {
       this.container.createScope({ tags: ['job'] });
@@ -66,6 +79,17 @@ export class BrowserApp {
   async open(view = ''): Promise<void> {
     await this.page.goto(`${this.app.url}/inspector/${view}`);
     await this.page.locator('[data-state=live]').waitFor();
+  }
+
+  /** A new application, for a server that starts again. */
+  renew(): void {
+    this.container = createApp();
+  }
+
+  /** As if another tab were in front of it, which a browser without windows has not. */
+  async hide(page: Page, hidden: boolean): Promise<void> {
+    await page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));`);
   }
 
   ask(path: string): Promise<Response> {

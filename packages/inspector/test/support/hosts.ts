@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Container } from '@ambit/container';
 import { containerMiddleware, drain } from '@ambit/express';
@@ -16,6 +17,10 @@ export type Routes = Readonly<Record<string, Handler>>;
 export interface RunningApp {
   readonly url: string;
   readonly port: number;
+  /** Emits 'stream closed' for each stream of a page. */
+  readonly server: Server;
+  /** How many streams pages have open. */
+  streams(): number;
   close(): Promise<void>;
 }
 
@@ -24,9 +29,18 @@ export interface Host {
   start(options: InspectorOptions, routes: Routes, port?: number): Promise<RunningApp>;
 }
 
-const running = (address: AddressInfo | string | null, close: () => Promise<void>): RunningApp => {
-  const { port } = address as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, port, close };
+const running = (server: Server, close: () => Promise<void>): RunningApp => {
+  const { port } = server.address() as AddressInfo;
+  let streams = 0;
+  server.on('request', ({ url = '' }, response) => {
+    if (!url.endsWith('/inspector/events')) return;
+    streams++;
+    response.on('close', () => {
+      streams--;
+      server.emit('stream closed');
+    });
+  });
+  return { url: `http://127.0.0.1:${port}`, port, server, streams: () => streams, close };
 };
 
 const expressHost: Host = {
@@ -45,7 +59,7 @@ const expressHost: Host = {
     app.use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.sendStatus(500));
     const server = app.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    return running(server.address(), async () => {
+    return running(server, async () => {
       await drain(server);
       await options.container.dispose();
     });
@@ -66,7 +80,7 @@ const fastifyHost: Host = {
       });
     }
     await app.listen({ port, host: '127.0.0.1' });
-    return running(app.server.address(), () => app.close());
+    return running(app.server, () => app.close());
   },
 };
 

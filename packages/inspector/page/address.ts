@@ -1,0 +1,32 @@
+/** What the part of the URL after `#` says: `#/requests/1f0c2a9b-17?q=status:500`. */
+export interface Address {
+  readonly view: string;
+  /** What is opened in the view. */
+  readonly item?: string | undefined;
+  /** The filter. */
+  readonly q?: string;
+}
+
+export function parseAddress(hash: string): Address {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
+  const [view = '', item] = path.split('/');
+  const q = new URLSearchParams(query).get('q');
+  return { view, ...(item && { item }), ...(q && { q }) };
+}
+
+export function formatAddress({ view, item, q }: Address): string {
+  // Not the id of the panel alone: the browser would take that for a place to begin to read.
+  const path = item ? `#/${view}/${item}` : `#/${view}`;
+  return q ? `${path}?${new URLSearchParams({ q })}` : path;
+}
+
+/** Requests of all recordings have names of their own: `<boot>-<id>`. */
+export function refOf(boot: string, id: number): string {
+  return `${boot}-${id}`;
+}
+
+/** Undefined if it is not the name of a request. */
+export function parseRef(ref: string): { readonly boot: string; readonly id: number } | undefined {
+  const [, boot, id] = /^([\w-]+)-(\d+)$/.exec(ref) ?? [];
+  return boot === undefined ? undefined : { boot, id: Number(id) };
+}

@@ -1,0 +1,49 @@
+import axe from 'axe-core';
+import { describe, expect, it } from 'vitest';
+import { useBrowserApp } from '../support/browser-app.js';
+import { chromiumUnwanted } from '../support/chromium.js';
+
+const FINDINGS = `axe.run().then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`;
+
+describe.skipIf(chromiumUnwanted)('axe finds nothing wrong', () => {
+  const t = useBrowserApp();
+
+  const visit = async (width: number, theme: 'dark' | 'light'): Promise<void> => {
+    await t.start({ limitMs: 50, slowMs: 1 });
+    await t.page.setViewportSize({ width, height: 900 });
+    await t.page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await t.open('#/requests');
+    for (const path of ['/users/1', '/orders/1', '/sold-out/1', '/checked/1', '/forgetful/1']) await t.ask(path);
+    await t.row('leak').waitFor();
+    await t.page.evaluate(axe.source);
+  };
+
+  describe.each([390, 1440])('in a window of %i pixels', (width) => {
+    it.each(['light', 'dark'] as const)('in each view, %s', async (theme) => {
+      await visit(width, theme);
+      for (const tab of await t.page.getByRole('tab').all()) {
+        await tab.click();
+        expect([await tab.innerText(), await t.page.evaluate(FINDINGS)]).toEqual([await tab.innerText(), []]);
+      }
+    });
+
+    it.each(['light', 'dark'] as const)(
+      'in an opened request, the suggestions and the shortcuts, %s',
+      async (theme) => {
+        await visit(width, theme);
+        await t.page.getByLabel('Filter').fill('stauts:500 i');
+        await t.page.getByRole('option', { name: 'is:' }).waitFor();
+        expect(await t.page.evaluate(FINDINGS)).toEqual([]);
+        await t.page.getByLabel('Filter').fill('');
+        await t.page.keyboard.press('Escape');
+        await t.row('/forgetful').click();
+        await t.page.locator('.details .problem').waitFor();
+        await t.page.keyboard.press('p');
+        expect(await t.page.evaluate(FINDINGS)).toEqual([]);
+        await t.page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+        expect(await t.page.evaluate(FINDINGS)).toEqual([]);
+      },
+    );
+  });
+});

@@ -1,0 +1,55 @@
+import type { Hello, RequestDetails, RequestSummary, Step, Tick } from '../../src/wire.js';
+
+/** A request that went well, but for what is given. */
+export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
+  return {
+    id: 1,
+    method: 'GET',
+    route: '/api/users/:id',
+    arrived: 0,
+    state: 'responded',
+    status: 200,
+    milliseconds: 5,
+    open: 0,
+    leaks: 0,
+    findings: 0,
+    failures: 0,
+    statements: 0,
+    statementMs: 0,
+    alike: 0,
+    waited: 0,
+    texts: [],
+    keys: [],
+    trouble: false,
+    ...given,
+  };
+}
+
+export function tick(number: number, requests: readonly RequestSummary[] = []): Tick {
+  return {
+    number,
+    now: {
+      requestsPerSecond: 0,
+      recordedPerSecond: 0,
+      kinds: [],
+      scopes: [],
+      leaks: [],
+      transactions: { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 },
+    },
+    requests,
+    services: [],
+    names: { from: 0, texts: [] },
+  };
+}
+
+export function hello(number: number, given: Partial<Hello> = {}): Hello {
+  return { ...tick(number), boot: 'boot', limitMs: 1, slowMs: 100, keep: 3, keepTrouble: 2, always: false, ...given };
+}
+
+export function details(given: Partial<RequestDetails> = {}): RequestDetails {
+  return { ...summary(), spans: [], steps: [], dropped: 0, ...given };
+}
+
+export function statement(sql: string, given: Partial<Step> = {}): Step {
+  return { kind: 'statement', at: 0, took: 1, sql, ...given };
+}
