@@ -26,7 +26,7 @@ export function statementList(
 }
 
 /** `61 statements, 60 alike, 4 of 11 ms` */
-export function sumOf({ statements, alike, statementMs, milliseconds }: RequestDetails): string {
+function sumOf({ statements, alike, statementMs, milliseconds }: RequestDetails): string {
   const parts = [
     `${count(statements)} ${statements === 1 ? 'statement' : 'statements'}`,
     ...(alike > 1 ? [`${count(alike)} alike`] : []),
