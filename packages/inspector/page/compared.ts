@@ -9,7 +9,7 @@ export interface Pair {
   readonly other: number | undefined;
 }
 
-export interface StatementPair {
+interface StatementPair {
   readonly sql: string;
   readonly count: Pair;
   readonly milliseconds: Pair;

@@ -49,7 +49,7 @@ export class GraphCanvas {
   constructor(element: HTMLElement, events: Events) {
     this.#element = element;
     this.#events = events;
-    const sheet = h('div', { class: 'sheet' }, this.#content);
+    const sheet = h('div', { class: 'paper' }, this.#content);
     element.append(sheet);
     this.zoom = new Zoom(element, sheet, this.#content, (scale) => {
       element.classList.toggle('far', scale < FAR);

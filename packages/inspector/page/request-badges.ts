@@ -47,15 +47,6 @@ export function stateBadge(request: RequestSummary): HTMLElement {
   return badge(stateMark(request));
 }
 
-export function outcomeBadge({ outcome }: RequestSummary): HTMLElement | undefined {
-  return outcome && badge({ text: outcome, mood: outcome === 'committed' ? 'good' : 'bad' });
-}
-
-/** What the transaction check has found. */
-export function findingBadge({ findings }: RequestSummary): HTMLElement | undefined {
-  return findings > 0 ? badge({ text: times('check', findings), mood: 'bad' }) : undefined;
-}
-
 export function badge({ text, mood, title }: Mark): HTMLElement {
   return h('span', { class: `badge ${mood}`, title }, text);
 }

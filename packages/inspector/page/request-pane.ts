@@ -37,7 +37,7 @@ export class RequestPane {
   readonly #link = h('a', { class: 'ref', title: 'The address of this request' });
   readonly #copy = h('button', { class: 'toggle' }, 'Copy link');
   readonly #pin = h('button', { class: 'toggle', 'aria-pressed': 'false', title: 'Keep it in this tab (p)' }, 'Pin');
-  readonly #play = h('button', { class: 'toggle', title: 'Show it in the graph, in slow motion' }, 'Play');
+  readonly #play = h('button', { class: 'toggle', title: 'Show it in slow motion' }, 'Play in the graph');
   readonly #compare = h('select', { class: 'toggle', 'aria-label': 'Compare with' });
   readonly #bar = h(
     'div',

@@ -26,7 +26,7 @@ export function statementList(
 }
 
 /** `61 statements, 60 alike, 4 of 11 ms` */
-export function sumOf({ statements, alike, statementMs, milliseconds }: RequestDetails): string {
+function sumOf({ statements, alike, statementMs, milliseconds }: RequestDetails): string {
   const parts = [
     `${count(statements)} ${statements === 1 ? 'statement' : 'statements'}`,
     ...(alike > 1 ? [`${count(alike)} alike`] : []),
@@ -40,7 +40,7 @@ function groupElement(group: StatementGroup, places: CodePlaces, opened: Set<str
   const list = h('ol', {});
   const element = h(
     'details',
-    { class: 'group', open: opened.has(sql) ? '' : undefined },
+    { class: 'statement-group', open: opened.has(sql) ? '' : undefined },
     h(
       'summary',
       {},

@@ -9,6 +9,8 @@ const BAR = 8;
 const TRACKS = 16;
 const POOL = 64;
 const AXIS = 20;
+const COLORS = ['accent', 'bad', 'warn', 'muted', 'line', 'surface', 'lifetime-3'] as const;
+type Color = (typeof COLORS)[number];
 /** What is shorter could not be seen. */
 const SHORTEST = 2;
 
@@ -23,6 +25,8 @@ export class TimelineCanvas {
   readonly element = h('canvas', { class: 'timeline-canvas', role: 'img' });
   readonly #onOpen: (id: number) => void;
   #picture: TimelinePicture | undefined;
+  /** Reading it from the element, for each bar, would take longer than drawing. */
+  #width = 0;
 
   constructor(onOpen: (id: number) => void) {
     this.#onOpen = onOpen;
@@ -40,6 +44,7 @@ export class TimelineCanvas {
   draw(picture: TimelinePicture): void {
     this.#picture = picture;
     const width = this.element.clientWidth;
+    this.#width = width;
     const height = TRACKS * TRACK + POOL + AXIS;
     const context = this.element.getContext('2d');
     if (!context || width === 0) return;
@@ -51,7 +56,8 @@ export class TimelineCanvas {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
     const styles = getComputedStyle(this.element);
-    const color = (name: string): string => styles.getPropertyValue(`--${name}`);
+    const colors = new Map(COLORS.map((name) => [name, styles.getPropertyValue(`--${name}`)]));
+    const color = (name: Color): string => colors.get(name) ?? '';
     this.#drawAxis(context, width, height, color);
     for (const bar of picture.bars) this.#drawBar(context, bar, color);
     this.#drawPool(context, width, TRACKS * TRACK, color);
@@ -59,10 +65,10 @@ export class TimelineCanvas {
 
   #x(time: number): number {
     const { from, to } = this.#picture?.window ?? { from: 0, to: 1 };
-    return ((time - from) / (to - from)) * this.element.clientWidth;
+    return ((time - from) / (to - from)) * this.#width;
   }
 
-  #drawAxis(context: CanvasRenderingContext2D, width: number, height: number, color: (name: string) => string): void {
+  #drawAxis(context: CanvasRenderingContext2D, width: number, height: number, color: (name: Color) => string): void {
     const { from, to } = this.#picture?.window ?? { from: 0, to: 1 };
     const seconds = (to - from) / 1000;
     context.fillStyle = color('muted');
@@ -79,7 +85,7 @@ export class TimelineCanvas {
     }
   }
 
-  #drawBar(context: CanvasRenderingContext2D, { request, track }: TimelineBar, color: (name: string) => string): void {
+  #drawBar(context: CanvasRenderingContext2D, { request, track }: TimelineBar, color: (name: Color) => string): void {
     if (track >= TRACKS) return;
     const { left, width } = this.#sizeOf(request);
     const y = track * TRACK;
@@ -93,7 +99,7 @@ export class TimelineCanvas {
     context.fillRect(left, y + 2, Math.min(width, this.#x(request.arrived + request.waited) - left), BAR - 4);
   }
 
-  #drawPool(context: CanvasRenderingContext2D, width: number, top: number, color: (name: string) => string): void {
+  #drawPool(context: CanvasRenderingContext2D, width: number, top: number, color: (name: Color) => string): void {
     const { pool = [], window } = this.#picture ?? {};
     if (pool.length === 0 || !window) return;
     const most = pool.reduce((known, { open, inUse, waiting }) => Math.max(known, open, inUse + waiting), 1);
@@ -132,7 +138,7 @@ export class TimelineCanvas {
   }
 }
 
-function colorOf({ state, status = 0, outcome, leaks }: RequestSummary): string {
+function colorOf({ state, status = 0, outcome, leaks }: RequestSummary): Color {
   if (state === 'open') return 'muted';
   if (state === 'aborted' || status >= 500 || leaks > 0) return 'bad';
   return status >= 400 || (outcome !== undefined && outcome !== 'committed') ? 'warn' : 'accent';

@@ -71,7 +71,11 @@ export class TimelineHistory {
   }
 
   #forget(before: number): void {
-    for (const [id, { request }] of this.#bars) if (endOf(request) < before) this.#bars.delete(id);
+    for (const [id, { request }] of this.#bars) {
+      // They are almost in the order of their arrival, so the others are younger.
+      if (request.arrived >= before) break;
+      if (endOf(request) < before) this.#bars.delete(id);
+    }
     const first = this.#pool.findIndex(({ at }) => at >= before);
     // The one before still holds when the window begins.
     if (first > 1) this.#pool.splice(0, first - 1);

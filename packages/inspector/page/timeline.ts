@@ -10,6 +10,8 @@ import { barsWithin, timelineSummary } from './timeline-summary.js';
 const LONGEST_S = 60;
 const DRAW_MS = 250;
 const CALM_DRAW_MS = 1000;
+/** Thousands of bars are drawn less often, so that drawing takes a thirtieth of the time at most. */
+const REST_FACTOR = 30;
 const MOST_ROWS = 20;
 
 /** The requests of the last seconds beside each other, and how the connection pool was used meanwhile. */
@@ -23,7 +25,7 @@ export class Timeline {
   readonly #seconds = h('select', { 'aria-label': 'How many seconds' });
   readonly #pause = h('button', { class: 'toggle', 'aria-pressed': 'false' }, 'Pause');
   readonly #onOpen: (id: number) => void;
-  #timer: ReturnType<typeof setInterval> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   /** The time at which it is paused, and what there was then. */
   #paused: TimelinePicture | undefined;
   #drawnRows = '';
@@ -56,11 +58,17 @@ export class Timeline {
   }
 
   set shown(shown: boolean) {
-    clearInterval(this.#timer);
-    if (!shown) return;
+    clearTimeout(this.#timer);
+    if (shown) this.#drawAgain();
+  }
+
+  #drawAgain(): void {
+    const start = performance.now();
+    if (!this.#paused && !document.hidden) this.#draw();
     const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
-    this.#timer = setInterval(() => !this.#paused && !document.hidden && this.#draw(), isCalm ? CALM_DRAW_MS : DRAW_MS);
-    this.#draw();
+    const took = performance.now() - start;
+    const wait = Math.max(isCalm ? CALM_DRAW_MS : DRAW_MS, took * REST_FACTOR);
+    this.#timer = setTimeout(() => this.#drawAgain(), wait);
   }
 
   #togglePause(): void {

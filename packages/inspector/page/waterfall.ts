@@ -59,7 +59,7 @@ function foldRows(request: RequestDetails, fold: Fold, length: number, unfolded:
   const sql = first.sql ?? '';
   const last = fold.at(-1) ?? first;
   const whole = { ...first, took: last.at + (last.took ?? 0) - first.at };
-  const toggle = h('button', { class: 'fold' }, `${fold.length}×`);
+  const toggle = h('button', { class: 'fold-steps' }, `${fold.length}×`);
   const head = row(request, whole, length, toggle);
   const rows = fold.map((step) => row(request, step, length));
   const show = (isOpen: boolean): void => {

@@ -156,13 +156,13 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.open();
     await service('IUsers').click();
     await t.page.locator('.depths').getByRole('button', { name: '1', exact: true }).click();
-    await t.page.getByText('Export').click();
+    await t.page.locator('#graph').getByText('Export').click();
     await t.page.getByRole('button', { name: 'Copy as Mermaid' }).click();
     await t.page.getByText('Copied').waitFor();
     const copied = await t.page.evaluate('navigator.clipboard.readText()');
     expect(copied).toContain('["IUsers"]');
     expect(copied).not.toContain('IOrders');
-    await t.page.getByText('Export').click();
+    await t.page.locator('#graph').getByText('Export').click();
     const download = t.page.waitForEvent('download');
     await t.page.getByRole('button', { name: 'Save as SVG' }).click();
     expect((await download).suggestedFilename()).toBe('graph.svg');

@@ -17,9 +17,9 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
     await t.row(path).click();
     await t.page.locator('.waterfall').waitFor();
   };
-  const group = (text: string): Locator => t.page.locator('.group', { hasText: text });
+  const group = (text: string): Locator => t.page.locator('.statement-group', { hasText: text });
   const exported = async (name: string): Promise<string> => {
-    await t.page.getByText('Export').click();
+    await t.page.locator('#requests').getByText('Export').click();
     await t.page.getByRole('button', { name }).click();
     await t.page.getByRole('button', { name: 'copied' }).waitFor();
     return t.page.evaluate('navigator.clipboard.readText()');
@@ -41,9 +41,9 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
   it('shows statements that are alike as one row, and each of them on demand', async () => {
     await open('/many');
     const visible = t.page.locator('.row[data-kind=statement]:visible');
-    expect(await visible.count()).toBe(2);
+    await expect.poll(() => visible.count()).toBe(2);
     await t.page.getByRole('button', { name: '12×' }).click();
-    expect(await visible.count()).toBe(14);
+    await expect.poll(() => visible.count()).toBe(14);
   });
 
   it('shows what failed to be created, on top and in its place', async () => {
@@ -96,7 +96,7 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
 
   it('is downloaded, and imported again', async () => {
     await open('/sold-out');
-    await t.page.getByText('Export').click();
+    await t.page.locator('#requests').getByText('Export').click();
     const waiting = t.page.waitForEvent('download');
     await t.page.getByRole('button', { name: 'Download JSON' }).click();
     const path = await (await waiting).path();
