@@ -10,7 +10,7 @@ await build({
   entryPoints: {
     page: here('page/main.ts'),
     theme: here('page/theme.ts'),
-    stream: here('page/stream-worker.ts'),
+    stream: here('page/stream/stream-worker.ts'),
     'page-style': here('page/styles/page.css'),
   },
   outdir: here('dist/page'),

@@ -1,14 +1,14 @@
 import { byId, setText } from './dom.js';
 import { count } from './format.js';
-import { GraphPanel } from './graph-panel.js';
-import { NowPanel } from './now-panel.js';
-import { RequestsPanel } from './requests-panel.js';
-import { RoutesPanel } from './routes-panel.js';
-import { connect } from './server.js';
+import { GraphPanel } from './graph/graph-panel.js';
+import { NowPanel } from './now/now-panel.js';
+import { RequestsPanel } from './requests/requests-panel.js';
+import { RoutesPanel } from './tables/routes-panel.js';
+import { connect } from './stream/server.js';
 import { startShortcuts } from './shortcuts.js';
-import { StartUpPanel } from './start-up-panel.js';
-import { StatementsPanel } from './statements-panel.js';
-import { Store } from './store.js';
+import { StartUpPanel } from './tables/start-up-panel.js';
+import { StatementsPanel } from './tables/statements-panel.js';
+import { Store } from './stream/store.js';
 import { startTabs, tabShortcuts } from './tabs.js';
 import { TroubleCount } from './trouble-count.js';
 

@@ -1,5 +1,5 @@
 import { byId, setText } from './dom.js';
-import type { Store } from './store.js';
+import type { Store } from './stream/store.js';
 
 const TITLE = document.title;
 const MOST_SHOWN = 99;

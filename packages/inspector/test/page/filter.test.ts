@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasTerm, readFilter, withoutTerm, withTerm } from '../../page/filter.js';
+import { hasTerm, readFilter, withoutTerm, withTerm } from '../../page/filter/filter.js';
 import type { RequestSummary } from '../../src/wire.js';
 import { summary } from '../support/requests.js';
 

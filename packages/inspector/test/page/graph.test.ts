@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { GraphIndex } from '../../page/graph-index.js';
-import { layOut } from '../../page/graph-layout.js';
-import { toMermaid } from '../../page/graph-mermaid.js';
-import { searchServices } from '../../page/graph-search.js';
-import { type Choices, groupId, NOTHING_CHOSEN, shownOf } from '../../page/graph-shown.js';
-import { toSvg } from '../../page/graph-svg.js';
+import { GraphIndex } from '../../page/graph/graph-index.js';
+import { layOut } from '../../page/graph/graph-layout.js';
+import { toMermaid } from '../../page/graph/graph-mermaid.js';
+import { searchServices } from '../../page/graph/graph-search.js';
+import { type Choices, groupId, NOTHING_CHOSEN, shownOf } from '../../page/graph/graph-shown.js';
+import { toSvg } from '../../page/graph/graph-svg.js';
 import type { GraphView, ServiceNode } from '../../src/wire.js';
 
 const REQUEST = 'application > request';

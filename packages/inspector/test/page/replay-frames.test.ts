@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { frameAt } from '../../page/replay-frames.js';
+import { frameAt } from '../../page/graph/replay-frames.js';
 import type { RequestDetails, ScopeSpan, Step } from '../../src/wire.js';
 
 const REQUEST = 'application > request';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { foldSteps } from '../../page/folded-steps.js';
-import { statementGroups } from '../../page/statement-groups.js';
-import { timeParts } from '../../page/time-parts.js';
+import { foldSteps } from '../../page/requests/folded-steps.js';
+import { statementGroups } from '../../page/requests/statement-groups.js';
+import { timeParts } from '../../page/requests/time-parts.js';
 import type { StepKind } from '../../src/wire.js';
 import { details, statement } from '../support/requests.js';
 

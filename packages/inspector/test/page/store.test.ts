@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Change, Store } from '../../page/store.js';
+import { type Change, Store } from '../../page/stream/store.js';
 import { hello, summary, tick } from '../support/requests.js';
 
 describe('the store of the page', () => {

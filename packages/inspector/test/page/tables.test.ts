@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { editorLink } from '../../page/editor.js';
-import { readFilter } from '../../page/filter.js';
-import { filterOf } from '../../page/filter-of.js';
-import { routeRows } from '../../page/route-rows.js';
-import { sorted } from '../../page/sorting.js';
-import { startUpLength, startUpRows } from '../../page/start-up-rows.js';
+import { editorLink } from '../../page/requests/editor.js';
+import { readFilter } from '../../page/filter/filter.js';
+import { filterOf } from '../../page/filter/filter-of.js';
+import { routeRows } from '../../page/tables/route-rows.js';
+import { sorted } from '../../page/tables/sorting.js';
+import { startUpLength, startUpRows } from '../../page/tables/start-up-rows.js';
 import type { RouteStats, StartUp } from '../../src/wire.js';
 import { summary } from '../support/requests.js';
 

@@ -1,0 +1,93 @@
+import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
+
+/** What a message changed in the list of requests. */
+export interface Change {
+  /** New ones and those that are different now. */
+  readonly changed: readonly RequestSummary[];
+  /** Those that the server has forgotten for newer ones. */
+  readonly removed: readonly number[];
+  /** Those that had no trouble before this message, or were not there. */
+  readonly troubled: readonly RequestSummary[];
+  /** Whether the message was the complete state: everything before it is void. */
+  readonly complete: boolean;
+}
+
+type Listener = (changed: readonly RequestSummary[], change: Change) => void;
+
+/** The state that the server has sent, and the listeners for changes. */
+export class Store {
+  hello: Hello | undefined;
+  now: Now | undefined;
+  readonly requests = new Map<number, RequestSummary>();
+  readonly services = new Map<string, ServiceStats>();
+  /** Texts of statements and keys of services, which requests name by index. */
+  readonly names: string[] = [];
+  /** As the server keeps them: each in order of arrival, or of the trouble. */
+  readonly #sample = new Set<number>();
+  readonly #trouble = new Set<number>();
+  readonly #listeners: Listener[] = [];
+  readonly #onStart: (() => void)[] = [];
+
+  onChange(listener: Listener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Called for the first message of each recording: at first, and after a restart. */
+  onStart(listener: () => void): void {
+    this.#onStart.push(listener);
+  }
+
+  begin(hello: Hello): void {
+    const isNew = hello.boot !== this.hello?.boot;
+    this.hello = hello;
+    this.requests.clear();
+    this.#sample.clear();
+    this.#trouble.clear();
+    this.services.clear();
+    this.names.length = 0;
+    if (isNew) for (const listener of this.#onStart) listener();
+    this.#take(hello, true);
+  }
+
+  tick(tick: Tick): void {
+    this.#take(tick, false);
+  }
+
+  stats(box: string, key: string): ServiceStats | undefined {
+    return this.services.get(`${box}\n${key}`);
+  }
+
+  #take({ now, requests, services, names }: Tick, complete: boolean): void {
+    this.names.splice(names.from, names.texts.length, ...names.texts);
+    this.now = now;
+    const troubled = requests.filter((request) => this.#put(request));
+    const removed = [
+      ...this.#removeOldest(this.#sample, this.hello?.keep ?? 0),
+      ...this.#removeOldest(this.#trouble, this.hello?.keepTrouble ?? 0),
+    ];
+    for (const service of services) this.services.set(`${service.box}\n${service.key}`, service);
+    const change = { changed: requests, removed, troubled, complete };
+    for (const listener of this.#listeners) listener(requests, change);
+  }
+
+  /** Returns whether it has trouble that it did not have before. */
+  #put(request: RequestSummary): boolean {
+    const { id, trouble } = request;
+    this.requests.set(id, request);
+    const isNewTrouble = trouble && !this.#trouble.has(id);
+    (trouble ? this.#trouble : this.#sample).add(id);
+    if (isNewTrouble) this.#sample.delete(id);
+    return isNewTrouble;
+  }
+
+  #removeOldest(ring: Set<number>, most: number): number[] {
+    const removed: number[] = [];
+    for (const id of ring) {
+      if (ring.size <= most) break;
+      ring.delete(id);
+      this.requests.delete(id);
+      removed.push(id);
+    }
+    return removed;
+  }
+}
