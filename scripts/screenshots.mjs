@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
 const VIEW = { width: 1360, height: 800 };
-const LARGEST = 200_000;
+const LARGEST = 230_000;
 const SCOPES = {
   tags: ['request'],
   registers: ['IRequestSignal'],

@@ -58,7 +58,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   readonly #closing = new Map<string, Promise<void>>();
   readonly #places: WaitQueue;
   /** A tenant's scope outlives the request that needs it first, so it is not opened in that request's asynchronous context. */
-  readonly #context = new AsyncResource('AMBIT_TENANT_SCOPES');
+  readonly #context = new AsyncResource('TenantScopes');
   #disposing: Promise<void> | undefined = undefined;
 
   /**
