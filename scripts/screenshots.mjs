@@ -51,9 +51,7 @@ try {
     await traffic();
     await graph(page, `docs/inspector-graph-${colorScheme}.png`);
     await requests(page, `docs/inspector-requests-${colorScheme}.png`);
-    await page.getByRole('tab', { name: 'Now' }).click();
-    await page.getByText('older than').first().waitFor();
-    await shoot(page, `docs/inspector-now-${colorScheme}.png`);
+    await now(page, `docs/inspector-now-${colorScheme}.png`);
     await page.close();
   }
 } finally {
@@ -81,6 +79,20 @@ async function requests(page, file) {
   await page.locator('.request', { hasText: 'leak' }).first().waitFor();
   await page.locator('.request', { hasText: '/api/orders' }).filter({ hasText: 'committed' }).first().click();
   await page.locator('.row[data-kind=commit]').waitFor();
+  await shoot(page, file);
+}
+
+/** @param {import('playwright-core').Page} page @param {string} file */
+async function now(page, file) {
+  await page.getByRole('tab', { name: 'Now' }).click();
+  await page.getByLabel('How many seconds').selectOption({ index: 0 });
+  // Orders that come at the same time wait for the one connection that may write.
+  for (let i = 0; i < 12; i++) {
+    const orders = Array.from({ length: 6 + (i % 4) * 8 }, () =>
+      post('/api/orders', { items: [{ productId: 'apple', quantity: 1 }] }),
+    );
+    await Promise.all([...orders, fetch(`${url}/api/users`), page.waitForTimeout(500)]);
+  }
   await shoot(page, file);
 }
 

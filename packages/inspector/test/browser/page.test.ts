@@ -1,3 +1,4 @@
+import type { Request } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { Registration, singleton } from '@ambit/container';
 import { createApp } from '../support/app.js';
@@ -18,6 +19,20 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     expect((await inBox('application > request > transaction')).toSorted()).toEqual(['IConnection', 'IOrders']);
     expect(await t.page.locator('.arrow').count()).toBe(3);
     expect([t.complaints, [...t.addresses]]).toEqual([[], [t.app.url]]);
+  });
+
+  it('loads less than 60 kB, compressed, in less than 10 requests', async () => {
+    await t.start();
+    const requests: Request[] = [];
+    t.context.on('request', (request) => requests.push(request));
+    await t.open();
+    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    const loaded = requests.filter((request) => !request.url().endsWith('/events'));
+    const sizes = await Promise.all(loaded.map((request) => request.sizes()));
+    const bytes = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+    expect(bytes).toBeGreaterThan(20_000);
+    expect(bytes).toBeLessThan(60_000);
+    expect(requests.length).toBeLessThan(10);
   });
 
   it('shows for a chosen service why it was chosen, which services use it, and how many instances are alive', async () => {
