@@ -1,32 +1,38 @@
 import { h } from '../../packages/inspector/page/dom.js';
 import { lastOf } from '../../packages/inspector/page/format.js';
-import { Arrows } from '../../packages/inspector/page/graph-arrows.js';
-import { type Boxes, drawBoxes } from '../../packages/inspector/page/graph-boxes.js';
+import { Arrows } from '../../packages/inspector/page/graph/graph-arrows.js';
+import { Boxes } from '../../packages/inspector/page/graph/graph-boxes.js';
+import { GraphIndex } from '../../packages/inspector/page/graph/graph-index.js';
+import { layOut } from '../../packages/inspector/page/graph/graph-layout.js';
+import { NOTHING_CHOSEN, shownOf } from '../../packages/inspector/page/graph/graph-shown.js';
 import type { GraphView } from '../../packages/inspector/src/wire.js';
 import type { Step } from './messages.js';
 
 /** The graph and the scopes, drawn as the inspector draws them. */
 export class ScopesView {
   readonly #canvas: HTMLElement;
-  #view: GraphView | undefined;
+  readonly #arrows = new Arrows();
+  #index: GraphIndex | undefined;
   #boxes: Boxes | undefined;
-  #arrows: Arrows | undefined;
 
   constructor(canvas: HTMLElement) {
     this.#canvas = canvas;
-    new ResizeObserver(() => this.#layOut()).observe(canvas);
   }
 
   draw(view: GraphView): void {
-    this.#view = view;
-    this.#boxes = drawBoxes(view);
-    this.#arrows = new Arrows(view.edges, this.#boxes.nodes);
-    // Nothing happens when a service is chosen here, so none is a button for the keyboard.
-    for (const node of this.#boxes.nodes.values()) node.disabled = true;
+    this.#index = new GraphIndex(view);
+    this.#boxes = new Boxes(view);
+    const shown = shownOf(this.#index, NOTHING_CHOSEN);
+    const layout = layOut(shown);
+    this.#boxes.draw(shown, layout);
+    this.#arrows.draw(shown.edges, layout);
+    // Nothing happens when something is chosen here, so nothing is a button for the keyboard.
+    for (const button of this.#boxes.element.querySelectorAll('button')) button.disabled = true;
     const content = h('div', { class: 'content' }, this.#boxes.element);
     content.append(this.#arrows.element);
+    content.style.setProperty('width', `${layout.width}px`);
+    content.style.setProperty('height', `${layout.height}px`);
     this.#canvas.replaceChildren(content);
-    this.#layOut();
   }
 
   clear(): void {
@@ -34,19 +40,15 @@ export class ScopesView {
   }
 
   show({ what, box, key }: Step): void {
-    const element = this.#boxes?.boxes.get(box);
+    const element = this.#boxes?.box(box);
     if (what === 'opened') element?.classList.add('open');
     if (what === 'closed') element?.classList.remove('open');
-    const node = this.#view?.nodes.find((one) => one.box === box && one.key === key);
-    const drawn = node && this.#boxes?.nodes.get(node.id);
+    const id = key === undefined ? undefined : this.#index?.idOf(box, key);
+    if (id === undefined) return;
+    const drawn = this.#boxes?.services.get(id);
     if (what === 'created') drawn?.classList.add('lit');
     if (what === 'disposed') drawn?.classList.remove('lit');
-    if (what === 'created' && node) this.#arrows?.flash(node.id);
-  }
-
-  #layOut(): void {
-    const content = this.#canvas.firstElementChild;
-    if (content instanceof HTMLElement) this.#arrows?.layOut(content);
+    if (what === 'created') this.#arrows.flash(id);
   }
 }
 

@@ -7,7 +7,7 @@ export const transactionAcquired = channel('ambit:transaction:acquired');
 /** `{ scope, milliseconds }`, after BEGIN succeeded. */
 export const transactionBegun = channel('ambit:transaction:begun');
 /** `{ statement }`, within the call that sends a statement, so that the stack says where; what is published afterwards names the same object. */
-const statementSent = channel('ambit:statement:sent');
+export const statementSent = channel('ambit:statement:sent');
 /** `{ scope, sql, milliseconds, statement?, error? }`, after a statement in a transaction succeeded or failed. Never its parameters. */
 export const transactionStatement = channel('ambit:transaction:statement');
 /** `{ sql, milliseconds, statement?, error? }`, after a statement outside of a transaction succeeded or failed. Never its parameters. */

@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkCanExecute, executeOn } from '../core/execute-on.js';
-import { announceStatement, since, transactionStatement } from '../core/events.js';
+import { announceStatement, since, statementSent, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
@@ -89,7 +89,7 @@ export class ScopedConnection implements IConnection {
 
   /** With options it is `execute()`, without them `query()`. */
   async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
-    const announced = announceStatement();
+    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
     const { nestedRuns } = this.#owner;
     if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
     const turn = this.#queue.enter();
