@@ -42,7 +42,8 @@ const STEPS = {
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
   events: 'node service/chaos/events.mjs --seconds 16 --host fastify',
-  'read-your-writes': 'node service/chaos/read-your-writes.mjs --reads 2000',
+  // The delay makes sure that reads without the cookie miss writes, on a fast machine, too.
+  'read-your-writes': 'node service/chaos/read-your-writes.mjs --reads 2000 --lag 20',
   concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
