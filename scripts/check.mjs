@@ -14,6 +14,8 @@ const TESTS = 'node_modules/vitest/vitest.mjs run --project shared --project iso
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
 const WRITTEN = 'examples/test scripts/test/docs';
 const FEWER_RUNS = 'SEEDS=2000 FC_RUNS=1000';
+/** Pages run in a browser, whatever version of Node serves them. */
+const NO_PAGES = "--exclude '**/browser/**' --exclude '**/*-browser.test.ts'";
 
 /** @type {Record<string, string>} */
 const STEPS = {
@@ -62,9 +64,9 @@ const STEPS = {
   runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
   matrix: 'scripts/ensure-chromium.sh && node scripts/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${FEWER_RUNS} node scripts/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
-  'node-24': `${FEWER_RUNS} node scripts/on-node.mjs 24 ${TESTS}`,
-  'node-26': `${FEWER_RUNS} node scripts/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
+  'node-22': `${FEWER_RUNS} node scripts/on-node.mjs 22 ${TESTS} ${NO_PAGES} packages ${WRITTEN}`,
+  'node-24': `${FEWER_RUNS} node scripts/on-node.mjs 24 ${TESTS} ${NO_PAGES}`,
+  'node-26': `${FEWER_RUNS} node scripts/on-node.mjs 26 ${TESTS} ${NO_PAGES} packages ${WRITTEN}`,
 };
 
 const { values: flags, positionals } = parseArgs({
