@@ -30,8 +30,11 @@ function npmSettings(folder) {
     }).trim();
   const [registry, certificates] = [setting('registry'), setting('cafile')];
   const file = join(folder, 'npmrc');
-  const inside = '/root/certificates.pem';
-  const mounts = [`${file}:/root/.npmrc:ro`, ...(certificates === 'null' ? [] : [`${certificates}:${inside}:ro`])];
+  const inside = '/usr/local/etc/certificates.pem';
+  const mounts = [
+    `${file}:/usr/local/etc/npmrc:ro`,
+    ...(certificates === 'null' ? [] : [`${certificates}:${inside}:ro`]),
+  ];
   writeFileSync(file, `registry=${registry}\n${certificates === 'null' ? '' : `cafile=${inside}\n`}`);
   return mounts.flatMap((mount) => ['--volume', mount]);
 }
