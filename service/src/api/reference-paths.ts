@@ -6,6 +6,7 @@ export const REFERENCE_PATHS = [
   '/docs/reference.js',
   '/docs/colors.css',
   '/docs/reference.css',
+  '/docs/operation.css',
   '/docs/try-it.css',
   '/docs/icon.svg',
 ] as const;

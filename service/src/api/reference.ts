@@ -51,6 +51,7 @@ export class Reference {
       '/docs/reference.js': { type: 'text/javascript; charset=utf-8', read: file('dist/page/reference.js') },
       '/docs/colors.css': styleSheet('colors.css'),
       '/docs/reference.css': styleSheet('reference.css'),
+      '/docs/operation.css': styleSheet('operation.css'),
       '/docs/try-it.css': styleSheet('try-it.css'),
       '/docs/icon.svg': { type: 'image/svg+xml', read: file('assets/icon.svg') },
     };

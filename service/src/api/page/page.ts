@@ -10,7 +10,7 @@ export interface PageOptions {
   readonly authenticates: boolean;
 }
 
-const STYLE_SHEETS = ['colors.css', 'reference.css', 'try-it.css'];
+const STYLE_SHEETS = ['colors.css', 'reference.css', 'operation.css', 'try-it.css'];
 
 const GROUPS = TAGS.map(({ name, description }) => ({
   name,
@@ -51,7 +51,7 @@ export function referencePage({ links, authenticates }: PageOptions): string {
         </main>
       </body>
     </html> `;
-  // The indentation of the templates is a quarter of the page. Within <pre> and <textarea> only JSON has any.
+  // The indentation of the templates is a quarter of the page. Within <pre> and <textarea> only JSON is indented.
   return page.text.replaceAll(/>\s*\n\s*</g, '>\n<').trimStart();
 }
 

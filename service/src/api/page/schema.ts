@@ -52,7 +52,7 @@ function kindOf(schema: Schema): string {
   const { type = 'value', format, items, minimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const kind = items ? `array of ${items.type}s` : schema.const === undefined ? type : JSON.stringify(schema.const);
   const limits = [
-    // `text` is our own format: any string that a database stores.
+    // `text` is our own format: a string that a database stores.
     format === 'text' ? undefined : format,
     range(minimum, maximum, ''),
     range(minLength, maxLength, ' characters'),
