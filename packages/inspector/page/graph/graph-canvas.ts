@@ -3,7 +3,7 @@ import { h } from '../dom.js';
 import { Arrows } from './graph-arrows.js';
 import { Boxes } from './graph-boxes.js';
 import { GraphIndex } from './graph-index.js';
-import { neighbour } from './graph-keys.js';
+import { TabStop } from './graph-keys.js';
 import { layOut, type Layout } from './graph-layout.js';
 import { Matches } from './graph-matches.js';
 import { type Choices, groupId, NOTHING_CHOSEN, type Shown, shownOf } from './graph-shown.js';
@@ -42,7 +42,7 @@ export class GraphCanvas {
   #near: readonly HTMLElement[] = [];
   readonly #matches = new Matches();
   #chosen: string | undefined;
-  #stop: HTMLElement | undefined;
+  readonly #stop = new TabStop();
   #begun = false;
   #isMuch = false;
 
@@ -106,9 +106,7 @@ export class GraphCanvas {
     this.stage.redraw();
     this.#matches.mark(this.boxes);
     this.#light(this.#chosen);
-    this.#setStop(
-      this.#stop?.isConnected ? this.#stop : (this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined),
-    );
+    this.#stop.renew(this.boxes.element.querySelector<HTMLElement>('.service') ?? undefined);
     // Moving an element within the page takes the focus away from it.
     if (focused instanceof HTMLElement && focused !== document.activeElement) this.#focusAgain(focused);
     this.#events.drawn();
@@ -178,31 +176,16 @@ export class GraphCanvas {
   }
 
   #onKey(event: KeyboardEvent): void {
-    const { target, key } = event;
-    if (!(target instanceof HTMLElement) || !key.startsWith('Arrow')) return;
-    event.preventDefault();
-    const next = neighbour(target, key, this.boxes.buttons());
-    if (!next) return;
-    this.#setStop(next);
-    next.focus({ preventScroll: true });
-    const id = next.dataset['node'] ?? next.dataset['fold'];
+    const next = this.#stop.move(event, this.boxes.buttons());
+    const id = next?.dataset['node'] ?? next?.dataset['fold'];
     const place = this.drawn?.layout.places.get(id ?? '');
     if (place) this.zoom.bringIntoView(place);
-  }
-
-  /** One element is reached with Tab, the others from there with arrow keys. */
-  #setStop(element: HTMLElement | undefined): void {
-    if (this.#stop) this.#stop.tabIndex = -1;
-    this.#stop = element;
-    if (element) element.tabIndex = 0;
   }
 
   #focusAgain(element: HTMLElement): void {
     const { fold } = element.dataset;
     const same = element.isConnected ? element : this.boxes.buttons().find((one) => one.dataset['fold'] === fold);
-    if (!same || !this.#element.contains(same)) return;
-    this.#setStop(same);
-    same.focus({ preventScroll: true });
+    if (same && this.#element.contains(same)) this.#stop.focus(same);
   }
 }
 

@@ -3,8 +3,39 @@ type Direction = 'ArrowDown' | 'ArrowLeft' | 'ArrowRight' | 'ArrowUp';
 /** A sideways step costs more than a long one, so that arrow keys stay in a column. */
 const ASIDE = 3;
 
+/** One element of the graph is reached with Tab, the others from there with arrow keys. */
+export class TabStop {
+  #at: HTMLElement | undefined;
+
+  /** Stays where it is, unless that is gone: then `first` is the one. */
+  renew(first: HTMLElement | undefined): void {
+    this.#set(this.#at?.isConnected ? this.#at : first);
+  }
+
+  /** Returns the element that an arrow key has moved to. */
+  move(event: KeyboardEvent, all: readonly HTMLElement[]): HTMLElement | undefined {
+    const { target, key } = event;
+    if (!(target instanceof HTMLElement) || !key.startsWith('Arrow')) return undefined;
+    event.preventDefault();
+    const next = neighbour(target, key, all);
+    if (next) this.focus(next);
+    return next;
+  }
+
+  focus(element: HTMLElement): void {
+    this.#set(element);
+    element.focus({ preventScroll: true });
+  }
+
+  #set(element: HTMLElement | undefined): void {
+    if (this.#at) this.#at.tabIndex = -1;
+    this.#at = element;
+    if (element) element.tabIndex = 0;
+  }
+}
+
 /** The nearest service in the direction of an arrow key, if there is one. */
-export function neighbour(from: HTMLElement, key: string, all: Iterable<HTMLElement>): HTMLElement | undefined {
+function neighbour(from: HTMLElement, key: string, all: Iterable<HTMLElement>): HTMLElement | undefined {
   const direction = key as Direction;
   const start = from.getBoundingClientRect();
   let best: { element: HTMLElement; cost: number } | undefined;

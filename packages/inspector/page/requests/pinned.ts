@@ -1,4 +1,8 @@
 import type { RequestDetails } from '../../src/wire.js';
+import { refOf } from '../address.js';
+
+/** Stands for the recording, in the name of a request that was imported. */
+export const IMPORTED = 'imported';
 
 const STORED = 'ambit-inspector-pinned';
 /** The browser keeps some megabytes for a tab. */
@@ -37,6 +41,15 @@ export class Pinned {
     const [oldest] = this.#all.keys();
     if (this.#all.size > MOST && oldest !== undefined) this.#all.delete(oldest);
     this.#changed();
+  }
+
+  /** Keeps a request that the server does not have, under a name of its own, which is returned. */
+  import(details: RequestDetails): string {
+    let id = 1;
+    while (this.#all.has(refOf(IMPORTED, id))) id++;
+    const ref = refOf(IMPORTED, id);
+    this.put(ref, { ...details, id });
+    return ref;
   }
 
   remove(ref: string): void {

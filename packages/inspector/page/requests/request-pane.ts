@@ -1,7 +1,7 @@
 import type { RequestDetails } from '../../src/wire.js';
 import { formatAddress, parseRef } from '../address.js';
 import { h, setText } from '../dom.js';
-import type { Pinned } from './pinned.js';
+import { IMPORTED, type Pinned } from './pinned.js';
 import { fetchRequest } from '../stream/server.js';
 import { type Exported, exportMenu } from './request-export.js';
 import { importButton } from './request-import.js';
@@ -11,9 +11,6 @@ const NOTHING_CHOSEN = 'Choose a request to see, step by step, what it opened, c
 const FORGOTTEN = 'The server has forgotten this request for newer ones. Pin a request to keep it.';
 const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';
 const FROM_FILE = 'Imported from a file.';
-
-/** Stands for the recording, in the name of a request that was imported. */
-export const IMPORTED = 'imported';
 
 export interface PaneParts {
   readonly pinned: Pinned;

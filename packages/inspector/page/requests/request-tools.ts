@@ -20,7 +20,6 @@ export interface ListNumbers {
   readonly missed: number;
   /** New ones above what is visible. */
   readonly unseen: number;
-  readonly paused: boolean;
 }
 
 /** What is above the list: the filter, two toggles, and how many requests there are. */
@@ -62,6 +61,10 @@ export class RequestTools {
     return this.#filter.text;
   }
 
+  get paused(): boolean {
+    return this.#pause.getAttribute('aria-pressed') === 'true';
+  }
+
   focusFilter(): void {
     this.#filter.focus();
   }
@@ -73,7 +76,7 @@ export class RequestTools {
   }
 
   togglePause(): void {
-    const paused = this.#pause.getAttribute('aria-pressed') !== 'true';
+    const paused = !this.paused;
     this.#pause.setAttribute('aria-pressed', String(paused));
     this.tellLost(0);
     this.#parts.onPause(paused);
@@ -84,12 +87,12 @@ export class RequestTools {
     this.#pause.setAttribute('aria-pressed', 'false');
   }
 
-  tell({ visible, all, missed, unseen, paused }: ListNumbers): void {
-    const hasNewer = !paused && unseen > 0;
+  tell({ visible, all, missed, unseen }: ListNumbers): void {
+    const hasNewer = !this.paused && unseen > 0;
     this.#newer.hidden = !hasNewer;
     this.#count.hidden = hasNewer;
     if (hasNewer) setText(this.#newer, `↑ ${count(unseen)} new`);
-    else setText(this.#count, paused ? `${count(missed)} new` : `${count(visible)} of ${count(all)}`);
+    else setText(this.#count, this.paused ? `${count(missed)} new` : `${count(visible)} of ${count(all)}`);
   }
 
   tellLost(lost: number): void {

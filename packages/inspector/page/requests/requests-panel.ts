@@ -1,19 +1,17 @@
 import type { RequestDetails, RequestSummary } from '../../src/wire.js';
-import { type Address, parseRef, refOf } from '../address.js';
+import { type Address, parseRef } from '../address.js';
 import { byId, h } from '../dom.js';
 import { type Filter, readFilter } from '../filter/filter.js';
 import { currentAddress, showAddress } from '../navigation.js';
+import { comparableTo } from './comparable.js';
 import { Pinned } from './pinned.js';
 import { RequestListBox } from './request-list.js';
-import { IMPORTED, RequestPane } from './request-pane.js';
+import { RequestPane } from './request-pane.js';
 import { RequestTools } from './request-tools.js';
 import type { Change, Store } from '../stream/store.js';
 
 /** Where the list and the request are beside each other; elsewhere one of them is shown. */
 const WIDE = matchMedia('(min-width: 861px)');
-
-/** As many as somebody looks through. */
-const MOST_OTHERS = 20;
 
 /** The newest requests, and one of them in detail. */
 export class RequestsPanel {
@@ -25,7 +23,6 @@ export class RequestsPanel {
   readonly #pane: RequestPane;
   #filter: Filter = readFilter('');
   #shown = false;
-  #paused = false;
   /** What came while the list was paused. */
   #missed = new Set<number>();
   #opened: string | undefined;
@@ -35,7 +32,7 @@ export class RequestsPanel {
     this.#store = store;
     const boot = (): string | undefined => store.hello?.boot;
     this.#tools = new RequestTools({
-      known: () => this.#known(),
+      known: () => ({ routes: store.routes(), services: store.keys() }),
       onFilter: (text) => this.#setFilter(text),
       onPause: (paused) => this.#pause(paused),
       onNewer: () => this.#list.follow(),
@@ -43,15 +40,15 @@ export class RequestsPanel {
     this.#pane = new RequestPane({
       pinned: this.#pinned,
       boot,
-      slowMs: () => store.hello?.slowMs ?? Infinity,
+      slowMs: () => store.slowMs,
       onBack: () => this.#goBack(),
       onPlay: play,
-      others: (details) => this.#others(details),
+      others: (details) => comparableTo(details, store, this.#pinned),
       onImport: (details) => this.#import(details),
     });
     this.#list = new RequestListBox({
       pinned: this.#pinned,
-      recording: () => ({ boot: boot() ?? '', slowMs: store.hello?.slowMs ?? Infinity }),
+      recording: () => ({ boot: boot() ?? '', slowMs: store.slowMs }),
       onChoose: (ref) => (WIDE.matches || ref === undefined) && this.#show(ref),
       onOpen: (ref, how) => {
         this.#show(ref);
@@ -84,7 +81,7 @@ export class RequestsPanel {
 
   /** Opens a request of the recording that goes on. */
   open(id: number): void {
-    this.#list.choose(refOf(this.#store.hello?.boot ?? '', id));
+    this.#list.choose(this.#store.refOf(id));
     this.#show(this.#list.chosen);
     this.#list.element.focus();
   }
@@ -136,10 +133,9 @@ export class RequestsPanel {
   }
 
   #fits(request: RequestSummary): boolean {
-    const { hello, names } = this.#store;
-    const boot = hello?.boot ?? '';
-    const isPinned = (id: number): boolean => this.#pinned.has(refOf(boot, id));
-    return this.#filter.matches(request, { boot, slowMs: hello?.slowMs ?? Infinity, names, isPinned });
+    const { hello, names, slowMs } = this.#store;
+    const isPinned = (id: number): boolean => this.#pinned.has(this.#store.refOf(id));
+    return this.#filter.matches(request, { boot: hello?.boot ?? '', slowMs, names, isPinned });
   }
 
   /** Shows the list as the server has it. */
@@ -151,13 +147,12 @@ export class RequestsPanel {
   #restart(): void {
     this.#missed.clear();
     this.#tools.resume();
-    this.#paused = false;
     this.#list.drawPinned();
     if (this.#opened !== undefined) void this.#pane.show(this.#opened);
   }
 
   #update({ changed, removed, complete }: Change): void {
-    if (this.#paused) {
+    if (this.#tools.paused) {
       for (const { id } of changed) if (!this.#list.has(id)) this.#missed.add(id);
       this.#tell();
     } else if (complete) this.#reset();
@@ -167,7 +162,7 @@ export class RequestsPanel {
 
   /** Gets the details again of what is opened or pinned, and has changed or goes on. */
   #refresh(changed: readonly RequestSummary[]): void {
-    for (const { id } of changed) this.#pane.refreshPinned(refOf(this.#store.hello?.boot ?? '', id));
+    for (const { id } of changed) this.#pane.refreshPinned(this.#store.refOf(id));
     const { boot, id } = parseRef(this.#opened ?? '') ?? {};
     if (!this.#shown || id === undefined || boot !== this.#store.hello?.boot) return;
     const request = this.#store.requests.get(id);
@@ -176,7 +171,6 @@ export class RequestsPanel {
   }
 
   #pause(paused: boolean): void {
-    this.#paused = paused;
     if (paused) return;
     const lost = [...this.#missed].filter((id) => !this.#store.requests.has(id)).length;
     this.#missed.clear();
@@ -197,23 +191,8 @@ export class RequestsPanel {
     void this.#pane.show(ref);
   }
 
-  /** The newest requests of the same route, and what is pinned. */
-  #others({ method, route }: RequestDetails): string[] {
-    const boot = this.#store.hello?.boot ?? '';
-    const alike = [...this.#store.requests.values()].filter(
-      (other) => other.method === method && other.route === route && other.state !== 'open',
-    );
-    const newest = alike.toSorted((one, other) => other.id - one.id).slice(0, MOST_OTHERS);
-    const pinned = this.#pinned.entries().map(([ref]) => ref);
-    return [...new Set([...newest.map(({ id }) => refOf(boot, id)), ...pinned])];
-  }
-
-  /** Kept like a request that is pinned, because the server does not have it. */
   #import(details: RequestDetails): void {
-    let number = 1;
-    while (this.#pinned.has(refOf(IMPORTED, number))) number++;
-    const ref = refOf(IMPORTED, number);
-    this.#pinned.put(ref, { ...details, id: number });
+    const ref = this.#pinned.import(details);
     this.#list.choose(ref);
     this.#show(ref);
   }
@@ -231,15 +210,6 @@ export class RequestsPanel {
       all: Math.max(requests.size, this.#list.visible),
       missed: this.#missed.size,
       unseen: this.#list.unseen,
-      paused: this.#paused,
     });
-  }
-
-  #known(): { routes: string[]; services: string[] } {
-    const routes = new Set<string>();
-    for (const { route } of this.#store.requests.values()) routes.add(route);
-    const services = new Set<string>();
-    for (const { key } of this.#store.services.values()) services.add(key);
-    return { routes: [...routes].toSorted(), services: [...services].toSorted() };
   }
 }

@@ -1,4 +1,5 @@
 import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
+import { refOf } from '../address.js';
 
 /** What a message changed in the list of requests. */
 export interface Change {
@@ -27,6 +28,24 @@ export class Store {
   readonly #trouble = new Set<number>();
   readonly #listeners: Listener[] = [];
   readonly #onStart: (() => void)[] = [];
+
+  /** From how many milliseconds on a request is slow. */
+  get slowMs(): number {
+    return this.hello?.slowMs ?? Infinity;
+  }
+
+  /** How the page and its links name a request of this recording. */
+  refOf(id: number): string {
+    return refOf(this.hello?.boot ?? '', id);
+  }
+
+  routes(): string[] {
+    return [...new Set([...this.requests.values()].map(({ route }) => route))].toSorted();
+  }
+
+  keys(): string[] {
+    return [...new Set([...this.services.values()].map(({ key }) => key))].toSorted();
+  }
 
   onChange(listener: Listener): void {
     this.#listeners.push(listener);
