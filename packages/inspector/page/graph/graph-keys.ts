@@ -7,7 +7,7 @@ const ASIDE = 3;
 export class TabStop {
   #at: HTMLElement | undefined;
 
-  /** Stays where it is, unless that is gone: then `first` is the one. */
+  /** Stays where it is, unless that was removed: then `first` is the one. */
   renew(first: HTMLElement | undefined): void {
     this.#set(this.#at?.isConnected ? this.#at : first);
   }
