@@ -53,7 +53,7 @@ describe.skipIf(chromiumUnwanted)('the replay of a request in Chromium', () => {
     await t.page.locator('.caption', { hasText: '/users/:id' }).waitFor();
     await t.page.getByLabel('Speed').selectOption('4');
     await button('Repeat').click();
-    await expect.poll(() => t.page.evaluate('arrivals'), { timeout: 10_000 }).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => t.page.evaluate('arrivals')).toBeGreaterThanOrEqual(3);
   });
 
   it('waits for the user who wants less motion', async () => {

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Container } from '@ambit/container';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 import type { InspectorOptions } from '../../src/index.js';
 import { createApp, placeOrder, SCOPES } from './app.js';
 import { launchChromium } from './chromium.js';
@@ -9,6 +9,8 @@ import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;
 const STATEMENT_MS = 0.5;
+/** For a machine that is busy with other things: more than any one wait of a test. */
+const TIMEOUT_MS = 120_000;
 
 /** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {
@@ -70,7 +72,6 @@ export class BrowserApp {
     this.addresses = new Set();
     this.context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
     this.page = await this.context.newPage();
-    this.page.setDefaultTimeout(10_000);
     this.page.on('pageerror', (error) => this.complaints.push(String(error)));
     this.page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
     this.page.on('request', (request) => this.addresses.add(new URL(request.url()).origin));
@@ -122,6 +123,7 @@ export class BrowserApp {
 }
 
 export function useBrowserApp(): BrowserApp {
+  vi.setConfig({ testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS });
   const used = new BrowserApp();
   let browser: Browser;
   beforeAll(async () => {
