@@ -10,18 +10,19 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await t.open('#/requests');
     await t.ask('/orders/1');
     await t.row('/orders/:id').filter({ hasText: 'committed' }).click();
-    await t.page.locator('.row[data-kind=commit]').waitFor();
-    expect(await t.page.locator('.waterfall .row:not(.axis) .label').allTextContents()).toEqual([
-      'request arrives',
-      'request scope',
-      'transaction scope',
-      'connection',
-      'BEGIN',
-      'createIOrders',
-      "INSERT INTO orders VALUES ($1, '…')",
-      'COMMIT',
-      'response201',
-    ]);
+    await expect
+      .poll(() => t.page.locator('.waterfall .row:not(.axis) .label').allTextContents())
+      .toEqual([
+        'request arrives',
+        'request scope',
+        'transaction scope',
+        'connection',
+        'BEGIN',
+        'createIOrders',
+        "INSERT INTO orders VALUES ($1, '…')",
+        'COMMIT',
+        'response201',
+      ]);
   });
 
   it('marks a request in which the transaction check has found something, with the line of code', async () => {
