@@ -10,8 +10,10 @@ export default defineConfig({
     // Vitest leaves one processor idle, which is half of a small machine.
     maxWorkers: '100%',
     // Some tests start compilers, and CI machines are slower than yours.
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Less than a test has, so that it fails with what was expected.
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       {
         extends: true,

@@ -55,6 +55,7 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.locator('.depths').getByRole('button', { name: '1', exact: true }).click();
     await expect.poll(keys).toEqual(['IPool', 'ISecret', 'IUsers']);
     await service('IPool').click();
+    await t.page.locator('#details h2', { hasText: 'IPool' }).waitFor();
     expect(await keys()).toEqual(['IPool', 'ISecret', 'IUsers']);
     await t.page.getByRole('button', { name: 'Only around IUsers' }).click();
     await expect.poll(async () => (await keys()).length).toBe(6);
@@ -80,14 +81,14 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.locator('.service.folded', { hasText: 'billing' }).click();
     await billing.getByText('IRates').waitFor();
     await t.page.getByRole('button', { name: 'Collapse features' }).click();
-    expect(await t.page.locator('.service.folded').count()).toBe(3);
+    await expect.poll(() => t.page.locator('.service.folded').count()).toBe(3);
     await t.page.getByRole('button', { name: 'Collapse features' }).click();
     await t.page.getByLabel('Feature', { exact: true }).selectOption('billing');
-    expect(await keys()).toEqual(['IInvoices', 'IRates']);
+    await expect.poll(keys).toEqual(['IInvoices', 'IRates']);
     await t.page.getByLabel('Feature', { exact: true }).selectOption('All features');
     await t.page.getByRole('button', { name: 'request', exact: true }).click();
     await t.page.locator('[data-box="application > request"]', { hasText: '5 services' }).waitFor();
-    expect(await keys()).toEqual(['IMailer', 'IPool', 'IRates', 'ISecret']);
+    await expect.poll(keys).toEqual(['IMailer', 'IPool', 'IRates', 'ISecret']);
   });
 
   it('begins with collapsed features when there are many services', async () => {
@@ -105,8 +106,12 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     withMany(150);
     await t.start();
     await t.open();
-    await t.page.keyboard.press('0');
     const scale = t.page.locator('.scale');
+    const scales = async (text: string) => {
+      await expect.poll(() => scale.textContent()).toBe(text);
+    };
+    await t.page.keyboard.press('0');
+    await scales('100 %');
     await t.page.locator('#canvas').evaluate('(canvas) => canvas.scrollTo(400, 400)');
     const before = await service('IMany30').boundingBox();
     const canvas = (await t.page.locator('#canvas').boundingBox())!;
@@ -123,21 +128,28 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     expect((await service('IMany30').boundingBox())!.width).toBeGreaterThan(before!.width);
     expect(await under()).toEqual(point);
     await t.page.keyboard.press('0');
-    expect(await scale.textContent()).toBe('100 %');
+    await scales('100 %');
     await t.page.keyboard.press('-');
-    expect(await scale.textContent()).toBe('83 %');
+    await scales('83 %');
     await t.page.getByRole('button', { name: 'Fit into the window' }).click();
-    const all = (await t.page.locator('.content').boundingBox())!;
-    expect(all.x >= canvas.x && all.y >= canvas.y && all.height <= canvas.height).toBe(true);
+    const fits = async () => {
+      const all = (await t.page.locator('.content').boundingBox())!;
+      return all.x >= canvas.x && all.y >= canvas.y && all.height <= canvas.height;
+    };
+    await expect.poll(fits).toBe(true);
     await t.page.keyboard.press('0');
+    await scales('100 %');
     await service('IMany30').scrollIntoViewIfNeeded();
     const at = await place('IMany30');
     await t.page.mouse.move(at.x - 5, at.y - 5);
     await t.page.mouse.down();
     await t.page.mouse.move(at.x - 35, at.y - 25);
     await t.page.mouse.up();
-    const moved = await place('IMany30');
-    expect([moved.x - at.x, moved.y - at.y].map(Math.round)).toEqual([-30, -20]);
+    const moved = async () => {
+      const { x, y } = await place('IMany30');
+      return [x - at.x, y - at.y].map(Math.round);
+    };
+    await expect.poll(moved).toEqual([-30, -20]);
   });
 
   it('draws no more arrows than somebody can follow: then only those of the chosen service', async () => {
@@ -147,7 +159,7 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.locator('.note', { hasText: '213 arrows are too many to read' }).waitFor();
     expect(await t.page.locator('.arrow').count()).toBe(0);
     await service('IUsers').click();
-    expect(await t.page.locator('.arrow.out').count()).toBe(2);
+    await expect.poll(() => t.page.locator('.arrow.out').count()).toBe(2);
   });
 
   it('is copied as Mermaid and saved as SVG, as far as it is shown', async () => {
@@ -177,9 +189,10 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await service('ISecret').tap();
     await t.page.locator('.arrow.in').waitFor();
     await t.page.locator('.service.near', { hasText: 'IUsers' }).waitFor({ state: 'attached' });
+    await t.page.evaluate(TRANSITIONS);
     expect(await t.page.evaluate(CONTRAST)).toBeGreaterThanOrEqual(4.5);
     await t.page.locator('#details').getByRole('button', { name: 'Close' }).tap();
-    expect(await t.page.locator('.arrow.in').count()).toBe(0);
+    await expect.poll(() => t.page.locator('.arrow.in').count()).toBe(0);
     await context.close();
   });
 
@@ -192,6 +205,7 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.setViewportSize({ width: width!, height: height! });
     await t.open();
     await service('IUsers').click();
+    await t.page.locator('#details', { hasText: 'Why this one' }).waitFor({ state: 'attached' });
     const inside = await t.page.evaluate(`[...document.querySelectorAll('#graph .caption, #canvas, #details, .zoom')]
       .every((part) => part.getBoundingClientRect().left >= 0 && part.getBoundingClientRect().right <= innerWidth)`);
     expect(inside).toBe(true);
@@ -220,12 +234,16 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.locator('#details').getByRole('button', { name: 'request 1' }).click();
     await t.page.locator('#requests .details h2', { hasText: '/forgetful/:id' }).waitFor();
     await t.page.getByRole('button', { name: 'Play in the graph' }).click();
+    await t.page.getByLabel('Speed').selectOption('4');
     await expect(
       t.page.locator('.caption', { hasText: 'a job scope is still open' }).waitFor(),
     ).resolves.toBeUndefined();
     expect(await t.page.locator('.box.left').count()).toBe(1);
   });
 });
+
+/** Resolves when nothing changes its look any more. */
+const TRANSITIONS = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))`;
 
 /** The lowest contrast of a name with the box behind it. */
 const CONTRAST = `(() => {

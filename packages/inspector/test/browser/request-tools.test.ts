@@ -18,7 +18,8 @@ describe.skipIf(chromiumUnwanted)('the tools for requests in Chromium', () => {
     expect(await routes()).toEqual(['/sold-out/:id']);
     await t.page.getByLabel('Filter').fill('service:IUsers or outcome:committed');
     await t.page.locator('.hint', { hasText: '2 of 3' }).waitFor();
-    expect(new URLSearchParams(t.page.url().split('?')[1]).get('q')).toBe('service:IUsers or outcome:committed');
+    const written = () => new URLSearchParams(t.page.url().split('?')[1]).get('q');
+    await expect.poll(written).toBe('service:IUsers or outcome:committed');
     await t.page.reload();
     await t.page.locator('.hint', { hasText: '2 of 3' }).waitFor();
     await t.page.getByLabel('Filter').fill('statement:insert -is:trouble');
@@ -60,7 +61,7 @@ describe.skipIf(chromiumUnwanted)('the tools for requests in Chromium', () => {
     await t.ask('/users/1');
     await t.row('/users').waitFor();
     const pinned = t.page.getByRole('group', { name: 'Pinned' }).locator('.request');
-    expect(await pinned.allInnerTexts()).toHaveLength(1);
+    await expect.poll(() => pinned.count()).toBe(1);
     await t.page.goto(`${t.app.url}/inspector/assets/icon.svg`);
     await t.open('#/requests');
     await pinned.click();

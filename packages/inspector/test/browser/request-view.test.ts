@@ -27,13 +27,15 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
 
   it('shows its statements in groups, with their number, N+1 and the line of code', async () => {
     await open('/many');
-    expect(await t.page.locator('.statements h3').innerText()).toMatch(/^13 statements, 12 alike, 6\.5 ms of /);
+    await expect
+      .poll(() => t.page.locator('.statements h3').innerText())
+      .toMatch(/^13 statements, 12 alike, 6\.5 ms of /);
     const products = group('products');
     expect(await products.locator('.times').innerText()).toContain('12×');
     expect(await products.locator('.marks').innerText()).toMatch(/N\+1.*outside/s);
     expect(await products.locator('li').count()).toBe(0);
     await products.locator('summary').click();
-    expect(await products.locator('li:not(.whole)').count()).toBe(12);
+    await expect.poll(() => products.locator('li:not(.whole)').count()).toBe(12);
     expect(await products.locator('.place').first().innerText()).toMatch(/browser-app\.ts:\d+:\d+/);
     expect(await group('SELECT ?').locator('.marks').innerText()).not.toContain('N+1');
   });
@@ -63,27 +65,32 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
     await t.page.setViewportSize({ width: 320, height: 600 });
     const isCut = `(({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
       scrollWidth > clientWidth || scrollHeight > clientHeight + 1)(document.querySelector('.row[data-kind=rollback] .label'))`;
+    await expect.poll(() => t.page.evaluate('innerWidth')).toBe(320);
     expect(await t.page.evaluate(isCut)).toBe(false);
   });
 
   it('tells what its time was spent on', async () => {
     await open('/many');
-    expect(await t.page.locator('.time-parts').innerText()).toMatch(/statements\s+6\.5 ms|not accounted for/);
+    await expect
+      .poll(() => t.page.locator('.time-parts').innerText())
+      .toMatch(/statements\s+6\.5 ms|not accounted for/);
   });
 
   it('opens a line of code in the editor that the user has chosen, and only then', async () => {
     await open('/many');
     await group('products').locator('summary').click();
+    await t.page.locator('.place').first().waitFor();
     expect(await t.page.locator('.place a').count()).toBe(0);
     await t.page.getByText('Open lines of code in an editor').click();
     await t.page.getByLabel('Editor').selectOption('vscode');
     await t.page.getByLabel('Folder of the project').fill('/home/me/shop');
     await t.page.keyboard.press('Enter');
     const link = t.page.locator('.place a').first();
-    await link.waitFor();
-    expect(await link.getAttribute('href')).toMatch(/^vscode:\/\/file\/home\/me\/shop\/.*browser-app\.ts:\d+:\d+$/);
+    await expect
+      .poll(() => link.getAttribute('href'))
+      .toMatch(/^vscode:\/\/file\/home\/me\/shop\/.*browser-app\.ts:\d+:\d+$/);
     // The group that was open still is.
-    expect(await group('products').locator('li:not(.whole)').count()).toBe(12);
+    await expect.poll(() => group('products').locator('li:not(.whole)').count()).toBe(12);
   });
 
   it('is copied as text and as curl, without values', async () => {
@@ -121,6 +128,7 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
     await t.open('#/requests');
     await t.ask('/many/1');
     await t.ask('/many/2');
+    await expect.poll(() => t.page.locator('.request', { hasText: '200' }).count()).toBe(2);
     await t.row('/many').click();
     await t.page.locator('.waterfall').waitFor();
     await t.page.getByLabel('Compare with').focus();
@@ -129,6 +137,6 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
     const products = compared.locator('tr', { hasText: 'products' });
     expect(await products.innerText()).toMatch(/12×\s+12×\s+same/);
     await compared.getByRole('button', { name: 'Close' }).click();
-    expect(await compared.count()).toBe(0);
+    await expect.poll(() => compared.count()).toBe(0);
   });
 });

@@ -10,18 +10,19 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await t.open('#/requests');
     await t.ask('/orders/1');
     await t.row('/orders/:id').filter({ hasText: 'committed' }).click();
-    await t.page.locator('.row[data-kind=commit]').waitFor();
-    expect(await t.page.locator('.waterfall .row:not(.axis) .label').allTextContents()).toEqual([
-      'request arrives',
-      'request scope',
-      'transaction scope',
-      'connection',
-      'BEGIN',
-      'createIOrders',
-      "INSERT INTO orders VALUES ($1, '…')",
-      'COMMIT',
-      'response201',
-    ]);
+    await expect
+      .poll(() => t.page.locator('.waterfall .row:not(.axis) .label').allTextContents())
+      .toEqual([
+        'request arrives',
+        'request scope',
+        'transaction scope',
+        'connection',
+        'BEGIN',
+        'createIOrders',
+        "INSERT INTO orders VALUES ($1, '…')",
+        'COMMIT',
+        'response201',
+      ]);
   });
 
   it('marks a request in which the transaction check has found something, with the line of code', async () => {
@@ -58,9 +59,9 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
         /([\d.]+) (ms|s)/.exec(await t.page.locator('.row.unclosed .took').first().innerText()) ?? [];
       return unit === 's' ? Number(number) : Number(number) / 1000;
     };
-    await expect.poll(seconds, { timeout: 10_000 }).toBeGreaterThan(0.3);
+    await expect.poll(seconds).toBeGreaterThan(0.3);
     const before = await seconds();
-    await expect.poll(seconds, { timeout: 10_000 }).toBeGreaterThan(before);
+    await expect.poll(seconds).toBeGreaterThan(before);
     client.abort();
     await left;
   });

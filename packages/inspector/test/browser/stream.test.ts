@@ -13,7 +13,7 @@ describe.skipIf(chromiumUnwanted)('the stream of the page in Chromium', () => {
     await tab.goto(`${t.app.url}/inspector/#/requests`);
     return tab;
   };
-  const isLive = (tab: Page) => tab.locator('[data-state=live]').waitFor({ timeout: 60_000 });
+  const isLive = (tab: Page) => tab.locator('[data-state=live]').waitFor();
 
   // HTTP/1.1 has six connections for all tabs of a browser.
   it(`is one for ${TABS} tabs, which are all live, and leaves connections for the application`, async () => {

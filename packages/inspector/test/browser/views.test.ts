@@ -13,18 +13,19 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
     await t.open('#/routes');
     for (const path of ['/users/1', '/users/2', '/missing/1', '/many/1']) await t.ask(path);
     await expect.poll(() => firstCells('#routes')).toHaveLength(3);
+    const order = () => header('requests').getAttribute('aria-sort');
     await header('requests').getByRole('button').click();
-    expect(await header('requests').getAttribute('aria-sort')).toBe('descending');
+    await expect.poll(order).toBe('descending');
     await t.page.mouse.move(0, 0);
-    expect((await firstCells('#routes'))[0]).toBe('GET /users/:id');
+    await expect.poll(async () => (await firstCells('#routes'))[0]).toBe('GET /users/:id');
     await header('requests').getByRole('button').click();
-    expect(await header('requests').getAttribute('aria-sort')).toBe('ascending');
-    expect((await firstCells('#routes')).at(-1)).toBe('GET /users/:id');
+    await expect.poll(order).toBe('ascending');
+    await expect.poll(async () => (await firstCells('#routes')).at(-1)).toBe('GET /users/:id');
     const failing = t.page.locator('#routes tr', { hasText: '/missing' });
-    expect(await failing.innerText()).toContain('100 %');
+    await expect.poll(() => failing.innerText()).toContain('100 %');
     await failing.getByRole('button').click();
     await t.row('/missing').waitFor();
-    expect(await t.page.locator('.rows .request:visible').count()).toBe(1);
+    await expect.poll(() => t.page.locator('.rows .request:visible').count()).toBe(1);
   });
 
   it('counts on while routes are shown, and asks for nothing while they are not', async () => {
@@ -35,8 +36,9 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
     await expect.poll(() => cell.innerText()).toBe('1');
     await t.ask('/users/1');
     await expect.poll(() => cell.innerText()).toBe('2');
+    const left = t.page.waitForResponse('**/statements');
     await t.page.getByRole('tab', { name: 'Statements' }).click();
-    await t.page.waitForResponse('**/statements');
+    await left;
     let asked = 0;
     t.page.on('request', (request) => (asked += request.url().endsWith('/routes') ? 1 : 0));
     // Each view reads once a second, so the other one would have read in between.
@@ -50,13 +52,13 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
     for (const path of ['/users/1', '/orders/1', '/many/1']) await t.ask(path);
     await expect.poll(() => firstCells('#statements')).toHaveLength(3);
     await t.page.getByRole('button', { name: 'Most repeated' }).click();
-    expect((await firstCells('#statements'))[0]).toContain('"products"');
+    await expect.poll(async () => (await firstCells('#statements'))[0]).toContain('"products"');
     const row = t.page.locator('#statements tr', { hasText: '"products"' });
     expect(await row.innerText()).toContain('GET /many/:id');
     expect(await row.innerText()).toMatch(/browser-app\.ts:\d+/);
     await row.getByRole('button').click();
     await t.row('/many').waitFor();
-    expect(await t.page.locator('.rows .request:visible').count()).toBe(1);
+    await expect.poll(() => t.page.locator('.rows .request:visible').count()).toBe(1);
   });
 
   it('finds rows of a table', async () => {
@@ -65,8 +67,8 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
     for (const path of ['/orders/1', '/many/1']) await t.ask(path);
     await expect.poll(() => firstCells('#statements')).toHaveLength(3);
     await t.page.getByLabel('Find in Statements').fill('insert');
-    expect(await firstCells('#statements')).toEqual([expect.stringContaining('INSERT INTO orders')]);
-    expect(await t.page.locator('#statements').innerText()).toContain('1 of 3');
+    await expect.poll(() => firstCells('#statements')).toEqual([expect.stringContaining('INSERT INTO orders')]);
+    await expect(t.page.locator('#statements').getByText('1 of 3').waitFor()).resolves.toBeUndefined();
   });
 
   it('shows what was created at start-up, until the first request', async () => {
@@ -139,7 +141,9 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
     await t.ask('/missing/2');
     // The page knows of it.
     await expect.poll(() => t.page.locator('#trouble-count').textContent()).toBe('1');
-    expect(await canvas.getAttribute('aria-label')).toContain('1 request in');
+    // Drawn again, it still is the picture of before.
+    await t.page.getByLabel('How many seconds').selectOption('60');
+    await expect.poll(() => canvas.getAttribute('aria-label')).toContain('1 request in the last 60 seconds');
     await pause.click();
     await expect.poll(() => canvas.getAttribute('aria-label')).toContain('2 requests in');
   });

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Container } from '@ambit/container';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 import type { InspectorOptions } from '../../src/index.js';
 import { createApp, placeOrder, SCOPES } from './app.js';
 import { launchChromium } from './chromium.js';
@@ -9,6 +9,18 @@ import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;
 const STATEMENT_MS = 0.5;
+/** For a machine that is busy with other things: more than any one wait of a test. */
+const TIMEOUT_MS = 120_000;
+
+/** What each view shows of requests. */
+const CONTENT = {
+  Graph: '.service',
+  Now: '.timeline-canvas[aria-label*="request"]',
+  Requests: '.request',
+  Routes: '#routes tbody tr',
+  Statements: '#statements tbody tr',
+  'Start-up': '#start-up :text("The inspector was created")',
+};
 
 /** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {
@@ -70,7 +82,6 @@ export class BrowserApp {
     this.addresses = new Set();
     this.context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
     this.page = await this.context.newPage();
-    this.page.setDefaultTimeout(10_000);
     this.page.on('pageerror', (error) => this.complaints.push(String(error)));
     this.page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
     this.page.on('request', (request) => this.addresses.add(new URL(request.url()).origin));
@@ -80,9 +91,20 @@ export class BrowserApp {
     this.app = await host!.start({ container: this.container, scopes: SCOPES, ...options }, this.#routes, port);
   }
 
+  /** Opens the page, which has got the state of the server and the graph then. */
   async open(view = ''): Promise<void> {
     await this.page.goto(`${this.app.url}/inspector/${view}`);
     await this.page.locator('[data-state=live]').waitFor();
+    await this.page.locator('.service').first().waitFor({ state: 'attached' });
+  }
+
+  /** Goes to each view in turn, when it shows what it has of requests that were sent before. */
+  async *views(): AsyncGenerator<string> {
+    for (const [name, content] of Object.entries(CONTENT)) {
+      await this.page.getByRole('tab', { name }).click();
+      await this.page.locator(content).first().waitFor();
+      yield name;
+    }
   }
 
   /** A new application, for a server that starts again. */
@@ -102,26 +124,45 @@ export class BrowserApp {
 
   /** Records every layout shift from here on; the returned function waits for the current paint. */
   async watchJumps(): Promise<() => Promise<unknown>> {
+    // What was done before may not be painted yet.
+    await this.#paint();
     // In the list the newest come in at the top.
     await this.page.evaluate(`globalThis.jumped = new Set();
       new PerformanceObserver((list) => {
         const nodes = list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node));
         for (const node of nodes) if (node?.closest && !node.closest('.list')) jumped.add(node.outerHTML);
       }).observe({ type: 'layout-shift' });`);
-    return () =>
-      this.page.evaluate(`new Promise((resolve) => {
-        let frames = 0;
-        const next = () => (++frames === 10 ? resolve([...jumped]) : requestAnimationFrame(next));
-        next();
-      })`);
+    return async () => {
+      await this.#paint();
+      return this.page.evaluate('[...jumped]');
+    };
+  }
+
+  /** Records when one of these selectors first matches from here on, however briefly; the returned function tells which did, in order. */
+  async watchFor(...selectors: readonly string[]): Promise<() => Promise<string[]>> {
+    await this.page.evaluate(`globalThis.appeared = new Set();
+      new MutationObserver(() => {
+        for (const selector of ${JSON.stringify(selectors)}) if (document.querySelector(selector)) appeared.add(selector);
+      }).observe(document, { subtree: true, childList: true, attributes: true });`);
+    return () => this.page.evaluate<string[]>('[...appeared]');
   }
 
   row(text: string): Locator {
     return this.page.locator('.request', { hasText: text }).first();
   }
+
+  /** Waits for ten frames, the first of which paint what has changed. */
+  #paint(): Promise<unknown> {
+    return this.page.evaluate(`new Promise((resolve) => {
+      let frames = 0;
+      const next = () => (++frames === 10 ? resolve() : requestAnimationFrame(next));
+      next();
+    })`);
+  }
 }
 
 export function useBrowserApp(): BrowserApp {
+  vi.setConfig({ testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS });
   const used = new BrowserApp();
   let browser: Browser;
   beforeAll(async () => {
