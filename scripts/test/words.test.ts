@@ -36,7 +36,7 @@ describe('the list of words', () => {
     'response.end(); stream.on("end", done); the message ends with a code',
     'An option that cannot be combined with another; there is no room for it',
     'a circular dependency, a hand-written pool, a Promise',
-    'the error AMBIT_SHORTER_LIFE, the option onSecondAnswer',
+    'the error AMBIT_CAPTIVE_DEPENDENCY, the option onSecondResponse',
   ])('leaves alone: %s', (text) => expect(wordsIn(text)).toEqual([]));
 
   it('gives a reason for every exception', () => {

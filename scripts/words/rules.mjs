@@ -76,13 +76,4 @@ export const RULES = [
  */
 
 /** @type {Exception[]} */
-export const EXCEPTIONS = [
-  { text: /\bAMBIT_[A-Z_]+\b|#ambit_[a-z_]+\b/g, because: 'error codes and their anchors are API' },
-  { text: /\bonSecondAnswer\b/g, because: 'an option of containerMiddleware() and containerPlugin()' },
-  { text: /\btransactionEnded\b/g, because: 'names the diagnostics channel ambit:transaction:ended' },
-  {
-    text: /This address answers|try again when it was answered|no answer from the database|\bnoAnswer\b/gi,
-    because: 'errors of the API of the service, which docs/openapi.json fixes',
-  },
-  { text: /'node:\w+\/promises'/g, because: 'modules of Node' },
-];
+export const EXCEPTIONS = [{ text: /'node:\w+\/promises'/g, because: 'modules of Node' }];

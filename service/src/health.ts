@@ -3,7 +3,7 @@ import { type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import type { ILogger } from './logging/logger.js';
 
 /** Also used when no connection is free: another instance may have one. */
-const NO_RESPONSE = 'no answer from the database';
+const NO_RESPONSE = 'no response from the database';
 const READ_ONLY = 'the database is read-only';
 const DISK_FULL = 'the disk of the database is full';
 const UNREADY_STATES: Readonly<Record<string, Readiness>> = { '25006': READ_ONLY, '53100': DISK_FULL };

@@ -60,7 +60,7 @@ describe.each(REFERENCE_PATHS)('%s', (path) => {
     expect(await get(path, { method: 'POST' })).toMatchObject({
       status: 405,
       headers: { allow: 'GET, HEAD' },
-      text: '{"error":"This address answers GET, HEAD only"}',
+      text: '{"error":"This address accepts GET, HEAD only"}',
     });
   });
 });

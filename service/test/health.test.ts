@@ -41,7 +41,7 @@ onEveryStage((stage) => {
     expect(await stage.get('/health/live')).toMatchObject({ status: 200 });
     expect(await stage.get('/health/ready')).toMatchObject({
       status: 503,
-      body: { error: 'Not ready: no answer from the database' },
+      body: { error: 'Not ready: no response from the database' },
     });
   });
 
@@ -52,7 +52,7 @@ onEveryStage((stage) => {
     stage.replace(Registration.fromValue(reading).to('IHealth'));
     reading.started();
     expect(await stage.get('/health/ready')).toMatchObject({ status: 200, body: { status: 'read-only' } });
-    await stage.app.log.finds({ level: 50, msg: 'ready to read only: no answer from the database' });
+    await stage.app.log.finds({ level: 50, msg: 'ready to read only: no response from the database' });
   });
 
   test('a service is ready again when its database is', async () => {
@@ -73,7 +73,7 @@ onEveryStage((stage) => {
     await stage.app.quiet();
     const seen = stage.app.log.records.filter(({ level }) => level !== 20);
     expect(seen).toMatchObject([
-      { level: 50, msg: 'not ready: no answer from the database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
+      { level: 50, msg: 'not ready: no response from the database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
       { level: 30, msg: 'ready again' },
     ]);
   });
@@ -97,7 +97,7 @@ describe('a database that does not respond', () => {
     await vi.advanceTimersByTimeAsync(1999);
     expect(seen).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
-    expect(seen).toHaveBeenCalledExactlyOnceWith('no answer from the database');
+    expect(seen).toHaveBeenCalledExactlyOnceWith('no response from the database');
   });
 });
 

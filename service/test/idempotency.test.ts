@@ -8,7 +8,7 @@ const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const DAY_MS = 86_400_000;
 const OTHER_WORK = 'This Idempotency-Key was used for another request: take a new key for new work';
-const STILL_RUNNING = 'A request with this Idempotency-Key is still running: try again when it was answered';
+const STILL_RUNNING = 'A request with this Idempotency-Key is still running: try again when it has finished';
 
 const ENDPOINTS = [
   { path: '/api/users', table: 'users', body: ADA, other: { ...ADA, name: 'Grace' } },

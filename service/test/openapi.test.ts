@@ -107,7 +107,7 @@ onEveryStage((stage) => {
     const { status, headers, body } = await stage.app.request(other);
     const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     expect([status, headers.get('allow')]).toEqual([405, allow]);
-    expect(body).toEqual({ error: `This address answers ${allow} only` });
+    expect(body).toEqual({ error: `This address accepts ${allow} only` });
   });
 
   test.each(asked)('%s accepts each of its parameters', async (_name, operation) => {

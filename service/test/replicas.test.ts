@@ -172,7 +172,7 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
       expect(await service.get('/api/users')).toMatchObject({ status: 503, from: null });
       expect(await service.get('/health/ready')).toMatchObject({
         status: 503,
-        body: { error: 'Not ready: no answer from the database' },
+        body: { error: 'Not ready: no response from the database' },
       });
     });
 

@@ -43,7 +43,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
     for (const method of ['POST', 'OPTIONS'])
       expect(await request(service.url, { method, path: '/metrics' })).toMatchObject({
         status: 405,
-        body: { error: 'This address answers GET, HEAD only' },
+        body: { error: 'This address accepts GET, HEAD only' },
       });
     await service.stop();
   });

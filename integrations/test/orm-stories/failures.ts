@@ -36,10 +36,10 @@ export function failureStories(stage: Stage): void {
     const session = await stage.opened.session(transaction.scope);
     await session.insertAuthor(ADA);
     await transaction[how]();
-    await expect(session.insertAuthor(BOB)).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_ENDED');
-    await expect(session.authors()).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_ENDED');
+    await expect(session.insertAuthor(BOB)).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_FINISHED');
+    await expect(session.authors()).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_FINISHED');
     await expect(session.nested((inner) => inner.authors())).rejects.toSatisfy(
-      (error) => codeOf(error) === 'AMBIT_TX_ENDED',
+      (error) => codeOf(error) === 'AMBIT_TX_FINISHED',
     );
     expect(await committedAuthors()).toEqual(how === 'commit' ? [ADA] : []);
   });
@@ -50,7 +50,7 @@ export function failureStories(stage: Stage): void {
     const session = await stage.opened.session(transaction.scope);
     await session.insertAuthor(ADA);
     await request.dispose();
-    await expect(session.authors()).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_ENDED');
+    await expect(session.authors()).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_FINISHED');
     expect(await committedAuthors()).toEqual([]);
   });
 

@@ -122,7 +122,7 @@ export function nestingStories(stage: Stage): void {
       await transaction.rollback();
       await inner.insertAuthor(BOB);
     });
-    await expect(part).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_ENDED');
+    await expect(part).rejects.toSatisfy((error) => codeOf(error) === 'AMBIT_TX_FINISHED');
     expect(await committedAuthors()).toEqual([]);
   });
 }

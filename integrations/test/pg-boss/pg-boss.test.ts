@@ -83,6 +83,6 @@ it('completes a job in the transaction of its work, so that the work is done onc
 
 it('refuses a job after the transaction has completed', async () => {
   const db = await runInTransaction(app.container, async (scope) => on(scope.resolve<IConnection>('IConnection')));
-  await expect(boss.send('mail', { order: 'late' }, { db })).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+  await expect(boss.send('mail', { order: 'late' }, { db })).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
   expect(await boss.fetch('mail')).toEqual([]);
 });

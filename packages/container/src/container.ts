@@ -159,7 +159,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @param key - a string, a symbol, or a class, which needs no registration
    * @returns the instance; its type follows from the class, from `ServiceMap`, or from the type argument
    * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no registration has this key, or that of a dependency; `AMBIT_OUT_OF_SCOPE`: it is for
-   *   scopes with another tag; `AMBIT_CYCLE`: circular dependency; `AMBIT_SHORTER_LIFE`: captive dependency; `AMBIT_NO_KEY_FOR_PARAMETER`:
+   *   scopes with another tag; `AMBIT_CYCLE`: circular dependency; `AMBIT_CAPTIVE_DEPENDENCY`: captive dependency; `AMBIT_NO_KEY_FOR_PARAMETER`:
    *   a constructor parameter has neither key nor default; `AMBIT_DISPOSED`: the scope is disposed
    */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];

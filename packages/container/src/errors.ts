@@ -37,7 +37,7 @@ export function showTags(lineage: Lineage): string {
 const sentences = {
   AMBIT_NOT_REGISTERED: 'Nothing is registered under %',
   AMBIT_OUT_OF_SCOPE: '% is registered, but not for this scope',
-  AMBIT_SHORTER_LIFE: 'Captive dependency: %',
+  AMBIT_CAPTIVE_DEPENDENCY: 'Captive dependency: %',
   AMBIT_CYCLE: 'Circular dependency: %',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_UNREACHABLE: 'No declared scope accepts %',

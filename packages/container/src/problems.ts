@@ -97,7 +97,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
   const lifetime = deeper ? showTags(place(deeper, key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
-    return new ContainerError('AMBIT_SHORTER_LIFE', {
+    return new ContainerError('AMBIT_CAPTIVE_DEPENDENCY', {
       ...details,
       about: `${show(holder)} of ${showTags(home.lineage)} outlives ${shown} of ${lifetime}`,
       hint: `give ${show(holder)} the same lifetime, or pass ${shown} to its methods, or open a scope where it is needed`,

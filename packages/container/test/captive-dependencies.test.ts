@@ -26,7 +26,7 @@ describe('a captive dependency', () => {
     const [problem, ...rest] = problemsIn(app, request);
 
     expect(rest).toEqual([]);
-    expect(problem).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IContext', path, tags: [['application']] });
+    expect(problem).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', key: 'IContext', path, tags: [['application']] });
     expectCapture(problem?.message ?? '', 'ICache', 'IContext', '[application]', '[application] > [request]');
   });
 
@@ -50,7 +50,7 @@ describe('a captive dependency', () => {
     );
 
     expect(problemsIn(app, request)).toMatchObject([
-      { code: 'AMBIT_SHORTER_LIFE', path: ['ISchedule', 'IOrders', 'IConnection'], tags: [['application']] },
+      { code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['ISchedule', 'IOrders', 'IConnection'], tags: [['application']] },
     ]);
   });
 
@@ -77,7 +77,7 @@ describe('a captive dependency', () => {
     const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
     const [problem] = problemsIn(app, request);
 
-    expect(problem).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', path: ['IRepo', 'IConnection'] });
+    expect(problem).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IRepo', 'IConnection'] });
     expectCapture(problem?.message ?? '', 'IRepo', 'IConnection', '[request]', '[transaction]');
   });
 
@@ -88,7 +88,7 @@ describe('a captive dependency', () => {
     );
 
     expect(problemsIn(app, request)).toMatchObject([
-      { code: 'AMBIT_SHORTER_LIFE', path: ['IAudit', 'IUnitOfWork'], tags: [['application'], ['request']] },
+      { code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IAudit', 'IUnitOfWork'], tags: [['application'], ['request']] },
     ]);
   });
 
@@ -99,7 +99,7 @@ describe('a captive dependency', () => {
     const asker = open(asking('IContext').pipe(singleton()).to('ICache'), context);
     const error = refusal(() => asker.resolve('ICache'));
 
-    expect(error).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IContext', path: ['ICache', 'IContext'] });
+    expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', key: 'IContext', path: ['ICache', 'IContext'] });
     expectCapture(error.message, 'ICache', 'IContext', 'application', 'request');
   });
 
@@ -108,7 +108,11 @@ describe('a captive dependency', () => {
     const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
     const error = refusal(() => transaction.resolve('IRepo'));
 
-    expect(error).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', key: 'IConnection', path: ['IRepo', 'IConnection'] });
+    expect(error).toMatchObject({
+      code: 'AMBIT_CAPTIVE_DEPENDENCY',
+      key: 'IConnection',
+      path: ['IRepo', 'IConnection'],
+    });
     expectCapture(error.message, 'IRepo', 'IConnection', '[request]', '[transaction]');
   });
 });

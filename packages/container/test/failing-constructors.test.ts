@@ -75,7 +75,7 @@ describe('a constructor that throws and succeeds later', () => {
 
     expect(thrownBy(() => request.resolve('IPage'))).toBe(broken);
     expect(request.resolve('IPage')).toEqual({ below: { below: { attempts: 2 } } });
-    expect(refusal(() => request.resolve('IHandler')).code).toBe('AMBIT_SHORTER_LIFE');
+    expect(refusal(() => request.resolve('IHandler')).code).toBe('AMBIT_CAPTIVE_DEPENDENCY');
   });
 
   it.each([['a string'], [undefined], [null], [42]])('may throw what is no error: %o', (thrown) => {

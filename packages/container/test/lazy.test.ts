@@ -155,9 +155,9 @@ describe('lazy', () => {
     const { printer } = openRequest(app).resolve<Reports>('IReports');
 
     expect(refusal(printer)).toMatchObject({ key: 'IPrinter', tags: [['application']] });
-    expect(['AMBIT_OUT_OF_SCOPE', 'AMBIT_SHORTER_LIFE']).toContain(refusal(printer).code);
+    expect(['AMBIT_OUT_OF_SCOPE', 'AMBIT_CAPTIVE_DEPENDENCY']).toContain(refusal(printer).code);
     const { problems } = refusal(() => verify(app, { tags: ['request'] }));
-    expect(problems).toMatchObject([{ code: 'AMBIT_SHORTER_LIFE', path: ['IReports', 'IPrinter'] }]);
+    expect(problems).toMatchObject([{ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IReports', 'IPrinter'] }]);
     expect(problems[0]?.message).toContain("'IReports'");
   });
 });

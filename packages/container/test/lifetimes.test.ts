@@ -159,7 +159,7 @@ describe('a longer lifetime', () => {
     const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
     const error = refusal(() => transaction.resolve('IOrders'));
 
-    expect(error).toMatchObject({ code: 'AMBIT_SHORTER_LIFE', path: ['IOrders', 'IConnection'] });
+    expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IOrders', 'IConnection'] });
     const words = ["'IOrders'", "'IConnection'", '[application] > [request]', '[transaction]'];
     expect(words.filter((word) => !error.message.includes(word))).toEqual([]);
   });

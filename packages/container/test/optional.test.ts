@@ -107,7 +107,7 @@ describe('tools on optional(key)', () => {
     const app = openApplication(users.pipe(singleton()).to('IUsers'), cache.pipe(perRequest).to('ICache'));
 
     expect(refusal(() => verify(app, request)).problems).toMatchObject([
-      { code: 'AMBIT_SHORTER_LIFE', key: 'ICache', path: ['IUsers', 'ICache'] },
+      { code: 'AMBIT_CAPTIVE_DEPENDENCY', key: 'ICache', path: ['IUsers', 'ICache'] },
     ]);
   });
 

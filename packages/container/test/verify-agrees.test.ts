@@ -104,7 +104,7 @@ describe('verify and resolve agree', () => {
     const codes = new Set(verdicts.flatMap(({ problems }) => problems.map(({ code }) => code)));
 
     expect(verdicts.filter(({ problems }) => problems.length === 0).length).toBeGreaterThan(30);
-    expect([...codes].toSorted()).toEqual(['AMBIT_CYCLE', 'AMBIT_NOT_REGISTERED', 'AMBIT_SHORTER_LIFE']);
+    expect([...codes].toSorted()).toEqual(['AMBIT_CAPTIVE_DEPENDENCY', 'AMBIT_CYCLE', 'AMBIT_NOT_REGISTERED']);
   });
 });
 

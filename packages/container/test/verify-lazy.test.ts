@@ -17,8 +17,8 @@ describe('what is asked for with lazy does not hide a problem from verify', () =
     );
     const { problems } = refusal(() => verify(app, request));
 
-    expect(problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_SHORTER_LIFE', 'IContext']]);
-    expect(refusal(() => openRequest(app).resolve('IScheduler')).code).toBe('AMBIT_SHORTER_LIFE');
+    expect(problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_CAPTIVE_DEPENDENCY', 'IContext']]);
+    expect(refusal(() => openRequest(app).resolve('IScheduler')).code).toBe('AMBIT_CAPTIVE_DEPENDENCY');
   });
 
   it.each([

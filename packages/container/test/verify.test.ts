@@ -26,7 +26,7 @@ describe('verify', () => {
     expect(error.code).toBe('AMBIT_INVALID');
     expect(new Map(error.problems.map(({ code, path }) => [code, path.join(' -> ')]))).toEqual(
       new Map([
-        ['AMBIT_SHORTER_LIFE', 'ICache -> IContext'],
+        ['AMBIT_CAPTIVE_DEPENDENCY', 'ICache -> IContext'],
         ['AMBIT_NOT_REGISTERED', 'IAudit -> IMailer'],
         ['AMBIT_CYCLE', 'IRight -> ILeft -> IRight'],
       ]),
@@ -144,7 +144,7 @@ describe('verify', () => {
     verify(app, request);
 
     expect(refusal(() => openRequest(app).resolve('ICache'))).toMatchObject({
-      code: 'AMBIT_SHORTER_LIFE',
+      code: 'AMBIT_CAPTIVE_DEPENDENCY',
       key: 'IContext',
       path: ['ICache', 'IContext'],
     });

@@ -50,7 +50,7 @@ export interface WithTransactionOptions
  */
 export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
   checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
+  checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
   useTransactions();
   const { onError, ...others } = options;
   const begin: RequestHandler = async (req, res, next) => {
@@ -76,7 +76,7 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
 class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   seenIn: unknown = undefined;
   readonly #req: Request;
-  readonly #onSecondAnswer: WithTransactionOptions['onSecondAnswer'];
+  readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
   readonly #next: NextFunction;
 
   constructor(
@@ -88,7 +88,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   ) {
     super(req, res, transaction, options);
     this.#req = req;
-    this.#onSecondAnswer = options.onSecondAnswer;
+    this.#onSecondResponse = options.onSecondResponse;
     this.#next = next;
     watchFailures(req, this);
   }
@@ -98,7 +98,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   }
 
   protected report(error: unknown): void {
-    report(this.#onSecondAnswer, error, this.#req);
+    report(this.#onSecondResponse, error, this.#req);
   }
 
   protected override wouldSeeFailure(): boolean {

@@ -92,7 +92,7 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
       res.status(500).json(refusal);
     }) satisfies express.ErrorRequestHandler);
     const response = await (await serve(app)).post('/');
-    expect(await response.json()).toMatchObject({ code: expect.stringMatching('AMBIT_(DISPOSED|TX_ENDED)') });
+    expect(await response.json()).toMatchObject({ code: expect.stringMatching('AMBIT_(DISPOSED|TX_FINISHED)') });
     await expectAllEnded({ container, pool });
   });
 

@@ -34,7 +34,7 @@ describe('a client that leaves', () => {
     client.write(POST);
     await begun.promise;
     client.destroy();
-    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
     expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
     await expectAllEnded({ container, pool });
   });

@@ -31,7 +31,7 @@ describe('an invalid option is refused where it is given:', () => {
     }
   });
 
-  it.each(['rollbackOn', 'onSecondAnswer', 'onError'])('withTransaction() with a %s that is no function', (name) => {
+  it.each(['rollbackOn', 'onSecondResponse', 'onError'])('withTransaction() with a %s that is no function', (name) => {
     expect(() => withTransaction({ [name]: 1 })).toThrow(expect.objectContaining(INVALID));
   });
 

@@ -84,7 +84,7 @@ describe('a handler that knows of a failure', () => {
 
   it.each([
     ['swallows it', (req) => store(req, 'order').catch(() => undefined), 'FAILED', fails('query')],
-    ['rolls back', (req) => req.transactionScope!.resolve<IConnection>('IConnection').rollback(), 'ENDED', {}],
+    ['rolls back', (req) => req.transactionScope!.resolve<IConnection>('IConnection').rollback(), 'FINISHED', {}],
   ] satisfies [string, (req: Request) => Promise<unknown>, string, object][])(
     'but %s may not claim success',
     async (_name, act, code, pool) => {

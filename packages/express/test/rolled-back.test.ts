@@ -18,7 +18,7 @@ async function responseOf(
   const happened = happenings();
   const reported: unknown[] = [];
   const app = create();
-  app.post('/', withTransaction({ onSecondAnswer: (error) => void reported.push(error) }), handler(happened));
+  app.post('/', withTransaction({ onSecondResponse: (error) => void reported.push(error) }), handler(happened));
   const seen: unknown[] = [];
   const note: ErrorRequestHandler = (error, _req, _res, next) => {
     seen.push(error.code ?? error.message);
@@ -49,7 +49,7 @@ async function responseOf(
 const happenings = () => ({ handled: signal(), responded: signal() });
 
 const TRUE_RESPONSE = { status: 500, text: '{"error":"from the error handler"}', location: null, stored: [] };
-const DROPPED = expect.objectContaining({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+const DROPPED = expect.objectContaining({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
 
 describe.each(versions)('while the error handler takes its time, on %s,', (_version, create) => {
   it('a success of another branch of the handler that failed does not leave', async () => {

@@ -18,7 +18,7 @@ describe('a second response', () => {
   it.each(seconds)('by %s is dropped and reported', async (_name, respond) => {
     const reported = signal<unknown>();
     const { app, pool, container } = application();
-    app.post('/here', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
+    app.post('/here', withTransaction({ onSecondResponse: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('first');
       respond(res);
@@ -26,7 +26,7 @@ describe('a second response', () => {
     const { post, close } = await serve(app);
     const response = await post('/here');
     expect([response.status, await response.json()]).toEqual([201, 'first']);
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
     expect(await reported.promise).toHaveProperty('message', expect.stringContaining('POST /here'));
     await close();
     expect(pool.stored).toEqual(['order']);
@@ -52,18 +52,18 @@ describe('a second response', () => {
   it.each(late)('by %s is dropped after the first has been sent, too', async (_name, respond) => {
     const reported = signal<unknown>();
     const { app } = application();
-    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), (_req, res) => {
+    app.post('/', withTransaction({ onSecondResponse: reported.resolve }), (_req, res) => {
       res.on('finish', () => void respond(res));
       res.json('first');
     });
     expect(await (await (await serve(app)).post('/')).json()).toBe('first');
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
   });
 
   it('by the error handler, for a handler that failed after it responded, undoes nothing', async () => {
     const reported = signal<unknown>();
     const { app, pool } = application();
-    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ onSecondResponse: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('first');
       throw new Error('too late');

@@ -37,7 +37,7 @@ describe('a handler that has not responded when its transaction reaches its time
     const { app, pool, container } = application();
     const [reported, handled] = [signal<unknown>(), signal()];
     app.set('env', 'test');
-    app.post('/', withTransaction({ ...SHORT, onSecondAnswer: reported.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ ...SHORT, onSecondResponse: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       await handled.promise;
       res.status(201).json('late');
@@ -51,7 +51,7 @@ describe('a handler that has not responded when its transaction reaches its time
     const response = await post('/');
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({ error: 'AMBIT_TX_TIMEOUT' });
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });

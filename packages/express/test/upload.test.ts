@@ -14,7 +14,7 @@ describe('a COMMIT that fails while its request still comes in', () => {
     const refused = signal();
     const { app, container, pool } = application({ pool: fails('commit') });
     app.set('env', 'test');
-    app.post('/', withTransaction({ onSecondAnswer: reported.resolve }), async (req, res) => {
+    app.post('/', withTransaction({ onSecondResponse: reported.resolve }), async (req, res) => {
       await store(req, 'order');
       // Only when the first response is refused does anybody read the rest of the request.
       req.once('resume', () => {
@@ -30,7 +30,7 @@ describe('a COMMIT that fails while its request still comes in', () => {
     client.write('half');
     const [response] = (await once(client, 'data')) as [Buffer];
     expect(String(response)).toMatch(/^HTTP\/1\.1 500 /);
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_ANSWER' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
     await close();
     await expectAllEnded({ container, pool });
   });

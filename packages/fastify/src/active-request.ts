@@ -21,8 +21,8 @@ export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
 /** What a handler runs into that goes on after its client has left. */
 const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
   'AMBIT_DISPOSED',
-  'AMBIT_HTTP_CLIENT_GONE',
-  'AMBIT_HTTP_REQUEST_ENDED',
+  'AMBIT_HTTP_CLIENT_DISCONNECTED',
+  'AMBIT_HTTP_REQUEST_FINISHED',
   'AMBIT_TX_ABORTED',
 ]);
 
@@ -56,7 +56,7 @@ export class FastifyActiveRequest extends ActiveRequest {
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
   begin(options: TransactionOptions): WatchedPromise<IContainer> {
-    if (!this.scope || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_ENDED');
+    if (!this.scope || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     const transaction = new RequestTransaction(this.scope, options);
     this.transaction = transaction;
@@ -145,7 +145,7 @@ export class FastifyActiveRequest extends ActiveRequest {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !transaction.committed;
     if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
     else await transaction.rollback(reason);
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope()]);

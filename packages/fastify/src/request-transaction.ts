@@ -3,7 +3,7 @@ import { HttpError } from '@ambit/http';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 
 /** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
@@ -77,7 +77,7 @@ export class RequestTransaction {
     if (this.committed) return undefined;
     const error = this.#start.transaction?.error;
     if (!error) return new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
-    if (error.code !== 'AMBIT_TX_ENDED') return error;
+    if (error.code !== 'AMBIT_TX_FINISHED') return error;
     // A handler that rolled it back through the `IConnection` or the request gave no reason, and knew what it did.
     const { cause } = error;
     return cause === undefined || cause instanceof HttpError ? cause : error;

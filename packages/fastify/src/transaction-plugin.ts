@@ -20,7 +20,7 @@ declare module 'fastify' {
      *
      * @param options - the terms of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
-     * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_ENDED`: it has
+     * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
      *   finished. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
      */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
@@ -76,7 +76,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   });
   server.decorateRequest('startTransaction', function (own) {
     const active = this[ACTIVE_REQUEST];
-    if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_ENDED'));
+    if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
     return active.begin({ ...defaults, onError: (error: TransactionError) => onError(error, this), ...own });
   });
   server.decorateRequest('commitTransaction', function () {

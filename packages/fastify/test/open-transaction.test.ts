@@ -80,7 +80,7 @@ describe('an open transaction is rolled back', () => {
 
     const response = await made.app.inject({ method: 'POST', url: '/' });
 
-    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_ENDED' }]);
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_FINISHED' }]);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe('an open transaction is rolled back', () => {
     expect(await leftovers(made)).toEqual([]);
     left.resolve();
 
-    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
     expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
     expect(made.pool.stored).toEqual([]);
   });

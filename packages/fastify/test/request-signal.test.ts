@@ -22,7 +22,7 @@ describe('IRequestSignal', () => {
     await arrived.promise;
     socket.destroy();
 
-    expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(await aborted.promise).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
   });
 
   test('does not abort for a client that has its response, nor for a body that was read', async () => {

@@ -116,7 +116,7 @@ describe('a route with config: { transaction }', () => {
     const response = await app.inject({ method: 'POST', url: '/orders', payload: {} });
     expect(response.statusCode).toBe(500);
     expect(response.headers['location']).toBeUndefined();
-    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     expect(await stored()).toBe(0);
   });
 

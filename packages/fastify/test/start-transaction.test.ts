@@ -77,7 +77,7 @@ describe('startTransaction()', () => {
 
     await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(await refused.promise).toMatchObject({ code: 'AMBIT_HTTP_REQUEST_ENDED' });
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_HTTP_REQUEST_FINISHED' });
     expect(await leftovers(made)).toEqual([]);
   });
 

@@ -133,7 +133,7 @@ export class ActiveRequest {
   /**
    * Goes on only where the client is still there.
    *
-   * @throws `HttpError` `AMBIT_HTTP_CLIENT_GONE`: the client has left
+   * @throws `HttpError` `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left
    */
   throwIfDisconnected(): void {
     if (this.#disconnectReason) throw this.#disconnectReason;
@@ -165,7 +165,7 @@ export class ActiveRequest {
    *
    * @param work - the function
    * @returns what the function resolves to
-   * @throws what the function throws; `HttpError` `AMBIT_HTTP_CLIENT_GONE`: the client has left
+   * @throws what the function throws; `HttpError` `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left
    */
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -183,7 +183,7 @@ export class ActiveRequest {
   /** The client has left before it had the whole response. */
   leave(): void {
     if (this.#isFinished) return;
-    const reason = new HttpError('AMBIT_HTTP_CLIENT_GONE');
+    const reason = new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED');
     this.#disconnectReason = reason;
     this.#abort?.abort(reason);
     this.finish(reason);

@@ -1,6 +1,6 @@
 /** Every code with its message. */
 const MESSAGES = {
-  AMBIT_HTTP_CLIENT_GONE: 'The client left before it had the whole response',
+  AMBIT_HTTP_CLIENT_DISCONNECTED: 'The client left before it had the whole response',
   AMBIT_HTTP_DISPOSE_TIMEOUT:
     'Request scopes were not disposed in time. Look for a handler or a disposer that hangs, or raise timeoutMs',
   AMBIT_HTTP_NO_TRANSACTION: 'The request has no transaction. Put withTransaction() on the route, before this handler',

@@ -83,7 +83,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
     } catch (error) {
       active?.finish(error);
       const cause = active?.disconnectReason ?? error;
-      if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_GONE') return responseToNobody() as R;
+      if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_DISCONNECTED') return responseToNobody() as R;
       throw error;
     }
   };

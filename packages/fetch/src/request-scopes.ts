@@ -72,7 +72,7 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param context - what the function for the parent scope receives besides it
    * @param client - knows when the client leaves
    * @returns the request with its scope; a promise where `register`, `start` or a function for the parent scope is used
-   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_GONE`: the client has left. Whatever
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left. Whatever
    *   `register`, `onStart` or the function for the parent scope throws. Also as a rejection
    */
   open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {

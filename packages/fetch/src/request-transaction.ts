@@ -13,7 +13,7 @@ export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOpt
 }
 
 /** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);

@@ -16,7 +16,7 @@ describe('a client that leaves', () => {
       return new Response('too late');
     });
     expect((await handler(get({ signal: client.signal }))).status).toBe(499);
-    expect(signal?.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    expect(signal?.reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
   });
 
   test('before its scope was opened costs none, and its handler never runs', async () => {
@@ -96,8 +96,8 @@ describe('a client that leaves', () => {
     body.next('first');
     await settled();
     client.abort();
-    await expect(reading).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
-    expect(body.cancelledFor).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+    await expect(reading).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
+    expect(body.cancelledFor).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
     expect(app.disposed).toEqual(['resource']);
   });
 

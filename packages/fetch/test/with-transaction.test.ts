@@ -128,7 +128,7 @@ describe('a transaction is rolled back', () => {
       await scope.resolve<IConnection>('IConnection').rollback();
       return created();
     });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     await settle();
   });
 
@@ -180,7 +180,7 @@ describe('a transaction is rolled back', () => {
       await app.container.dispose();
       return created();
     });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     expect([pool.stored, pool.out]).toEqual([[], 0]);
   });
 });

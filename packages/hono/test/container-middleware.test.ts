@@ -179,7 +179,7 @@ test('a client that leaves its socket aborts IRequestSignal, and its scope is di
   await expect.poll(() => app.open).toBe(1);
   client.abort();
   await expect(request).rejects.toThrow();
-  expect((await disconnected).reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_GONE' });
+  expect((await disconnected).reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
   await app.middleware.drain();
   expect(app.open).toBe(0);
 });

@@ -106,7 +106,7 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
     }
     return this.#abort.signal;
   }
@@ -114,11 +114,11 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   /**
    * Notifies one listener of what the signal says, for much less than a signal costs. A second listener replaces the first.
    *
-   * @param listener - called with `AMBIT_HTTP_CLIENT_GONE`; at once if the client has disconnected already
+   * @param listener - called with `AMBIT_HTTP_CLIENT_DISCONNECTED`; at once if the client has disconnected already
    */
   onDisconnect(listener: (reason: HttpError) => void): void {
     this.#onDisconnect = listener;
-    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
   }
 
   /** Resolves when the request has finished. Call it before that: it does not look back. */
@@ -197,8 +197,8 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     this.#connection.remove(this);
     // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
     if (isDisconnected) {
-      this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
-      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_GONE'));
+      this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
+      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
     }
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();

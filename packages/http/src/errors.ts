@@ -1,6 +1,6 @@
 /** Every code with its message. */
 const MESSAGES = {
-  AMBIT_HTTP_CLIENT_GONE: 'The client closed the connection before it had its response',
+  AMBIT_HTTP_CLIENT_DISCONNECTED: 'The client closed the connection before it had its response',
   AMBIT_HTTP_DISPOSE_TIMEOUT:
     'A scope was not disposed in time, so nothing waits for it any longer. Look for a disposer that waits for something that does not come, or raise disposeTimeoutMs',
   AMBIT_HTTP_DRAIN_TIMEOUT:
@@ -14,9 +14,9 @@ const MESSAGES = {
   AMBIT_HTTP_OPTION: 'An option is invalid',
   AMBIT_HTTP_OVERLOADED:
     'The application has as many requests in progress as maxRequests allows, so this one was refused. A retry may succeed',
-  AMBIT_HTTP_REQUEST_ENDED:
+  AMBIT_HTTP_REQUEST_FINISHED:
     'The request has finished, and its scope is disposed. Start the transaction before you send the response',
-  AMBIT_HTTP_SECOND_ANSWER:
+  AMBIT_HTTP_SECOND_RESPONSE:
     'This response was dropped, because another one came first, or because it reports success though the transaction was rolled back',
   AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
     'The handler responded with its transaction still open, so it was rolled back. Await commitTransaction() first',
@@ -36,7 +36,7 @@ export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[
  * @example
  * ```ts
  * const isDroppedResponse = (error: unknown): boolean =>
- *   error instanceof HttpError && error.code === 'AMBIT_HTTP_SECOND_ANSWER';
+ *   error instanceof HttpError && error.code === 'AMBIT_HTTP_SECOND_RESPONSE';
  * ```
  */
 export class HttpError extends Error {

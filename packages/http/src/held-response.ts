@@ -27,5 +27,5 @@ export interface HeldResponseOptions<Request = IncomingMessage> {
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
    * back, and with a failure after the response when COMMIT failed as well. Default: `console.error`.
    */
-  readonly onSecondAnswer?: (error: unknown, req: Request) => void;
+  readonly onSecondResponse?: (error: unknown, req: Request) => void;
 }

@@ -13,7 +13,7 @@ type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 const TIME_TO_RESPOND_MS = 1000;
 
 /** A transaction that could not commit for a reason the handler knew, or could know, allows the response to say so. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_ENDED', 'AMBIT_TX_FAILED']);
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /**
  * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
@@ -186,9 +186,9 @@ export abstract class RequestTransaction implements GateKeeper {
     this.handleError(error);
   }
 
-  /** A second response was dropped: reports `AMBIT_HTTP_SECOND_ANSWER`. */
+  /** A second response was dropped: reports `AMBIT_HTTP_SECOND_RESPONSE`. */
   onSecondResponse(): void {
-    this.report(new HttpError('AMBIT_HTTP_SECOND_ANSWER', nameOf(this.req)));
+    this.report(new HttpError('AMBIT_HTTP_SECOND_RESPONSE', nameOf(this.req)));
   }
 
   /** Passes an error to the error handlers. */

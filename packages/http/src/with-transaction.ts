@@ -50,7 +50,7 @@ export interface WithTransactionOptions
  */
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
   checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'rollbackOn', 'onSecondAnswer', 'onError');
+  checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
   const { onError, ...others } = options;
   const begin: Handler = async (req, res, scope) => {
     const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
@@ -117,7 +117,7 @@ function abort(start: TransactionStart, reason: HttpError): void {
 /** A transaction whose failures `createHandler()` responds to. */
 class HandlerTransaction extends RequestTransaction {
   readonly #req: ScopedRequest;
-  readonly #onSecondAnswer: WithTransactionOptions['onSecondAnswer'];
+  readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
   readonly #released: Promise<void>;
   #release!: () => void;
   #refuse!: (error: unknown) => void;
@@ -125,7 +125,7 @@ class HandlerTransaction extends RequestTransaction {
   constructor(req: ScopedRequest, res: ServerResponse, transaction: Transaction, options: WithTransactionOptions) {
     super(req, res, transaction, options);
     this.#req = req;
-    this.#onSecondAnswer = options.onSecondAnswer;
+    this.#onSecondResponse = options.onSecondResponse;
     this.#released = new Promise((resolve, reject) => {
       this.#release = resolve;
       this.#refuse = reject;
@@ -147,7 +147,7 @@ class HandlerTransaction extends RequestTransaction {
   }
 
   protected report(error: unknown): void {
-    report(this.#onSecondAnswer, error, this.#req);
+    report(this.#onSecondResponse, error, this.#req);
   }
 
   async #call(handler: Handler, scope: IContainer): Promise<void> {

@@ -172,7 +172,7 @@ describe('withTransaction()', () => {
     expect(pool.stored).toEqual([]);
   });
 
-  test('reports a second response to onSecondAnswer, and what fails after the first to onError', async () => {
+  test('reports a second response to onSecondResponse, and what fails after the first to onError', async () => {
     const { container, pool } = application();
     const reported: unknown[] = [];
     const handler = withTransaction(
@@ -182,11 +182,11 @@ describe('withTransaction()', () => {
         call[1].end('second');
         throw new Error('too late');
       },
-      { onSecondAnswer: (error) => reported.push(error) },
+      { onSecondResponse: (error) => reported.push(error) },
     );
     const url = await serve(createHandler(container, handler, { onError: (error) => reported.push(error) }));
     expect(await (await fetch(url)).text()).toBe('first');
-    expect(reported).toMatchObject([{ code: 'AMBIT_HTTP_SECOND_ANSWER' }, { message: 'too late' }]);
+    expect(reported).toMatchObject([{ code: 'AMBIT_HTTP_SECOND_RESPONSE' }, { message: 'too late' }]);
     expect(pool.stored).toEqual(['order']);
   });
 

@@ -31,7 +31,7 @@ export function errorName(error: unknown): string {
   const { code, status, statusCode, cause } = error as Error &
     Partial<Record<'code' | 'status' | 'statusCode', unknown>>;
   // It only says that the transaction is over: its cause says why.
-  if (code === 'AMBIT_TX_ENDED' && cause !== undefined) return errorName(cause);
+  if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
   if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return `${error.constructor.name} ${code}`;
   const known = [statusCode, status].find((each) => typeof each === 'number' && each >= 400 && each < 600);
   return known === undefined ? error.constructor.name : `${error.constructor.name} ${Number(known)}`;

@@ -18,7 +18,7 @@ describe('the graph', () => {
     const keyOf = (id: string) => nodes.find((node) => node.id === id)?.key;
     expect(problems.map(({ code, nodes: about }) => [code, ...new Set(about.map(keyOf))])).toEqual([
       ['AMBIT_NOT_REGISTERED', 'IMissing', 'ICache'],
-      ['AMBIT_SHORTER_LIFE', 'IUsers', 'IClock'],
+      ['AMBIT_CAPTIVE_DEPENDENCY', 'IUsers', 'IClock'],
     ]);
     expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [keyOf(from), keyOf(to)])).toEqual([
       ['ICache', 'IMissing'],

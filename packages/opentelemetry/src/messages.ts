@@ -44,7 +44,7 @@ export interface Listener {
   transactionRefused?(message: RefusedMessage): void;
   transactionAcquired?(message: AcquiredMessage): void;
   statement?(message: StatementMessage): void;
-  transactionEnded?(message: EndedMessage): void;
+  transactionFinished?(message: EndedMessage): void;
 }
 
 /** The kind of a scope: its tags. */

@@ -73,7 +73,7 @@ export class Metrics implements Listener {
     this.#acquiring.record(milliseconds / 1000);
   }
 
-  transactionEnded({ outcome }: EndedMessage): void {
+  transactionFinished({ outcome }: EndedMessage): void {
     this.#transactions.add(1, { 'ambit.transaction.outcome': outcome });
   }
 }

@@ -137,7 +137,7 @@ export class Spans implements Listener {
     span.end();
   }
 
-  transactionEnded({ scope, outcome, error }: EndedMessage): void {
+  transactionFinished({ scope, outcome, error }: EndedMessage): void {
     const span = spans.get(scope);
     if (!span) return;
     span.setAttribute('ambit.transaction.outcome', outcome);

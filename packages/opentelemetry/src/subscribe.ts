@@ -8,7 +8,7 @@ const CHANNELS = {
   transactionRefused: 'ambit:transaction:refused',
   transactionAcquired: 'ambit:transaction:acquired',
   statement: 'ambit:transaction:statement',
-  transactionEnded: 'ambit:transaction:ended',
+  transactionFinished: 'ambit:transaction:finished',
 } as const satisfies Record<keyof Listener, string>;
 
 /** Subscribes each method of the listener to its channel. The returned function unsubscribes them. */

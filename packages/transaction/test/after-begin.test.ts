@@ -66,7 +66,7 @@ describe('afterBegin', () => {
 
   test('cannot commit: the transaction never begins', async () => {
     pool.afterBegin = (connection) => connection.commit();
-    await expect(beginTransaction(request)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    await expect(beginTransaction(request)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     expectNothingLeft();
   });
 

@@ -88,7 +88,7 @@ describe.each([
       registerAll(transaction);
       transaction.afterRollback((error) => (received = error));
       await play(transaction.rollback(reason));
-      expect(log).toEqual(['rollback: AMBIT_TX_ENDED', 'end: rolled back']);
+      expect(log).toEqual(['rollback: AMBIT_TX_FINISHED', 'end: rolled back']);
       expect(received).toBe(transaction.error);
       expect(received?.cause).toBe(reason);
     });
@@ -169,8 +169,8 @@ describe.each([
       await play(transaction.connection.query('INSERT'));
       await expect(play(transaction.commit())).rejects.toBe(failure);
       await expect(transaction.commit()).rejects.toBe(failure);
-      expect(transaction).toMatchObject({ state: 'rolled back', error: { code: 'AMBIT_TX_ENDED', cause: failure } });
-      expect(log).toEqual(['before', 'rollback: AMBIT_TX_ENDED', 'end: rolled back']);
+      expect(transaction).toMatchObject({ state: 'rolled back', error: { code: 'AMBIT_TX_FINISHED', cause: failure } });
+      expect(log).toEqual(['before', 'rollback: AMBIT_TX_FINISHED', 'end: rolled back']);
       expect(pool.stored).toEqual([]);
       expectNothingLeft();
     });
@@ -205,7 +205,7 @@ describe.each([
       transaction.beforeCommit(note('too many'));
       const committing = transaction.commit();
       clock.setTimer(() => void transaction.rollback(new Error('changed my mind')), 10);
-      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(late).toHaveBeenCalledOnce();
       expect(log).toEqual([]);
       expect(pool.stored).toEqual([]);
@@ -218,7 +218,7 @@ describe.each([
       transaction.beforeCommit(note('second'));
       const committing = transaction.commit();
       clock.setTimer(() => void transaction.rollback(), 10);
-      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(log).toEqual(['first']);
     });
 
@@ -236,7 +236,7 @@ describe.each([
       const transaction = await begin();
       const committing = transaction.commit();
       expect(() => transaction.beforeCommit(note('never'))).toThrow(
-        expect.objectContaining({ code: 'AMBIT_TX_ENDED' }) as Error,
+        expect.objectContaining({ code: 'AMBIT_TX_FINISHED' }) as Error,
       );
       await play(committing);
     });
@@ -361,7 +361,7 @@ describe.each([
         { register: () => committed.afterRollback(note('never')) },
         { register: () => committed.beforeCommit(note('never')) },
       ]) {
-        expect(register).toThrow(expect.objectContaining({ code: 'AMBIT_TX_ENDED' }) as Error);
+        expect(register).toThrow(expect.objectContaining({ code: 'AMBIT_TX_FINISHED' }) as Error);
       }
     });
 
@@ -400,7 +400,7 @@ describe.each([
         'outer before',
         'outer before the response',
         'outer commit',
-        'undone rollback: AMBIT_TX_ENDED',
+        'undone rollback: AMBIT_TX_FINISHED',
         'nested',
         'outer end: committed',
         'undone end: rolled back',
@@ -426,7 +426,7 @@ describe.each([
       await expect(play(run)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
       expect(log).toEqual([
         'outer before',
-        'undone rollback: AMBIT_TX_ENDED',
+        'undone rollback: AMBIT_TX_FINISHED',
         'outer end: unknown',
         'undone end: rolled back',
       ]);

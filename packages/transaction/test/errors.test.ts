@@ -17,9 +17,9 @@ const driverError = (code: string): Error => Object.assign(new Error('from the d
 
 describe('a TransactionError', () => {
   test('says what happened and what to do, and names its code', () => {
-    const error = new TransactionError('AMBIT_TX_ENDED', 'The transaction is committed');
+    const error = new TransactionError('AMBIT_TX_FINISHED', 'The transaction is committed');
     expect(error.message).toMatch(
-      /^The transaction is committed\. Await every query before .*\[AMBIT_TX_ENDED, see docs\/errors\.md#ambit_tx_ended\]$/,
+      /^The transaction is committed\. Await every query before .*\[AMBIT_TX_FINISHED, see docs\/errors\.md#ambit_tx_finished\]$/,
     );
     expect(error.name).toBe('TransactionError');
     expect('cause' in error).toBe(false);

@@ -41,7 +41,7 @@ describe('execute() on the connection of a transaction', () => {
     await Promise.all(all);
     await transaction.commit();
     expect(pool.stored).toEqual(['INSERT 1', 'INSERT 2', 'INSERT 3']);
-    await expect(connection.execute('INSERT 4')).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+    await expect(connection.execute('INSERT 4')).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     expect(pool.violations).toEqual([]);
   });
 

@@ -206,7 +206,7 @@ describe.each([
       const scope = await scopeOfCompleted();
       let isCalled = false;
       const late = runInTransaction(scope, async () => (isCalled = true), { propagation });
-      await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(isCalled).toBe(false);
     });
 

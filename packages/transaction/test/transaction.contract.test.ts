@@ -249,7 +249,7 @@ describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({
       const first = await beginTransaction(request);
       await first.commit();
       const second = await beginTransaction(request);
-      await expect(insert(first.connection, 1)).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(insert(first.connection, 1)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       await first.connection.rollback();
       await insert(second.connection, 2);
       await second.commit();

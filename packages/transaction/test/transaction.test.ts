@@ -240,7 +240,7 @@ describe.each([
       const transaction = await opened();
       const reason = new Error('changed my mind');
       await play(transaction.rollback(reason));
-      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED', cause: reason });
+      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED', cause: reason });
     });
 
     test('is not undone by a scope that fails to dispose, which is reported', async () => {
@@ -350,7 +350,7 @@ describe.each([
       waiting.catch(() => undefined);
       await play(transaction.rollback());
       await expect(hung).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
-      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expectNothingLeft();
     });
   });
@@ -360,7 +360,7 @@ describe.each([
       const transaction = await opened();
       const connection = transaction.scope.resolve<IConnection>('IConnection');
       await play(transaction[end]());
-      await expect(play(connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(play(connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(pool.violations).toEqual([]);
     });
 

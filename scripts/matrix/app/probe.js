@@ -82,7 +82,7 @@ function captive() {
   } catch (error) {
     code = error.problems[0].code;
   }
-  equal(code, 'AMBIT_SHORTER_LIFE', 'what verify says of a captive dependency');
+  equal(code, 'AMBIT_CAPTIVE_DEPENDENCY', 'what verify says of a captive dependency');
 }
 
 export async function probe() {

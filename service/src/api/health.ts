@@ -49,7 +49,7 @@ const isReady: Endpoint = {
     503: problem('Not at the moment.', {
       starting: ['It is starting', 'Not ready: starting'],
       draining: ['It is shutting down', 'Not ready: draining'],
-      noResponse: ['The database does not respond', 'Not ready: no answer from the database'],
+      noResponse: ['The database does not respond', 'Not ready: no response from the database'],
       readOnly: ['The database refuses to write', 'Not ready: the database is read-only'],
       diskFull: ['The database has no space left', 'Not ready: the disk of the database is full'],
     }),

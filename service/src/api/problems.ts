@@ -64,5 +64,5 @@ export const BAD_KEY: Case = [
 ];
 export const KEY_IN_USE: Case = [
   'The first request with the key is running',
-  'A request with this Idempotency-Key is still running: try again when it was answered',
+  'A request with this Idempotency-Key is still running: try again when it has finished',
 ];

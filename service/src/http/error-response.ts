@@ -10,7 +10,7 @@ const RETRY = { 'retry-after': '1' };
 const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL']);
 const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
   'AMBIT_DISPOSED',
-  'AMBIT_HTTP_CLIENT_GONE',
+  'AMBIT_HTTP_CLIENT_DISCONNECTED',
   'AMBIT_TX_ABORTED',
 ]);
 const TRY_AGAIN = 'Service Unavailable: try again in a moment';

@@ -22,7 +22,7 @@ export function unrouted(target: string, { metrics }: Pick<Telemetry, 'metrics'>
   if (!address || (address.path === METRICS_PATH && !metrics))
     return new Problem(404, 'There is nothing at this address');
   const allow = address.methods.join(', ');
-  return new Problem(405, `This address answers ${allow} only`, { allow });
+  return new Problem(405, `This address accepts ${allow} only`, { allow });
 }
 
 function withHead({ method }: { readonly method: string }): readonly string[] {

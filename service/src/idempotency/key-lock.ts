@@ -46,7 +46,7 @@ export class KeyLock {
 }
 
 export function stillRunning(): Problem {
-  return new Problem(409, 'A request with this Idempotency-Key is still running: try again when it was answered', {
+  return new Problem(409, 'A request with this Idempotency-Key is still running: try again when it has finished', {
     'retry-after': '1',
   });
 }

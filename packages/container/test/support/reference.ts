@@ -125,7 +125,7 @@ export class Reference {
   #missing(key: string, asker: Reference, path: readonly Place[]): Error {
     const isKnown = this.#line.some((scope) => scope.#entries.some((entry) => entry.key === key));
     const isHeld = path.some(([entry, home]) => entry.single && home === this);
-    if (isHeld && (isKnown || asker.#places(key).length > 0)) return refusal('AMBIT_SHORTER_LIFE');
+    if (isHeld && (isKnown || asker.#places(key).length > 0)) return refusal('AMBIT_CAPTIVE_DEPENDENCY');
     return refusal(isKnown ? 'AMBIT_OUT_OF_SCOPE' : 'AMBIT_NOT_REGISTERED');
   }
 }

@@ -47,7 +47,7 @@ function orRefused(get: () => unknown): unknown {
   }
 }
 
-const UNAVAILABLE = ['AMBIT_NOT_REGISTERED', 'AMBIT_OUT_OF_SCOPE', 'AMBIT_SHORTER_LIFE'];
+const UNAVAILABLE = ['AMBIT_NOT_REGISTERED', 'AMBIT_OUT_OF_SCOPE', 'AMBIT_CAPTIVE_DEPENDENCY'];
 
 export class Thing {
   readonly name: string;

@@ -171,7 +171,7 @@ export function responseContract(test: StageTest): void {
       });
       await stage.order();
       await stage.happenings.until(() => late !== undefined, 'the late query is tried');
-      await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_ENDED' });
+      await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(await stage.stored()).toBe(true);
     });
   });

@@ -25,7 +25,7 @@ export const honoHost: Host = {
     { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
     {
       test: /disconnected before the host saw its request/,
-      because: 'the request fails with AMBIT_HTTP_CLIENT_GONE, and its handler does not run',
+      because: 'the request fails with AMBIT_HTTP_CLIENT_DISCONNECTED, and its handler does not run',
     },
     { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
     {

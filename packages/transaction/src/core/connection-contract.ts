@@ -93,7 +93,7 @@ export interface IConnection {
    * @returns the rows that the statement gave, as objects
    * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused the statement; `sqlState` says why
    * @throws `TransactionError` `AMBIT_TX_PARAMETER` or `AMBIT_TX_CONTROL_STATEMENT`: the statement was not sent
-   * @throws `TransactionError` `AMBIT_TX_FAILED`, `AMBIT_TX_NESTED`, `AMBIT_TX_ENDED` or `AMBIT_TX_ABORTED`: the transaction can only
+   * @throws `TransactionError` `AMBIT_TX_FAILED`, `AMBIT_TX_NESTED`, `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction can only
    *   roll back, a nested run is in progress, or the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_CONNECTION_LOST`: the connection to the database was lost
    */

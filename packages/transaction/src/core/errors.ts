@@ -20,7 +20,7 @@ const ADVICE = {
   AMBIT_TX_DEAD_LETTER:
     'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
   AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
-  AMBIT_TX_ENDED:
+  AMBIT_TX_FINISHED:
     'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:

@@ -13,7 +13,7 @@ export const transactionStatement = channel('ambit:transaction:statement');
 /** `{ sql, milliseconds, statement?, error? }`, after a statement outside of a transaction succeeded or failed. Never its parameters. */
 export const statementOutside = channel('ambit:statement:outside');
 /** `{ scope, outcome, milliseconds, error? }`, after COMMIT or ROLLBACK; the outcome is `committed`, `rolled back` or `unknown`. */
-export const transactionEnded = channel('ambit:transaction:ended');
+export const transactionFinished = channel('ambit:transaction:finished');
 
 /** The milliseconds since a `performance.now()`; 0 where it was not read, because nobody had subscribed yet. */
 export function since(start: number): number {
@@ -51,5 +51,5 @@ interface Completed {
 }
 
 export function publishEnded({ scope, state: outcome, error }: Completed, sentAt: number): void {
-  transactionEnded.publish({ scope, outcome, milliseconds: since(sentAt), ...(error ? { error } : {}) });
+  transactionFinished.publish({ scope, outcome, milliseconds: since(sentAt), ...(error ? { error } : {}) });
 }

@@ -18,7 +18,7 @@ const DIALECTS: Readonly<Record<Casing | 'none', PgDialect>> = {
 /**
  * Drizzle for PostgreSQL on the connection of a transaction scope: its queries are statements of that transaction.
  * `db.transaction()` is a nested run in it, like `runInTransaction()` in a transaction scope. Nothing that Drizzle does can
- * commit; after the transaction has completed, every query rejects with `AMBIT_TX_ENDED`, which Drizzle wraps as the `cause`
+ * commit; after the transaction has completed, every query rejects with `AMBIT_TX_FINISHED`, which Drizzle wraps as the `cause`
  * of its `DrizzleQueryError`.
  *
  * @param connection - the `IConnection` of a transaction scope, on PostgreSQL

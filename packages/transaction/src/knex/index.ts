@@ -17,7 +17,7 @@ export interface KnexOptions extends Omit<
 /**
  * Knex on the connection of a transaction scope: its queries are statements of that transaction. `knex.transaction()` is a
  * nested run in it, like `runInTransaction()` in a transaction scope. Nothing that Knex does can commit; after the
- * transaction has completed, every query rejects with `AMBIT_TX_ENDED`.
+ * transaction has completed, every query rejects with `AMBIT_TX_FINISHED`.
  *
  * @param connection - the `IConnection` of a transaction scope
  * @param options - the dialect, and what `knex()` takes that concerns no connections

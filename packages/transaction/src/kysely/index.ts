@@ -17,7 +17,7 @@ export interface KyselyOptions {
 /**
  * Kysely on the connection of a transaction scope: its queries are statements of that transaction. `db.transaction()` is a
  * nested run in it, like `runInTransaction()` in a transaction scope. Nothing that Kysely does can commit; after the
- * transaction has completed, every query rejects with `AMBIT_TX_ENDED`.
+ * transaction has completed, every query rejects with `AMBIT_TX_FINISHED`.
  *
  * @param connection - the `IConnection` of a transaction scope
  * @param options - the dialect and Kysely's plugins

@@ -37,7 +37,7 @@ export function mikroOrmDialect(pool: IDatabasePool, dialect: KyselyDialect = 'p
  * A fork of MikroORM's `EntityManager` on the connection of a transaction scope, with an identity map of its own. It flushes
  * before COMMIT, and its queries are statements of that transaction. `em.transactional()` is a nested run in it, like
  * `runInTransaction()` in a transaction scope. Nothing that MikroORM does can commit; after the transaction has completed,
- * every query rejects with `AMBIT_TX_ENDED`.
+ * every query rejects with `AMBIT_TX_FINISHED`.
  *
  * @param connection - the `IConnection` of a transaction scope
  * @param orm - one MikroORM for the application, with the `driverOptions` of `mikroOrmDialect()`

@@ -17,7 +17,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * @param scope - the scope that the work is done in
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
  * @param options - whether the commit waits for it, and which of several databases it is about, by the key of its connection
- * @throws `TransactionError` `AMBIT_TX_ENDED`: the transaction has been rolled back, or its outcome is unknown
+ * @throws `TransactionError` `AMBIT_TX_FINISHED`: the transaction has been rolled back, or its outcome is unknown
  * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction
  *

@@ -41,7 +41,7 @@ export abstract class AroundCommit {
    * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
    *
    * @param fn - a failure rolls the transaction back, and `commit()` rejects with what it threw
-   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
    *   or was sent
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
@@ -67,7 +67,7 @@ export abstract class AroundCommit {
    *
    * @param fn - its failure goes to `onError`; a statement on the connection of the transaction is refused
    * @param options - whether `commit()` waits for it
-   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
    *   or its outcome is unknown. After a commit, `fn` is called at once
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
@@ -95,7 +95,7 @@ export abstract class AroundCommit {
    *
    * @param fn - receives `transaction.error`; what the work threw is its `cause`. After a nested run that was undone, it receives
    *   the error of that run. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
@@ -120,7 +120,7 @@ export abstract class AroundCommit {
    * unknown.
    *
    * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example

@@ -123,5 +123,5 @@ function argumentOf(callback: Callback, completed: Completed): unknown {
 function undoneBy(cause: unknown): TransactionError {
   if (isTransactionError(cause)) return cause;
   const options = cause === undefined ? {} : { cause };
-  return new TransactionError('AMBIT_TX_ENDED', 'The savepoint around the callback was undone', options);
+  return new TransactionError('AMBIT_TX_FINISHED', 'The savepoint around the callback was undone', options);
 }

@@ -1,7 +1,7 @@
 import type { Failure } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
-import { transactionEnded } from '../core/events.js';
+import { transactionFinished } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { report } from '../core/report.js';
 import type { StatementQueue } from '../core/statement-queue.js';
@@ -192,7 +192,7 @@ export class Completion {
   }
 
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
-    if (transactionEnded.hasSubscribers) this.sentAt = performance.now();
+    if (transactionFinished.hasSubscribers) this.sentAt = performance.now();
     sendEnd(what, this.#connection, this.#settings, onSettled);
   }
 }

@@ -26,7 +26,7 @@ export function refusalAfter({ state, error, rollback, isInCallback }: Completed
   const reason = rollback?.reason ?? error;
   if (isAborted(error)) return abortedUse(`The transaction ${how}`, error.cause);
   const options = reason === undefined ? {} : { cause: reason };
-  return new TransactionError('AMBIT_TX_ENDED', `The transaction ${how}${because(reason)}`, options);
+  return new TransactionError('AMBIT_TX_FINISHED', `The transaction ${how}${because(reason)}`, options);
 }
 
 /** The error of a statement that failed: after an abort the database only says that the statement was cancelled. */

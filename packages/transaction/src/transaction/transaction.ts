@@ -3,7 +3,7 @@ import { onAbort } from '../core/abort-signal.js';
 import { type Failure, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
-import { publishEnded, since, transactionBegun, transactionEnded } from '../core/events.js';
+import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { thenCall } from './after-begin.js';
@@ -128,7 +128,7 @@ export class Transaction extends RunsInside {
    * @throws `TransactionError` `AMBIT_TX_COMMIT_FAILED`: the database refused COMMIT, and stored nothing
    * @throws `TransactionError` `AMBIT_TX_OUTCOME_UNKNOWN`: COMMIT was sent, and nobody knows whether it was carried out
    * @throws `TransactionError` `AMBIT_TX_FAILED`: a statement failed before, so it was rolled back
-   * @throws `TransactionError` `AMBIT_TX_ENDED`, `AMBIT_TX_TIMEOUT` or `AMBIT_TX_ABORTED`: it was rolled back for this reason
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_TIMEOUT` or `AMBIT_TX_ABORTED`: it was rolled back for this reason
    */
   async commit(): Promise<void> {
     this.completion.commit();
@@ -188,7 +188,7 @@ export class Transaction extends RunsInside {
 
   /** The outcome is decided. */
   #complete(): void {
-    if (transactionEnded.hasSubscribers) publishEnded(this, this.completion.sentAt);
+    if (transactionFinished.hasSubscribers) publishEnded(this, this.completion.sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#decided.reach();

@@ -35,7 +35,7 @@ export function typeormDriver(pool: IDatabasePool): PgModule {
  * TypeORM's `EntityManager` on the connection of a transaction scope: what it saves and reads are statements of that
  * transaction. `manager.transaction()` and `queryRunner.startTransaction()` are nested runs in it, like `runInTransaction()`
  * in a transaction scope. Nothing that TypeORM does can commit; after the transaction has completed, every query rejects
- * with `AMBIT_TX_ENDED`. Subscribers are notified of the commit or the rollback of the whole transaction, once.
+ * with `AMBIT_TX_FINISHED`. Subscribers are notified of the commit or the rollback of the whole transaction, once.
  *
  * @param connection - the `IConnection` of a transaction scope
  * @param dataSource - initialised, one for the application

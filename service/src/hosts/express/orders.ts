@@ -14,9 +14,9 @@ const checkNewOrder = bodyCheck(NewOrder);
 export function orderRoutes({ logger, transaction }: HostOptions): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const onError = logError(logger, 'The transaction failed to close');
-  const onSecondAnswer = logError(logger, 'A second response was dropped');
+  const onSecondResponse = logError(logger, 'A second response was dropped');
 
-  router.post('/', checkOrder, withTransaction({ ...transaction, onError, onSecondAnswer }), async (req, res) => {
+  router.post('/', checkOrder, withTransaction({ ...transaction, onError, onSecondResponse }), async (req, res) => {
     const { status, headers, body } = await placeOrder(
       req.transactionScope as IContainer,
       idempotentOrderIn(req),

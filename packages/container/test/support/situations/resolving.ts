@@ -52,7 +52,7 @@ export const resolving = {
           .to('INever'),
       ).resolve('INever'),
   },
-  AMBIT_SHORTER_LIFE: {
+  AMBIT_CAPTIVE_DEPENDENCY: {
     'a singleton of the application needs a singleton of requests, asked from a request': () =>
       openRequest(openApplication(asking('IRequestContext').pipe(single).to('ICache'), context)).resolve('ICache'),
     'the same, asked from the application': () =>

@@ -73,7 +73,7 @@ const begin: RequestHandler = (req, res, next) => {
   const middleware = withTransaction({
     ...visit.terms(),
     rollbackOn: (status) => status === ROLLS_BACK,
-    onSecondAnswer: () => void (visit.secondResponsesReported += 1),
+    onSecondResponse: () => void (visit.secondResponsesReported += 1),
   });
   return middleware(req, res, next);
 };

@@ -57,7 +57,7 @@ const handle: Handler = async (req, res, scope) => {
   const transactional = withTransaction(respondOnNode, {
     ...visit.terms(),
     rollbackOn: (status) => status === ROLLS_BACK,
-    onSecondAnswer: () => void (visit.secondResponsesReported += 1),
+    onSecondResponse: () => void (visit.secondResponsesReported += 1),
   });
   return transactional(req, res, scope);
 };
