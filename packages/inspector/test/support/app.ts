@@ -40,6 +40,6 @@ export async function placeOrder(request: Container, outcome: 'committed' | 'rol
   const error = outcome === 'rolled back' ? Object.assign(new TypeError('of 4711'), { code: 'E_SOLD_OUT' }) : undefined;
   const failed = error && { error };
   tell('statement', { sql: "INSERT INTO orders VALUES ($1, 'a secret')", milliseconds: 0, ...failed });
-  tell('ended', { outcome, milliseconds: 0, ...failed });
+  tell('finished', { outcome, milliseconds: 0, ...failed });
   await transaction.dispose();
 }
