@@ -135,11 +135,10 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
    */
   open(opener: ScopeOpener, done: Done): void {
     const connection = this.#connection;
-    const { maxPerConnection } = this.#host.load;
     if (this.isFinished) {
       // Behind what Node refused, no more requests are taken.
       if (!connection.isFinishing) opener(this, done);
-    } else if ((this.#hasTurn = connection.takeTurn(maxPerConnection))) this.#enter(opener, done);
+    } else if ((this.#hasTurn = connection.takeTurn())) this.#enter(opener, done);
     else this.#wait(opener, done);
   }
 

@@ -4,8 +4,8 @@ import { Socket } from 'node:net';
 import { closeBehindResponses } from './client-errors.js';
 import type { ConnectedRequest, ConnectionList } from './connection-parts.js';
 import type { Load } from './load.js';
-import { isLast } from './node-internals.js';
-import { Turns } from './turns.js';
+import { isLast, speaksHttp } from './node-internals.js';
+import { UnparsedInput } from './unparsed-input.js';
 
 const CONNECTION = Symbol('ambit.connection');
 
@@ -26,8 +26,13 @@ export class Connection {
   /** The response that says `Connection: close`. */
   #closing: ServerResponse | undefined = undefined;
   #inProgress = 0;
-  /** Made when a request must wait for the first time. */
-  #turns: Turns | undefined = undefined;
+  /** Pipelined requests that have not begun; made for the first of them. */
+  #waiting: (() => void)[] | undefined = undefined;
+  /** That of the requests that wait. */
+  #load: Load | undefined = undefined;
+  #isTurnScheduled = false;
+  /** Made when more requests than the limit have come. */
+  #input: UnparsedInput | undefined = undefined;
 
   private constructor(channel: Channel, connections: ConnectionList<Connection> | undefined) {
     this.#channel = channel;
@@ -58,6 +63,12 @@ export class Connection {
     return !channel.closed && !(this.#isHttp2 && channel.destroyed);
   }
 
+  /** The connection of a socket speaks another protocol from now on. */
+  static leaveHttp(socket: Socket): void {
+    const connection = (socket as Channel)[CONNECTION];
+    if (connection) connection.#input?.leave();
+  }
+
   /** It closes behind the requests that it has. */
   get isFinishing(): boolean {
     return this.#isFinishing;
@@ -86,26 +97,59 @@ export class Connection {
     if (!this.newest && !this.#isHttp2 && !(this.#channel instanceof Socket)) this.#forget();
   }
 
-  /** Whether a request may begin at once; if so, `passTurn()` must follow. */
-  takeTurn(limit: number): boolean {
-    if (this.#inProgress >= limit || this.#turns?.isAwaited) return false;
-    this.#inProgress += 1;
+  /** Whether a request may begin at once, as one that is not pipelined may; if so, `passTurn()` must follow. */
+  takeTurn(): boolean {
+    if (this.#inProgress > 0 || this.#waiting?.length) return false;
+    this.#inProgress = 1;
     return true;
   }
 
   /** Calls `begin` when it is its turn, unless the connection closes before; `passTurn()` must follow. */
   waitForTurn(load: Load, begin: () => void): void {
-    this.#turns ??= new Turns(this.#channel as Socket);
-    this.#turns.wait(load, begin);
+    (this.#waiting ??= []).push(begin);
+    this.#load = load;
+    this.#scheduleTurn();
+    // Not while a chunk is being parsed, which may contain CONNECT or garbage at its end.
+    if (this.#isOverLimit && !this.#input) process.nextTick(this.#holdInput);
   }
 
   passTurn(): void {
     this.#inProgress -= 1;
-    const begin = this.#turns?.next();
+    this.#scheduleTurn();
+    this.#input?.parseOn();
+  }
+
+  /** Whether all turns are taken, so that a request that waits begins only when another one has finished. */
+  get isFull(): boolean {
+    return this.#inProgress >= (this.#load?.maxPerConnection ?? Infinity);
+  }
+
+  /** One at a time for each connection: the requests of other connections, and whatever else happens, come in between. */
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled || !this.#waiting?.length || this.isFull) return;
+    this.#isTurnScheduled = true;
+    this.#load?.soon(this.#giveTurn);
+  }
+
+  readonly #giveTurn = (): void => {
+    this.#isTurnScheduled = false;
+    const begin = this.isFull ? undefined : this.#waiting?.shift();
     if (!begin) return;
     this.#inProgress += 1;
     begin();
+    this.#scheduleTurn();
+    this.#input?.parseOn();
+  };
+
+  get #isOverLimit(): boolean {
+    return this.#inProgress + (this.#waiting?.length ?? 0) > (this.#load?.maxPerConnection ?? Infinity);
   }
+
+  readonly #holdInput = (): void => {
+    const socket = this.#channel as Socket;
+    if (this.#input || !this.#load || !this.#isOverLimit || !this.isAlive || !speaksHttp(socket)) return;
+    this.#input = new UnparsedInput(socket, this.#load, () => this.#isOverLimit);
+  };
 
   finish(): boolean {
     if (this.#isFinishing) return true;
@@ -154,6 +198,8 @@ export class Connection {
 
   readonly #lose = (): void => {
     this.#forget();
+    this.#waiting = undefined;
+    this.#input?.drop();
     while (this.newest) this.newest.lose();
   };
 

@@ -105,7 +105,7 @@ export class Connections implements ConnectionList<Connection> {
    */
   add(connection: Connection, channel: Http2Stream | Socket): void {
     this.#connections.add(connection);
-    if (!this.#isServing) finishBeforeErrors(this.#server, (socket) => Connection.finishOn(socket));
+    if (!this.#isServing) finishBeforeErrors(this.#server, Connection);
     this.#isServing = true;
     if ('rstCode' in channel) this.#meetStream(channel);
   }

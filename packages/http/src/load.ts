@@ -24,6 +24,9 @@ const HEAP_PER_REQUEST = 65_536;
 /** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
 const UNPARSED_SHARE = 1 / 16;
 
+/** How long pipelined requests may keep the event loop busy before everybody else has a turn. */
+const SLICE_MS = 10;
+
 /**
  * How many requests are in progress or wait for their turn, and whether there may be one more. A host makes one, for all its requests.
  *
@@ -45,6 +48,9 @@ export class Load {
   #inProgress = 0;
   #waiting = 0;
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
+  readonly #soon: (() => void)[] = [];
+  /** When the first of them was called in this iteration of the event loop. */
+  #sliceSince: number | undefined = undefined;
 
   /**
    * Reads the limits.
@@ -95,12 +101,11 @@ export class Load {
   }
 
   /**
-   * @internal Whether so many more unparsed bytes may be kept; if so, `release()` must follow once.
+   * @internal Counts bytes that are kept unparsed; `release()` must follow once. Returns whether there may be more.
    */
   keep(bytes: number): boolean {
-    if (bytes > this.#unparsedLeft) return false;
     this.#unparsedLeft -= bytes;
-    return true;
+    return this.#unparsedLeft > 0;
   }
 
   /**
@@ -109,4 +114,26 @@ export class Load {
   release(bytes: number): void {
     this.#unparsedLeft += bytes;
   }
+
+  /**
+   * @internal Calls `act` for a connection that pipelines, when other connections and timers have had their turn. Each such connection
+   * comes once in a while: first come, first served.
+   */
+  soon(act: () => void): void {
+    this.#soon.push(act);
+    setImmediate(this.#actNext);
+  }
+
+  /** Between two of these, Node runs all that the first has resolved: it is the work of the request that has begun, too. */
+  readonly #actNext = (): void => {
+    if (this.#sliceSince === undefined) {
+      this.#sliceSince = performance.now();
+      // In the next iteration of the event loop, before all that is put off until then.
+      setImmediate(() => (this.#sliceSince = undefined));
+    } else if (performance.now() - this.#sliceSince > SLICE_MS) {
+      setImmediate(this.#actNext);
+      return;
+    }
+    this.#soon.shift()?.();
+  };
 }

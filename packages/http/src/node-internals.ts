@@ -8,8 +8,9 @@ import type { Socket } from 'node:net';
  * - `socket.parser`: set on sockets that speak HTTP/1. Its `incoming` is the request that came last, until its response
  *   has finished.
  * - `socket._handle`: Node stops it while its parser reads from it directly, and when a listener for `data` takes
- *   over it stays stopped, though `reading` is true.
- * - `socket._httpMessage`: the response that is being sent.
+ *   over it stays stopped, whatever `reading` says.
+ * - `socket._httpMessage`: the response that is being sent, or is the next to be sent. Its `_headerSent`: the head has been
+ *   handed to the socket. (`headersSent` is true as well while a response is held for COMMIT.)
  * - the event `socket` of a response: the response before it on its connection has finished.
  * - `response.finished`: what `closeIdleConnections()` looks at, though a slow client may not have all of it yet.
  * - `response._header`: the head once it is sent. `headersSent` looks there, and so does whatever changes the head.
@@ -19,8 +20,8 @@ import type { Socket } from 'node:net';
 interface ServedSocket extends Socket {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
   readonly server?: Server;
-  readonly _httpMessage?: ServerResponse | null;
-  readonly _handle?: { readonly reading?: boolean; readStart(): number } | null;
+  readonly _httpMessage?: (ServerResponse & { readonly _headerSent?: boolean }) | null;
+  readonly _handle?: { reading?: boolean; readStart(): number } | null;
 }
 
 export function serverOf(socket: Socket): Server | undefined {
@@ -43,10 +44,23 @@ export function hasNoRequest(socket: Socket): boolean {
   return Boolean(parser && !_httpMessage);
 }
 
+/** Whether a client would take what is written now for a part of a response in progress, or for the response to a request in progress. */
+export function isResponding(socket: Socket): boolean {
+  const { _httpMessage: response } = socket as ServedSocket;
+  return Boolean(response && (response._headerSent || response.req.complete));
+}
+
 /** Reads from a socket that has got a listener for `data`. */
 export function readOn(socket: Socket): void {
   const { _handle: handle } = socket as ServedSocket;
-  if (handle?.reading) handle.readStart();
+  if (!handle) return;
+  handle.reading = true;
+  handle.readStart();
+}
+
+/** Whether a socket still speaks HTTP/1: Node takes the parser away for CONNECT and for upgrades, and when it closes. */
+export function speaksHttp(socket: Socket): boolean {
+  return Boolean((socket as ServedSocket).parser);
 }
 
 /** After CONNECT, Node no longer notifies the response when its socket takes more. */

@@ -22,16 +22,17 @@ export class PendingTurn {
 
   constructor(request: ConnectedRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
-    this.#begin = begin;
-    const beginFree = AsyncResource.bind(() => {
+    this.#begin = AsyncResource.bind(begin);
+    connection.waitForTurn(load, () => {
       if (request.isFinished) return connection.passTurn();
       take();
       this.#beginOnce();
     });
-    connection.waitForTurn(load, beginFree);
-    const beginAsNext = AsyncResource.bind(() => this.#beginOnce());
     // Most often the response before it hands over its turn as it finishes.
-    onNextToLeave(request.res, () => queueMicrotask(beginAsNext));
+    const beginIfFull = (): void => {
+      if (!this.#isOver && connection.isFull) load.soon(() => this.#beginOnce());
+    };
+    onNextToLeave(request.res, () => queueMicrotask(beginIfFull));
   }
 
   cancel(): void {
