@@ -12,6 +12,7 @@ const folder = process.env['BETTER_SQLITE3'];
 
 poolContract({
   name: 'better-sqlite3',
+  beginWaits: true,
   missing: folder === undefined,
   open: () => {
     const Database = createRequire(join(folder ?? '', 'package.json'))('better-sqlite3') as Constructor;

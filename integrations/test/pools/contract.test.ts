@@ -17,7 +17,7 @@ let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
 
-const pools: readonly Required<Pick<ContractDatabase, 'name' | 'open'>>[] = [
+const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits'>[] = [
   {
     name: 'pg',
     open: async () => {
@@ -71,6 +71,7 @@ const pools: readonly Required<Pick<ContractDatabase, 'name' | 'open'>>[] = [
   },
   {
     name: 'node-sqlite',
+    beginWaits: true,
     open: () => inFolder((path, options) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), options)),
   },
 ];

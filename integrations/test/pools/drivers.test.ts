@@ -1,13 +1,15 @@
+import { DatabaseSync } from 'node:sqlite';
 import { Container } from '@ambit/container';
 import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
 import { fromMysql2Pool } from '@ambit/transaction/mysql2';
+import { fromNodeSqlite } from '@ambit/transaction/node-sqlite';
 import { fromPgPool } from '@ambit/transaction/pg';
 import { fromPostgresJs } from '@ambit/transaction/postgres-js';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { mysqlUrl, newName, openSchema } from './databases.js';
+import { inFolder, mysqlUrl, newName, openSchema } from './databases.js';
 
 /** The transaction scope of an application over the pool. */
 function inTransaction<T>(pool: DatabasePool, work: (connection: IConnection) => Promise<T>): Promise<T> {
@@ -194,5 +196,29 @@ describe('a pool over mysql2', () => {
   it('does not pass on a setting of the session', async () => {
     await pool.query("SET SESSION sql_mode = 'ANSI'");
     expect(await pool.query('SELECT @@sql_mode AS mode')).not.toEqual([{ mode: expect.stringContaining('ANSI') }]);
+  });
+});
+
+describe('a pool over node:sqlite with keepOpen', () => {
+  it('leaves no transaction open in the database of its owner', async () => {
+    const opened: DatabaseSync[] = [];
+    const database = await inFolder((path, options) => {
+      const handle = new DatabaseSync(path, { timeout: 0 });
+      opened.push(handle);
+      return fromNodeSqlite(handle, { ...options, keepOpen: true });
+    });
+    const holder = await database.pool().getConnection();
+    await holder.beginTransaction();
+    const pool = database.pool();
+    const connection = await pool.getConnection();
+    const refused = expect(connection.beginTransaction()).rejects.toBeInstanceOf(Error);
+    await pool.close();
+    await holder.rollback();
+    await refused;
+    expect(opened.map(({ isTransaction }) => isTransaction)).toEqual([false, false]);
+    connection.release();
+    holder.release();
+    await database.drop();
+    for (const handle of opened) handle.close();
   });
 });

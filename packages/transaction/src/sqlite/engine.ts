@@ -58,7 +58,8 @@ export class EngineWire implements Wire {
   readonly #texts = new PositionalTexts(SQLITE);
   readonly #statements = new Map<string, EngineStatement>();
   #readOnly = false;
-  #isWanted = true;
+  /** Whose BEGIN may wait: the next user gets another object, so that an earlier wait stays unwanted. */
+  #user = { isWanted: true };
 
   constructor(engine: Engine, { clock, busyTimeoutMs }: { clock: Clock; busyTimeoutMs: number }) {
     this.#engine = engine;
@@ -79,11 +80,12 @@ export class EngineWire implements Wire {
 
   /** Statements block until they are done, so all there is to stop is the wait for another process at BEGIN. */
   cancel(): void {
-    this.#isWanted = false;
+    this.#user.isWanted = false;
   }
 
   release(): void {
-    this.#isWanted = true;
+    this.#user.isWanted = false;
+    this.#user = { isWanted: true };
     if (this.isLost) return;
     if (this.#engine.inTransaction) this.#engine.exec('ROLLBACK');
     this.#setReadOnly(false);
@@ -98,7 +100,8 @@ export class EngineWire implements Wire {
       attempt();
     } catch (error) {
       if (!isBusy(error) || this.#busyTimeoutMs === 0) throw error;
-      const isWanted = (): boolean => this.#isWanted;
+      const user = this.#user;
+      const isWanted = (): boolean => user.isWanted;
       return retryBusy(attempt, error, { clock: this.#clock, timeoutMs: this.#busyTimeoutMs, isWanted });
     }
   }

@@ -14,10 +14,12 @@ export interface TestDatabase extends PoolsToTest {
   pool(options?: PoolOptions): DatabasePool;
 }
 
-export const databases: readonly { name: string; missing: boolean; open: () => Promise<TestDatabase> }[] = [
-  { name: 'SQLite', missing: false, open: openSqlite },
-  { name: 'SQLite in memory', missing: false, open: openMemory },
-  { name: 'PostgreSQL', missing: !hasPostgres, open: openPostgres },
+export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> & {
+  open: () => Promise<TestDatabase>;
+})[] = [
+  { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
+  { name: 'SQLite in memory', missing: false, beginWaits: false, open: openMemory },
+  { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, open: openPostgres },
 ];
 
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */

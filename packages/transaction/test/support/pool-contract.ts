@@ -19,6 +19,8 @@ export interface ContractDatabase {
   readonly name: string;
   readonly missing?: boolean;
   open(): Promise<PoolsToTest>;
+  /** One file with one lock to write: a BEGIN waits while another pool of the same database writes. */
+  readonly beginWaits?: boolean;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
@@ -27,7 +29,7 @@ export interface ContractDatabase {
 export const PUBLISHES = 'publishes statements outside of a transaction, without their parameters, and none within one';
 
 /** What every pool guarantees, whichever database and driver it is over. */
-export function poolContract({ name: over, missing = false, open, cannot = {} }: ContractDatabase): void {
+export function poolContract({ name: over, missing = false, open, beginWaits = false, cannot = {} }: ContractDatabase): void {
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
     const titles = new Set<string>();
     const keeps = (title: string): typeof test => {
@@ -478,6 +480,89 @@ export function poolContract({ name: over, missing = false, open, cannot = {} }:
       first.release();
       await Promise.all(waiting);
       expect(order).toEqual([1, 2, 3]);
+    });
+
+    const whileLocked = (define: () => void): void => {
+      if (beginWaits) describe('while another pool holds the lock to write', define);
+    };
+    whileLocked(() => {
+      let unlock: () => Promise<void>;
+      beforeEach(async () => {
+        const other = await database.pool();
+        const holder = await other.getConnection();
+        await holder.beginTransaction();
+        unlock = async () => {
+          await holder.rollback();
+          holder.release();
+        };
+      });
+
+      const expectNoTransaction = async (): Promise<void> => {
+        await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['acknowledged']);
+        const next = await pool.getConnection();
+        await next.beginTransaction();
+        await next.rollback();
+        next.release();
+        expect(await bodies()).toEqual(['acknowledged']);
+      };
+
+      keeps('waits with BEGIN, and begins as soon as the lock is free')(
+        'waits with BEGIN, and begins as soon as the lock is free',
+        async () => {
+          const connection = await pool.getConnection();
+          const begun = connection.beginTransaction();
+          await unlock();
+          await begun;
+          await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+          await connection.commit();
+          connection.release();
+          expect(await bodies()).toEqual(['kept']);
+        },
+      );
+
+      keeps('runs no BEGIN of a connection that was %s while it waited').each([
+        ['cancelled', true, false],
+        ['released', false, true],
+        ['cancelled and released', true, true],
+      ] as const)('runs no BEGIN of a connection that was %s while it waited', async (_what, isCancelled, isReleased) => {
+        const connection = await pool.getConnection();
+        const begun = connection.beginTransaction();
+        if (isCancelled) connection.cancel?.();
+        if (isReleased) connection.release();
+        await unlock();
+        await expect(begun).rejects.toBeInstanceOf(Error);
+        if (!isReleased) connection.release();
+        await expectNoTransaction();
+      });
+
+      keeps('begins for the next user after a connection was released while its BEGIN waited')(
+        'begins for the next user after a connection was released while its BEGIN waited',
+        async () => {
+          const first = await pool.getConnection();
+          const abandoned = first.beginTransaction().catch((error: unknown) => error);
+          first.cancel?.();
+          first.release();
+          const next = await pool.getConnection();
+          const begun = next.beginTransaction();
+          await unlock();
+          await begun;
+          expect(await abandoned).toBeInstanceOf(Error);
+          await next.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+          await next.commit();
+          next.release();
+          expect(await bodies()).toEqual(['kept']);
+        },
+      );
+
+      keeps('runs no BEGIN after the pool was closed')('runs no BEGIN after the pool was closed', async () => {
+        const connection = await pool.getConnection();
+        const begun = connection.beginTransaction();
+        const refused = expect(begun).rejects.toBeInstanceOf(Error);
+        await pool.close();
+        await unlock();
+        await refused;
+        connection.release();
+      });
     });
 
     keeps('stores all or nothing when a statement failed before commit(), and says which')(
