@@ -62,6 +62,73 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
     expect(await bodies()).toEqual([]);
   });
 
+  it('begins one transaction after another on one connection, and each can fail alone', async () => {
+    const failing = (one: Kysely<Tables>, body: string) =>
+      one.transaction().execute(async (trx) => {
+        await add(trx, body);
+        throw new Error(`not ${body}`);
+      });
+    await inTransaction((db) =>
+      db.connection().execute(async (one) => {
+        await one.transaction().execute((trx) => add(trx, 'a'));
+        await expect(failing(one, 'b')).rejects.toThrow('not b');
+        await one.transaction().execute((trx) => add(trx, 'c'));
+        await expect(failing(one, 'd')).rejects.toThrow('not d');
+        await expect(failing(one, 'e')).rejects.toThrow('not e');
+        await add(one, 'f');
+      }),
+    );
+    expect(await bodies()).toEqual(['a', 'c', 'f']);
+  });
+
+  it('begins one controlled transaction after another on one connection', async () => {
+    await inTransaction((db) =>
+      db.connection().execute(async (one) => {
+        for (const body of ['a', 'b', 'c', 'd']) {
+          const trx = await one.startTransaction().execute();
+          const marked = await (await add(trx, body), trx.savepoint('mark').execute());
+          await add(marked, 'undone');
+          await (await marked.rollbackToSavepoint('mark').execute()).releaseSavepoint('mark').execute();
+          await (body < 'c' ? trx.commit() : trx.rollback()).execute();
+        }
+        await add(one, 'e');
+      }),
+    );
+    expect(await bodies()).toEqual(['a', 'b', 'e']);
+  });
+
+  it('refuses a second transaction on a connection until the first has finished', async () => {
+    await inTransaction(async (db) => {
+      const trx = await db.startTransaction().execute();
+      await add(trx, 'a');
+      // Kysely 0.29 refuses it by itself.
+      const second = async () => trx.startTransaction().execute();
+      await expect(second()).rejects.toThrow(/was in progress|not supported/);
+      await add(trx, 'b');
+      await trx.commit().execute();
+    });
+    expect(await bodies()).toEqual(['a', 'b']);
+  });
+
+  it('lets the code of a connection use the IConnection and nested runs in each of its transactions', async () => {
+    await runInTransaction(app.container, async (scope) => {
+      const connection = scope.resolve<IConnection>('IConnection');
+      const insert = (body: string) => connection.query('INSERT INTO notes (body) VALUES ($1)', [body]);
+      const db = kyselyOn<Tables>(connection, { dialect: DIALECTS[kind] });
+      await db.connection().execute(async (one) => {
+        await one.transaction().execute(() => insert('a'));
+        await runInTransaction(scope, () => one.transaction().execute(() => insert('b')));
+        const undone = runInTransaction(scope, async () => {
+          await one.transaction().execute(() => insert('c'));
+          throw new Error('undone');
+        });
+        await expect(undone).rejects.toThrow('undone');
+        await insert('d');
+      });
+    });
+    expect(await bodies()).toEqual(['a', 'b', 'd']);
+  });
+
   it('refuses an isolation level of a nested transaction, and goes on', async () => {
     await inTransaction(async (db) => {
       const nested = db

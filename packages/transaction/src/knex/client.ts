@@ -148,14 +148,14 @@ function scopedClient(name: KnexClientName): ClientClass {
 
 async function control({ savepoint, terms }: KnexConnection, sql: string): Promise<void> {
   if (/^(?:BEGIN|SAVEPOINT)\b/.test(sql)) return savepoint.begin(terms);
-  if (/^ROLLBACK\b/.test(sql)) return savepoint.undo();
-  if (!/^(?:COMMIT|RELEASE)\b/.test(sql)) throw unknownStatement();
+  const isCommit = /^(?:COMMIT|RELEASE)\b/.test(sql);
+  if (!isCommit && !/^ROLLBACK\b/.test(sql)) throw unknownStatement();
   try {
-    return await savepoint.release();
-  } catch (error) {
+    if (isCommit) await savepoint.release();
+  } finally {
     // Knex sends no ROLLBACK after a COMMIT that failed.
     await savepoint.undo();
-    throw error;
+    savepoint.end();
   }
 }
 

@@ -28,7 +28,7 @@ export interface StatementMeans {
   readonly errorOf?: (error: unknown) => unknown;
 }
 
-/** What Kysely takes for a connection of its own: one query, or a nested transaction from its begin to its end. */
+/** What Kysely takes for a connection of its own: for one query, or for one nested transaction after another. */
 class ConnectionUse implements DatabaseConnection {
   readonly savepoint: Savepoint;
   readonly #connection: IConnection;
@@ -90,7 +90,7 @@ export class ScopedDriver implements Driver, ConnectionProvider {
 
   provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
     const use = this.#use();
-    return use.savepoint.within(() => consumer(use));
+    return use.savepoint.within(() => consumer(use)).finally(() => use.savepoint.end());
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -127,7 +127,9 @@ export class ScopedDriver implements Driver, ConnectionProvider {
 
   async init(): Promise<void> {}
 
-  async releaseConnection(): Promise<void> {}
+  async releaseConnection(use: DatabaseConnection): Promise<void> {
+    savepointOf(use).end();
+  }
 
   /** The connection belongs to the transaction. */
   async destroy(): Promise<void> {}
