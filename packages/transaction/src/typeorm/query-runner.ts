@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { driverErrorOf } from '../orm/errors.js';
 import { rowsInChunks } from '../orm/rows-in-chunks.js';
 import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
