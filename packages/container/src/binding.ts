@@ -49,6 +49,8 @@ export interface Recipe<out T = unknown> {
   readonly singleton?: boolean | undefined;
   /** The container does not dispose the instances. */
   readonly externallyOwned?: true | undefined;
+  /** It may keep what an inner scope has again, or be what an outer service does not get: set by `allowSplit()`. */
+  readonly allowSplit?: true | undefined;
   /** The scopes in which it applies; undefined where that is the scope it was added to and those below. */
   readonly when?: ScopePredicate | undefined;
   /** What wraps each instance, in this order. */
@@ -78,6 +80,7 @@ export const bound = (recipe: Recipe, key: Key): Binding => ({
   needs: recipe.needs,
   singleton: recipe.singleton,
   externallyOwned: recipe.externallyOwned,
+  allowSplit: recipe.allowSplit,
   when: recipe.when,
   decorators: recipe.decorators,
   onDispose: recipe.onDispose,

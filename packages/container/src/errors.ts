@@ -40,9 +40,6 @@ const sentences = {
   AMBIT_CAPTIVE_DEPENDENCY: 'Captive dependency: %',
   AMBIT_CYCLE: 'Circular dependency: %',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
-  AMBIT_UNREACHABLE: 'No declared scope accepts %',
-  AMBIT_UNDISPOSED: 'Nobody disposes the instances of %',
-  AMBIT_TWO_FEATURES: 'Two features register %',
   AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
   AMBIT_DISPOSED: '% was called on a disposed scope',
   AMBIT_DISPOSE_FAILED: 'Some instances failed to dispose; all others are disposed. The errors are in .failures:%',
@@ -55,6 +52,10 @@ type OtherCode =
   | 'AMBIT_BAD_REGISTRATION'
   | 'AMBIT_BAD_OPTION'
   | 'AMBIT_INVALID'
+  | 'AMBIT_UNREACHABLE'
+  | 'AMBIT_UNDISPOSED'
+  | 'AMBIT_TWO_FEATURES'
+  | 'AMBIT_SPLIT_KEY'
   | 'AMBIT_OPEN_SCOPES'
   | 'AMBIT_DRAINING'
   | 'AMBIT_DRAIN_TIMEOUT';

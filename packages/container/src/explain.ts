@@ -5,6 +5,7 @@ import type { Key } from './keys.js';
 import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
 import { settleAll } from './registering.js';
 import { refuseDisposed } from './scope.js';
+import { sayOf, splitsOf } from './split.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {
@@ -59,7 +60,8 @@ export function explain(scope: Container, key: Key): Explanation {
   const others = reachable(shape, key);
   // A registration that was added twice is rejected once.
   if (first && others.includes(first.binding)) others.splice(others.indexOf(first.binding), 1);
-  const winner = first && verdict(first.binding, first, whyItWins(first.binding, places));
+  const splits = first ? splitsOf(first.binding, first.owner, shape).map((split) => sayOf(split, shape)) : [];
+  const winner = first && verdict(first.binding, first, [whyItWins(first.binding, places), ...splits].join('; '));
   const rejected = others.map((binding) => {
     const found = places.find((one) => one.binding === binding);
     return verdict(binding, found, whyRejected(found, first));

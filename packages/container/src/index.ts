@@ -19,7 +19,7 @@ export {
   type ServiceMap,
   type Settings,
 } from './keys.js';
-export { decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
+export { allowSplit, decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
 export { Registration } from './registration.js';
 export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './binding.js';
 export { currentScope, runInScope } from './current.js';

@@ -33,6 +33,22 @@ export const externallyOwned = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (rec
 });
 
 /**
+ * Says that a *split key* is meant. A service of an outer scope keeps the dependency of that scope, also where it is resolved in an inner
+ * scope that has the key again: behind a transaction, a request-scoped service that was given the pool writes outside of the transaction.
+ * `verify()` reports that, unless the service has this modifier, or the registration of the inner scope has it.
+ *
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * Registration.fromFactory((db) => ({ db }), ['db'])
+ *   .pipe(singleton(), scope(hasTag('request')), allowSplit()) // its lines stay when the transaction is rolled back
+ *   .to('IAuditTrail');
+ * ```
+ */
+export const allowSplit = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, allowSplit: true });
+
+/**
  * Lifetime: applies only in scopes whose tags satisfy the predicate. The nearest such scope owns the instance.
  * `singleton(), scope(hasTag('request'))` makes a service request-scoped. With several, all of them must accept the scope.
  *

@@ -25,49 +25,48 @@ export const reachable = (shape: Shape, key: Key): Binding[] =>
 
 /** Where the bindings of the key belong, as seen from the shape, the winner first: nearest owner, nearest container, last added. */
 export function places(shape: Shape, key: Key): Place[] {
-  const added: [Shape, Binding[]][] = [];
-  for (let at: Shape | undefined = shape; at; at = at.parent) {
-    const bindings = at.bindings.get(key);
-    if (bindings) added.push([at, bindings]);
-  }
-  const found = new Map<Binding, Place>();
-  for (let owner: Shape | undefined = shape; owner && added[0]; owner = owner.parent) {
-    for (const [at, bindings] of added)
-      for (let i = bindings.length - 1; i >= 0; i--) {
-        const binding = bindings[i] as Binding;
-        if ((binding.when ? binding.when(owner) : at === owner) && !found.has(binding))
-          found.set(binding, { binding, owner });
-      }
-    // A binding never applies above the scope it was added to.
-    if (added[0][0] === owner) added.shift();
-  }
-  const all = [...found.values()];
-  const overrides = all.filter(({ binding }) => binding.override);
-  return overrides.length > 0 ? overrides : all;
+  const all = search(shape, key);
+  const overrides = shape.plans.overridden ? all.filter(({ binding }) => binding.override) : [];
+  return overrides[0] ? overrides : all;
 }
 
 /** The place that wins. */
 export function place(shape: Shape, key: Key): Place | undefined {
-  const first = onlyPlace(shape, key) ?? places(shape, key)[0];
+  const [first] = shape.plans.overridden ? places(shape, key) : search(shape, key, true);
   if (first || typeof key !== 'function') return first;
   let binding = classes.get(key);
   if (!binding) classes.set(key, (binding = Registration.fromClass(key as Class).to(key)));
   return { binding, owner: shape };
 }
 
-/** The place of the one binding that most keys have. */
-function onlyPlace(shape: Shape, key: Key): Place | undefined {
-  let at: Shape | undefined = shape;
-  while (at && !at.bindings.has(key)) at = at.parent;
-  const bindings = at?.bindings.get(key);
-  if (!at || bindings?.length !== 1) return undefined;
-  for (let above = at.parent; above; above = above.parent) if (above.bindings.has(key)) return undefined;
-  const binding = bindings[0] as Binding;
-  if (!binding.when) return { binding, owner: at };
-  for (let owner: Shape | undefined = shape; owner; owner = owner === at ? undefined : owner.parent)
-    if (binding.when(owner)) return { binding, owner };
-  return undefined;
+/** All places, or the first alone: thousands of nested scopes may have a registration each. */
+function search(shape: Shape, key: Key, isOneEnough = false): Place[] {
+  const found: Place[] = [];
+  // Those with a predicate may belong below the scope they were added to, and are found once.
+  const below = new Set<Binding>();
+  let conditional: Place[] | undefined;
+  for (let owner: Shape | undefined = shape; owner; owner = owner.parent) {
+    const at: Shape = owner;
+    for (const binding of at.bindings.get(key)?.toReversed() ?? [])
+      if (!below.has(binding) && (!binding.when || binding.when(at))) found.push({ binding, owner: at });
+    if (isOneEnough && found[0]) break;
+    conditional ??= conditionalAbove(at, key);
+    for (const { binding, owner: added } of conditional)
+      if (added !== at && !below.has(binding) && binding.when?.(at)) {
+        below.add(binding);
+        found.push({ binding, owner: at });
+      }
+    while (conditional[0]?.owner === at) conditional.shift();
+    if (isOneEnough && found[0]) break;
+  }
+  return found;
 }
+
+/** The bindings with a predicate here and above, the nearest first. */
+const conditionalAbove = (shape: Shape, key: Key): Place[] =>
+  [...shape.upward()].flatMap((owner) =>
+    (owner.bindings.get(key)?.toReversed() ?? []).flatMap((binding) => (binding.when ? { binding, owner } : [])),
+  );
 
 /** Whether the object was registered here or above as a ready value. */
 export function isValue(shape: Shape, object: unknown): boolean {

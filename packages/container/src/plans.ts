@@ -23,6 +23,8 @@ export class Plans {
   readonly asked = new Set<Key>();
   /** How many bindings have functions of their own. */
   copies = 0;
+  /** Whether there ever was an override, which wins over nearer registrations. */
+  overridden = false;
   observer?: Observer;
   private readonly cached = new Map<object, () => void>();
 

@@ -111,6 +111,7 @@ export class Shape implements Tagged {
       const own = this.bindings.get(binding.key);
       if (own) own.push(bound(binding, binding.key));
       else this.bindings.set(binding.key, [bound(binding, binding.key)]);
+      if (binding.override) this.plans.overridden = true;
       if (binding.source.kind === 'value') this.values?.add(binding.source.value);
     }
   }

@@ -9,6 +9,7 @@ import { tagsAsked, type Step } from './problems.js';
 import { settleAll } from './registering.js';
 import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
+import { splitKeys } from './split.js';
 import { memos, Unavailable, type Walk } from './walk.js';
 
 /** A kind of scope that the application opens, and what it registers and opens there. */
@@ -98,7 +99,7 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  for (const problem of [...unreachable(shapes), ...undisposed(shapes), ...contested(shapes)])
+  for (const problem of [...unreachable(shapes), ...undisposed(shapes), ...contested(shapes), ...splitKeys(shapes)])
     note(new Unavailable(problem));
   return problems;
 }
@@ -139,6 +140,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
         (binding) =>
           new ContainerError('AMBIT_UNREACHABLE', {
             key: binding.key,
+            about: `No declared scope accepts ${show(binding.key)}`,
             tags: shape.lineage,
             hint: `its predicate asks for ${tagsAsked([binding], shape)}; the declared scopes are ${lineages(shapes)}. Declare scopes nested, as they are opened: { tags, scopes: [{ tags }] }`,
           }),
@@ -166,6 +168,7 @@ const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
         ({ key }) =>
           new ContainerError('AMBIT_UNDISPOSED', {
             key,
+            about: `Nobody disposes the instances of ${show(key)}`,
             tags: lineage,
             hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
           }),
@@ -180,6 +183,11 @@ const contested = (shapes: readonly Shape[]): ContainerError[] =>
       const names = [...new Set(features)];
       if (names.length < 2) return [];
       const hint = `${names.map(show).join(' and ')} register it, and the last one would win: say .override() to replace it, or .also() to add to it`;
-      return new ContainerError('AMBIT_TWO_FEATURES', { key, tags: lineage, hint });
+      return new ContainerError('AMBIT_TWO_FEATURES', {
+        key,
+        about: `Two features register ${show(key)}`,
+        tags: lineage,
+        hint,
+      });
     }),
   );

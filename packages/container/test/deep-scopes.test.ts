@@ -62,3 +62,21 @@ it('a resolve in nested scopes costs a few steps for each level, not for each pa
     expect(lookups).toBeLessThanOrEqual(20 * (depth + 1));
   }
 });
+
+/** How often registrations are looked up while so many nested scopes each add one and resolve it. */
+function lookupsOfAdding(depth: number): number {
+  const added = Registration.fromFactory(() => ({})).pipe(singleton());
+  let innermost: Container = openApplication();
+  const spy = vi.spyOn(Map.prototype, 'get');
+  for (let i = 0; i < depth; i++) {
+    innermost = innermost.createScope({ tags: ['level'] }).addRegistration(added.to('IService'));
+    innermost.resolve('IService');
+  }
+  const lookups = spy.mock.calls.length;
+  spy.mockRestore();
+  return lookups;
+}
+
+it('nested scopes that each add a registration cost a few lookups each, however deep they are', () => {
+  expect(lookupsOfAdding(200) / lookupsOfAdding(50)).toBeLessThan(6);
+});

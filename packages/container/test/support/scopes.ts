@@ -9,3 +9,6 @@ export const openTransaction = (parent: Container): Container => parent.createSc
 
 /** A modifier: the registration applies in requests only. */
 export const perRequest = scope(hasTag('request'));
+
+/** The same for transactions. */
+export const perTransaction = scope(hasTag('transaction'));

@@ -13,7 +13,7 @@ import {
 } from '../../../src/index.js';
 import { verify } from '../../../src/tools.js';
 import { asking, request } from '../asking.js';
-import { openApplication, perRequest } from '../scopes.js';
+import { openApplication, perRequest, perTransaction } from '../scopes.js';
 
 class Session {
   dispose() {}
@@ -21,6 +21,17 @@ class Session {
 
 const single = singleton();
 const { value, feature, build } = lifetimes('application');
+const { of, build: buildAll } = lifetimes('application', 'request', 'transaction');
+class Repository {
+  readonly db: Session;
+  constructor(db: Session) {
+    this.db = db;
+  }
+}
+const halfRegistered = buildAll({
+  db: [of('request', Session), of('transaction', Session)],
+  IUsers: of('request', Repository, ['db']),
+});
 const nothing = undefined as unknown as Key;
 const doNothing = () => undefined;
 
@@ -69,6 +80,15 @@ export const declaring = {
       const orders = feature('orders', { IClock: value(2) as never });
       return verifyOne(...build(users, orders).registrations);
     },
+  },
+  AMBIT_SPLIT_KEY: {
+    'a service of the request, whose dependency the transaction registers again': () =>
+      verifyOne(
+        asking('db').pipe(single, perRequest).to('IUsers'),
+        asking().pipe(single, perRequest).to('db'),
+        asking().pipe(single, perTransaction).to('db'),
+      ),
+    'the same in a graph': () => verifyOne(...halfRegistered.registrations),
   },
   AMBIT_INVALID: {
     'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),

@@ -1,0 +1,152 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { all, allowSplit, lazy, lifetimes, optional, Registration, singleton } from '../src/index.js';
+import { explain, graph, verify } from '../src/tools.js';
+import { asking, request } from './support/asking.js';
+import { randomRegistrations } from './support/random-app.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, openTransaction, perRequest, perTransaction } from './support/scopes.js';
+
+const pool = Registration.fromFactory(() => 'pool').pipe(singleton(), perRequest);
+const connection = Registration.fromFactory(() => 'connection').pipe(singleton(), perTransaction);
+const users = asking('db').pipe(singleton(), perRequest);
+
+const splits = (...registrations: Parameters<typeof openApplication>) => {
+  try {
+    verify(openApplication(...registrations), request);
+    return [];
+  } catch {
+    return refusal(() => verify(openApplication(...registrations), request))
+      .problems.filter(({ code }) => code === 'AMBIT_SPLIT_KEY')
+      .map(({ path }) => path.map(String).join(' -> '));
+  }
+};
+
+describe('a service of the request whose dependency the transaction registers again', () => {
+  it('gets that of the request also in the transaction, which verify() reports', () => {
+    const app = openApplication(pool.to('db'), connection.to('db'), users.to('IUsers'));
+    const transaction = openTransaction(openRequest(app));
+
+    expect(transaction.resolve('db')).toBe('connection');
+    expect(transaction.resolve('IUsers')).toMatchObject({ got: ['pool'] });
+    expect(refusal(() => verify(app, request)).problems).toMatchObject([
+      { code: 'AMBIT_SPLIT_KEY', key: 'IUsers', path: ['IUsers', 'db'], tags: [['application'], ['request']] },
+    ]);
+  });
+
+  it('passes when it is registered for both, and is reported for who depends on it', () => {
+    const both = [users.to('IUsers'), asking('db').pipe(singleton(), perTransaction).to('IUsers')];
+
+    expect(splits(pool.to('db'), connection.to('db'), ...both)).toEqual([]);
+    expect(
+      splits(
+        pool.to('db'),
+        connection.to('db'),
+        ...both,
+        asking('IUsers').pipe(singleton(), perRequest).to('IAccounts'),
+      ),
+    ).toEqual(['IAccounts -> IUsers']);
+  });
+
+  it('passes when it is transient: it is made for the scope that resolves it', () => {
+    expect(splits(pool.to('db'), connection.to('db'), asking('db').to('IUsers'))).toEqual([]);
+  });
+
+  it('is reported through the transients and aliases between them', () => {
+    expect(
+      splits(
+        pool.to('db'),
+        connection.to('db'),
+        Registration.alias('db').to('IDatabase'),
+        asking('IDatabase').to('IQueries'),
+        asking('IQueries').pipe(singleton(), perRequest).to('IUsers'),
+      ),
+    ).toEqual(['IUsers -> IQueries -> IDatabase -> db']);
+  });
+
+  it.each([
+    ['lazy', asking(lazy('db')), ['IUsers -> db']],
+    ['optional', asking(optional('db')), ['IUsers -> db']],
+    ['all: the inner scope adds to the list', asking(all('db')), []],
+  ])('%s', (_, registration, reported) => {
+    expect(splits(pool.to('db'), connection.to('db'), registration.pipe(singleton(), perRequest).to('IUsers'))).toEqual(
+      reported,
+    );
+  });
+
+  it('is reported where the host registers the key directly', () => {
+    const outer = Registration.fromFactory(() => 'pool').pipe(singleton());
+
+    expect(splits(outer.to('IConnection'), asking('IConnection').pipe(singleton()).to('IUsers'))).toEqual([
+      'IUsers -> IConnection',
+    ]);
+  });
+
+  it('passes with allowSplit() on the service, or on what the inner scope registers', () => {
+    expect(splits(pool.to('db'), connection.to('db'), users.pipe(allowSplit()).to('IUsers'))).toEqual([]);
+    expect(splits(pool.to('db'), connection.pipe(allowSplit()).to('db'), users.to('IUsers'))).toEqual([]);
+    expect(splits(pool.pipe(allowSplit()).to('db'), connection.to('db'), users.to('IUsers'))).toEqual(['IUsers -> db']);
+  });
+
+  it('is explained in the transaction', () => {
+    const app = openApplication(pool.to('db'), connection.to('db'), users.to('IUsers'));
+    const inRequest = openRequest(app);
+
+    expect(String(explain(openTransaction(inRequest), 'IUsers'))).toContain(
+      "its 'db' is that of [application] > [request], although [application] > [request] > [transaction] has its own",
+    );
+    expect(String(explain(inRequest, 'IUsers'))).not.toContain('although');
+  });
+
+  it('of a typed graph: the hint says how to serve both lifetimes', () => {
+    const { make, of, build } = lifetimes('application', 'request', 'transaction');
+    class Users {
+      readonly db: string;
+      constructor(db: string) {
+        this.db = db;
+      }
+    }
+    const app = build({
+      db: [make('request', () => 'pool'), make('transaction', () => 'connection')],
+      IUsers: of('request', Users, ['db']),
+    });
+
+    const { problems } = refusal(() => verify(openApplication(...app.registrations), ...app.scopes));
+    expect(problems.map(({ hint }) => hint)).toEqual([expect.stringContaining("['request', 'transaction']")]);
+  });
+});
+
+it('the edges of graph() show the same split keys on every graph', () => {
+  let shown = 0;
+  fc.assert(
+    fc.property(fc.tuple(randomRegistrations, randomRegistrations), (both) => {
+      const registrations = both.flat();
+      const app = openApplication(Registration.fromValue(1).to('Value'), ...registrations);
+      const { nodes, edges } = graph(app, request);
+      const by = new Map(nodes.map((node) => [node.id, node]));
+      const depth = (id: string) => by.get(id)?.scope.length ?? 0;
+      const keyOf = (id: string) => by.get(id)?.key;
+      const innermost = (key: unknown) =>
+        Math.max(
+          0,
+          ...nodes.filter((one) => one.key === key && one.kind !== 'missing').map(({ scope }) => scope.length),
+        );
+      // Both ends are singletons, so nothing lies between them.
+      const found = edges.filter(
+        ({ from, to, kind }) =>
+          kind !== 'all' &&
+          by.get(from)?.singleton &&
+          innermost(keyOf(to)) > Math.max(depth(from), depth(to)) &&
+          innermost(keyOf(from)) === depth(from) &&
+          by.get(to)?.kind !== 'missing' &&
+          depth(to) <= depth(from),
+      );
+      const direct = splits(Registration.fromValue(1).to('Value'), ...registrations);
+
+      shown += found.length;
+      for (const { from, to } of found) expect(direct).toContain(`${String(keyOf(from))} -> ${String(keyOf(to))}`);
+    }),
+    { numRuns: 100, seed: 1 },
+  );
+  expect(shown).toBeGreaterThan(20);
+});
