@@ -14,6 +14,7 @@ export {
   type Dependency,
   type Key,
   type Lazy,
+  type Listed,
   type Mismatch,
   type Optional,
   type ServiceMap,
