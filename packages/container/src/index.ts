@@ -14,6 +14,7 @@ export {
   type Dependency,
   type Key,
   type Lazy,
+  type Listed,
   type Mismatch,
   type Optional,
   type ServiceMap,
@@ -26,4 +27,4 @@ export { currentScope, runInScope } from './current.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
 export type { Checked, CheckedReplacements, Outlasting, OwnList, ServiceOf } from './lifetimes/checked.js';
-export type { Alias, Also, Entry, NoList, Override } from './lifetimes/entry.js';
+export type { Alias, AliasByLifetime, Also, Entry, NoList, Override } from './lifetimes/entry.js';
