@@ -8,9 +8,12 @@ import { checkTime, checkType } from './options.js';
 export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
-  /** Whether a response of this status rolls back. Default: none does; only a failure does. */
+  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
   readonly rollbackOn?: (status: number) => boolean;
 }
+
+/** What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have caught. */
+const isServerError = (status: number): boolean => status >= 500;
 
 /** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
@@ -64,7 +67,7 @@ export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): 
 export class RequestTransaction {
   readonly #start: TransactionStart;
   readonly #active: ActiveRequest | undefined;
-  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #rollbackOn: (status: number) => boolean;
   #isAbandoned = false;
 
   /**
@@ -79,7 +82,7 @@ export class RequestTransaction {
     signal: () => AbortSignal,
     options: TransactionOptions & Pick<WithTransactionOptions, 'rollbackOn'>,
   ) {
-    const { rollbackOn, ...others } = options;
+    const { rollbackOn = isServerError, ...others } = options;
     this.#rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
@@ -132,7 +135,7 @@ export class RequestTransaction {
    * @throws `TransactionError`: COMMIT failed, so a success must not be reported
    */
   async complete(status: number): Promise<void> {
-    if (this.#rollbackOn?.(status)) return this.rollback();
+    if (this.#rollbackOn(status)) return this.rollback();
     try {
       await this.#transaction.commit();
     } catch (error) {

@@ -19,9 +19,14 @@ export interface HeldCall {
   readonly error: unknown;
 }
 
+/** What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have caught. */
+export function isServerError(status: number): boolean {
+  return status >= 500;
+}
+
 /** The same on all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> {
-  /** Whether a response of this status rolls back. Default: none does; only a failure does. */
+  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
   readonly rollbackOn?: (status: number) => boolean;
   /**
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled

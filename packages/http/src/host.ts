@@ -4,7 +4,7 @@ export { beginTransaction } from './with-transaction.js';
 export { Connections } from './connections.js';
 export { HttpError, type HttpErrorCode } from './errors.js';
 export { clearRepresentation } from './head.js';
-export type { HeldResponseOptions } from './held-response.js';
+export { type HeldResponseOptions, isServerError } from './held-response.js';
 export { Load, type LoadOptions } from './load.js';
 export { checkContainer, checkFunctions, checkTimes, invalidOption } from './options.js';
 export { report } from './report.js';

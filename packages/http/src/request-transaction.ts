@@ -3,7 +3,7 @@ import { type Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly } from './error-response.js';
 import { HttpError } from './errors.js';
-import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
+import { type GateKeeper, type HeldCall, type HeldResponseOptions, isServerError } from './held-response.js';
 import { nameOf } from './request.js';
 import { ResponseGate } from './response-gate.js';
 
@@ -42,7 +42,7 @@ export abstract class RequestTransaction implements GateKeeper {
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
   readonly #transaction: Transaction;
-  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #rollbackOn: (status: number) => boolean;
   readonly #gate: ResponseGate;
   /** Why it is rolled back, whatever the response says. */
   #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
@@ -63,9 +63,14 @@ export abstract class RequestTransaction implements GateKeeper {
    * @param req - the request
    * @param res - its response, of which nothing was sent
    * @param transaction - the transaction, begun by {@link beginTransaction}
-   * @param options - which responses roll back. Default: none
+   * @param options - which responses roll back. Default: those of 500 or more
    */
-  constructor(req: IncomingMessage, res: ServerResponse, transaction: Transaction, { rollbackOn }: RollbackOption) {
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    transaction: Transaction,
+    { rollbackOn = isServerError }: RollbackOption,
+  ) {
     this.req = req;
     this.res = res;
     this.#transaction = transaction;
@@ -222,7 +227,7 @@ export abstract class RequestTransaction implements GateKeeper {
   async #close(status: number): Promise<void> {
     let rollsBack = true;
     try {
-      rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);
+      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#rollbackOn(status);
     } finally {
       if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
     }
