@@ -1,8 +1,7 @@
 import type { IContainer } from '@ambit/container';
+import { checkFunctions, checkTimes, HttpError, isKnownBefore, isServerError } from '@ambit/host';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
-import { HttpError } from './errors.js';
-import { checkTime, checkType } from './options.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
@@ -11,12 +10,6 @@ export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOpt
   /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
   readonly rollbackOn?: (status: number) => boolean;
 }
-
-/** What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have caught. */
-const isServerError = (status: number): boolean => status >= 500;
-
-/** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
@@ -37,9 +30,8 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * ```
  */
 export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): void {
-  for (const name of ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const)
-    checkTime(name, options[name]);
-  checkType(options, 'function', 'onError', 'rollbackOn');
+  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+  checkFunctions(options, 'onError', 'rollbackOn');
 }
 
 /**
@@ -139,8 +131,7 @@ export class RequestTransaction {
     try {
       await this.#transaction.commit();
     } catch (error) {
-      const isKnown = error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
-      if (status < 400 || !isKnown) throw error;
+      if (status < 400 || !isKnownBefore(error)) throw error;
     }
     this.#forget();
   }

@@ -19,11 +19,6 @@ export interface HeldCall {
   readonly error: unknown;
 }
 
-/** What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have caught. */
-export function isServerError(status: number): boolean {
-  return status >= 500;
-}
-
 /** The same on all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> {
   /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */

@@ -29,7 +29,7 @@ export interface Call {
 }
 
 /** Its terms, and on the routes whose response decides which statuses roll back. */
-export interface RouteTransaction extends TransactionOptions {
+interface RouteTransaction extends TransactionOptions {
   readonly rollbackOn?: (status: number) => boolean;
 }
 
