@@ -13,6 +13,7 @@ const NODE = 'node:*';
 const PACKAGES = [
   '@ambit/container',
   '@ambit/transaction',
+  '@ambit/host',
   '@ambit/http',
   '@ambit/express',
   '@ambit/fastify',
@@ -22,7 +23,7 @@ const PACKAGES = [
 /** What the tests of several packages share; no source may use it. */
 const TEST_KIT = '@ambit/host-contract';
 /** What an HTTP host is built on. */
-const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
+const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/host', '@ambit/http'];
 
 /**
  * Every package, the packages it may import, and what its source must know nothing of.
@@ -32,10 +33,18 @@ const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/http'];
 const RULES = {
   'packages/container': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
   'packages/transaction': { mayUse: ['@ambit/container', TEST_KIT], knowsNo: [...HTTP, TEST_KIT] },
-  'packages/http': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: ['express', 'fastify', ...SQL] },
+  // What all hosts share, whatever the runtime.
+  'packages/host': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
+  'packages/http': {
+    mayUse: ['@ambit/container', '@ambit/transaction', '@ambit/host'],
+    knowsNo: ['express', 'fastify', ...SQL],
+  },
   'packages/express': { mayUse: [...CORE, TEST_KIT], knowsNo: ['fastify', ...SQL, TEST_KIT] },
   'packages/fastify': { mayUse: [...CORE, TEST_KIT], knowsNo: ['express', ...SQL, TEST_KIT] },
-  'packages/fetch': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
+  'packages/fetch': {
+    mayUse: ['@ambit/container', '@ambit/transaction', '@ambit/host'],
+    knowsNo: [...HTTP, ...SQL, NODE],
+  },
   'packages/hono': { mayUse: [...CORE, '@ambit/fetch'], knowsNo: ['express', 'fastify', ...SQL] },
   // Its tests alone run the hosts.
   'packages/inspector': { mayUse: PACKAGES, knowsNo: [...SQL, '@ambit/express', '@ambit/fastify'] },

@@ -1,9 +1,6 @@
 import type { IContainer } from '@ambit/container';
-import { HttpError } from '@ambit/http';
+import { HttpError, isKnownBefore } from '@ambit/http/host';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
-
-/** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
@@ -42,8 +39,7 @@ export class RequestTransaction {
     try {
       await this.commit();
     } catch (error) {
-      const isKnown = error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
-      if (status < 400 || !isKnown) throw error;
+      if (status < 400 || !isKnownBefore(error)) throw error;
     }
   }
 

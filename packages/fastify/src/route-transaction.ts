@@ -1,5 +1,12 @@
 import type { IContainer } from '@ambit/container';
-import { checkFunctions, checkTimes, clearRepresentation, CurrentScope, invalidOption } from '@ambit/http/host';
+import {
+  checkFunctions,
+  checkTimes,
+  clearRepresentation,
+  CurrentScope,
+  invalidOption,
+  isServerError,
+} from '@ambit/http/host';
 import { inOwnContext, type TransactionOptions } from '@ambit/transaction';
 import type {
   DoneFuncWithErrOrRes,
@@ -69,8 +76,9 @@ export function commitFirst({ active, reply, payload, transaction }: ReadyRespon
   ignoreErrors(payload);
   const close = async (): Promise<void> => {
     const status = payload instanceof Response ? payload.status : reply.statusCode;
+    const { rollbackOn = isServerError } = active.routeTransaction ?? {};
     try {
-      if (active.routeTransaction?.rollbackOn?.(status)) await transaction.rollback(undefined);
+      if (rollbackOn(status)) await transaction.rollback(undefined);
       else await transaction.complete(status);
     } catch (error) {
       failure = error as Error;

@@ -1,5 +1,5 @@
 import { type IContainer, runInScope } from '@ambit/container';
-import { HttpError } from './errors.js';
+import { HttpError } from '@ambit/host';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
 const ACTIVE_REQUEST = Symbol.for('@ambit/fetch');

@@ -1,8 +1,8 @@
 import type { IContainer } from '@ambit/container';
+import { checkFunctions, HttpError, invalidOption } from '@ambit/host';
 import type { ActiveRequest } from './active-request.js';
-import { HttpError } from './errors.js';
 import type { DrainOptions } from './open-requests.js';
-import { checkType, invalid, type ParentScope, type RequestOptions } from './options.js';
+import type { ParentScope, RequestOptions } from './options.js';
 import { RequestScopes } from './request-scopes.js';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
@@ -62,8 +62,8 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
   handler: Handler<Q, C, R>,
   { onError, ...options }: HandlerOptions<Q> = {},
 ): FetchHandler<Q, C, R> {
-  if (typeof handler !== 'function') throw invalid('createHandler() needs a handler');
-  checkType({ onError }, 'function', 'onError');
+  if (typeof handler !== 'function') throw invalidOption('createHandler() needs a handler');
+  checkFunctions({ onError }, 'onError');
   const scopes = new RequestScopes<Q, C>(container, options, 'createHandler()');
 
   const respond = async (request: Q, context: C): Promise<R> => {

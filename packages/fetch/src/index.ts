@@ -1,5 +1,5 @@
 export { errorResponse } from './error-response.js';
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from './errors.js';
+export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/host';
 export { createHandler, type FetchHandler, type Handler, type HandlerOptions } from './handler.js';
 export type { DrainOptions } from './open-requests.js';
 export type { ParentScope, RequestOptions } from './options.js';

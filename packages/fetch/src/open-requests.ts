@@ -1,5 +1,4 @@
-import { HttpError } from './errors.js';
-import { checkTime } from './options.js';
+import { checkTimes, HttpError } from '@ambit/host';
 
 /** How long `drain()` waits. */
 export interface DrainOptions {
@@ -43,7 +42,7 @@ export class OpenRequests {
   /** Resolves when no request is open. */
   drain({ timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
     return new Promise((resolve, reject) => {
-      checkTime('timeoutMs', timeoutMs);
+      checkTimes({ timeoutMs }, 'timeoutMs');
       if (this.#count === 0) return resolve();
       const fail = (): void => {
         this.#waiting.delete(finish);

@@ -1,9 +1,8 @@
 import type { IContainer } from '@ambit/container';
+import { checkParent, checkReturnedParent, HttpError, report } from '@ambit/host';
 import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
-import { HttpError } from './errors.js';
 import { type DrainOptions, OpenRequests } from './open-requests.js';
-import { checkOptions, checkParent, checkReturned, type ParentScope, type RequestOptions } from './options.js';
-import { report } from './report.js';
+import { checkOptions, type ParentScope, type RequestOptions } from './options.js';
 
 const REQUEST_TAGS: readonly string[] = ['request'];
 
@@ -34,6 +33,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly #tags: { tags: string[] };
   readonly #requests: OpenRequests;
   readonly #observer: RequestObserver;
+  readonly #caller: string;
 
   /**
    * Checks the arguments when the application starts.
@@ -47,14 +47,14 @@ export class RequestScopes<Q = Request, C = unknown> {
     checkParent(parent, caller);
     checkOptions(options);
     this.#parent = parent;
+    this.#caller = caller;
     this.#options = options;
     this.#tags = { tags: [...(options.tags ?? REQUEST_TAGS)] };
     this.#requests = new OpenRequests(options.maxRequests);
     const { current = false, onDisposeError } = options;
     this.#observer = {
       isCurrent: current,
-      onDisposeError: (error, request) =>
-        void report(onDisposeError && ((e) => onDisposeError(e, request as Q)), error),
+      onDisposeError: (error, request) => report(onDisposeError, error, request as Q),
       onDisposed: () => this.#requests.leave(),
     };
   }
@@ -94,7 +94,7 @@ export class RequestScopes<Q = Request, C = unknown> {
     const { register, start } = this.#options;
     try {
       const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
-      checkReturned(parent);
+      checkReturnedParent(parent, this.#caller);
       const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
       if (start && !active.isFinished) await active.run(() => startServices(scope));

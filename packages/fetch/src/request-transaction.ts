@@ -1,19 +1,15 @@
 import type { IContainer } from '@ambit/container';
+import { checkFunctions, checkTimes, HttpError, isKnownBefore, isServerError } from '@ambit/host';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
-import { HttpError } from './errors.js';
-import { checkTime, checkType } from './options.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
-  /** Whether a response of this status rolls back. Default: none does; only a failure does. */
+  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
   readonly rollbackOn?: (status: number) => boolean;
 }
-
-/** A response of status 400 or above may say so where the handler knew, or could know, that nothing will be committed. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
@@ -34,9 +30,8 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * ```
  */
 export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): void {
-  for (const name of ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const)
-    checkTime(name, options[name]);
-  checkType(options, 'function', 'onError', 'rollbackOn');
+  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+  checkFunctions(options, 'onError', 'rollbackOn');
 }
 
 /**
@@ -64,7 +59,7 @@ export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): 
 export class RequestTransaction {
   readonly #start: TransactionStart;
   readonly #active: ActiveRequest | undefined;
-  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #rollbackOn: (status: number) => boolean;
   #isAbandoned = false;
 
   /**
@@ -79,7 +74,7 @@ export class RequestTransaction {
     signal: () => AbortSignal,
     options: TransactionOptions & Pick<WithTransactionOptions, 'rollbackOn'>,
   ) {
-    const { rollbackOn, ...others } = options;
+    const { rollbackOn = isServerError, ...others } = options;
     this.#rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
@@ -132,12 +127,11 @@ export class RequestTransaction {
    * @throws `TransactionError`: COMMIT failed, so a success must not be reported
    */
   async complete(status: number): Promise<void> {
-    if (this.#rollbackOn?.(status)) return this.rollback();
+    if (this.#rollbackOn(status)) return this.rollback();
     try {
       await this.#transaction.commit();
     } catch (error) {
-      const isKnown = error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
-      if (status < 400 || !isKnown) throw error;
+      if (status < 400 || !isKnownBefore(error)) throw error;
     }
     this.#forget();
   }

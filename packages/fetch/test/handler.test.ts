@@ -1,7 +1,7 @@
 import { Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
 import type { IContainer } from '@ambit/container';
 import { describe, expect, test, vi } from 'vitest';
-import { createHandler, errorResponse, HTTP_ERROR_CODES, HttpError } from '../src/index.js';
+import { createHandler, errorResponse, HttpError } from '../src/index.js';
 import { App, get, settled, SlowBody } from './support/app.js';
 
 const hello = (): Response => new Response('hello');
@@ -289,10 +289,4 @@ describe('an invalid argument is refused', () => {
   ])('%s', ([, make]) => {
     expect(make).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
   });
-});
-
-test.for(HTTP_ERROR_CODES)('the message of %s ends with the code and where it is explained', (code) => {
-  expect(new HttpError(code).message).toMatch(
-    new RegExp(`^[A-Z].* \\[${code}, see docs/errors\\.md#${code.toLowerCase()}\\]$`),
-  );
 });

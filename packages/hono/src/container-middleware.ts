@@ -1,12 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import {
-  checkType,
   type DrainOptions,
   finishWithBody,
   type RequestOptions,
   RequestScopes,
   responseToNobody,
 } from '@ambit/fetch/host';
+import { checkCount } from '@ambit/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -55,7 +55,7 @@ export function containerMiddleware(
 ): ContainerMiddleware {
   const { maxRequestsPerConnection, ...others } = options;
   const scopes = new RequestScopes<Context>(container, others, 'containerMiddleware()');
-  checkType({ maxRequestsPerConnection }, 'number', 'maxRequestsPerConnection');
+  if (maxRequestsPerConnection !== undefined) checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
   const sockets = new Sockets(limitsOf(options));
 
   const middleware: MiddlewareHandler = async (c, next) => {

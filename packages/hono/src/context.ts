@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { HttpError } from '@ambit/fetch/host';
+import { HttpError } from '@ambit/host';
 import type { Context } from 'hono';
 
 declare module 'hono' {
@@ -30,12 +30,12 @@ declare module 'hono' {
 export function requireTransactionScope(c: Context): IContainer {
   const scope = c.get('transactionScope');
   if (scope) return scope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION');
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'put withTransaction() on the route, before this handler');
 }
 
 /** The scope that `containerMiddleware()` has opened. */
 export function requestScopeOf(c: Context): IContainer {
   const scope = c.get('container') as IContainer | undefined;
   if (scope) return scope;
-  throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE');
+  throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
+import { HttpError } from '@ambit/host';
 import { Connection } from './connection.js';
 import type { ConnectedRequest } from './connection-parts.js';
 import { Connections } from './connections.js';
-import { HttpError } from './errors.js';
 import { mayNotWait, PendingTurn } from './pending-turn.js';
 import type { RequestHost } from './request-host.js';
 import type { ScopelessRequest, ScopeOpener } from './scope-opener.js';

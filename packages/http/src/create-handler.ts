@@ -1,18 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { checkFunctions, type ParentScope, report, type RequestOptions } from '@ambit/host';
 import { ActiveRequest } from './active-request.js';
 import { Connections } from './connections.js';
 import { respondPlainly } from './error-response.js';
 import { Load, type LoadOptions } from './load.js';
-import { checkFunctions } from './options.js';
-import { report } from './report.js';
 import type { RequestHost } from './request-host.js';
 import type { Handler, ScopedRequest } from './request.js';
-import type { ParentScope, RequestOptions } from './request-options.js';
 import { scopeOpener } from './scope-opener.js';
 
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */
-export interface HandlerOptions extends LoadOptions, RequestOptions {
+export interface HandlerOptions extends LoadOptions, RequestOptions<IncomingMessage> {
   /**
    * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
    * of the application are not described to the client, but printed with `console.error`.
@@ -53,7 +51,11 @@ export interface HttpListener {
  * createServer(handler).listen(3000);
  * ```
  */
-export function createHandler(container: ParentScope, handler: Handler, options: HandlerOptions = {}): HttpListener {
+export function createHandler(
+  container: ParentScope<IncomingMessage>,
+  handler: Handler,
+  options: HandlerOptions = {},
+): HttpListener {
   const { onError, onDisposeError } = options;
   const opener = scopeOpener(container, { ...options, caller: 'createHandler()', requestOf: ({ req }) => req });
   checkFunctions(options, 'onError', 'onDisposeError', 'isEssential');

@@ -1,8 +1,7 @@
 import type { Server } from 'node:http';
 import type { Http2SecureServer, Http2Server } from 'node:http2';
+import { checkFunctions, checkTimes, HttpError } from '@ambit/host';
 import { Connections } from './connections.js';
-import { HttpError } from './errors.js';
-import { checkFunctions, checkTimes } from './options.js';
 import { reportedInTime } from './report.js';
 import { startTimer } from './timers.js';
 

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
+import { HttpError } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
-import { HttpError } from './errors.js';
 
 /** Responds where no error handler does. Of errors, only ours may say what happened: others may expose internal matters. */
 export function respondPlainly(res: ServerResponse, error: unknown): void {

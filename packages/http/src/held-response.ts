@@ -21,7 +21,7 @@ export interface HeldCall {
 
 /** The same on all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> {
-  /** Whether a response of this status rolls back. Default: none does; only a failure does. */
+  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
   readonly rollbackOn?: (status: number) => boolean;
   /**
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled

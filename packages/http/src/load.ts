@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { getHeapStatistics } from 'node:v8';
-import { checkCount } from './options.js';
+import { checkCount } from '@ambit/host';
 
 /** The same on every host. */
 export interface LoadOptions {

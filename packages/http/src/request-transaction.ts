@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Transaction, TransactionError } from '@ambit/transaction';
+import { HttpError, isKnownBefore, isServerError } from '@ambit/host';
+import type { Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly } from './error-response.js';
-import { HttpError } from './errors.js';
 import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
 import { nameOf } from './request.js';
 import { ResponseGate } from './response-gate.js';
@@ -11,9 +11,6 @@ type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 
 /** After a success was discarded, error handlers have this long before the client gets a plain error. */
 const TIME_TO_RESPOND_MS = 1000;
-
-/** A transaction that could not commit for a reason the handler knew, or could know, allows the response to say so. */
-const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
 /**
  * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
@@ -42,7 +39,7 @@ export abstract class RequestTransaction implements GateKeeper {
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
   readonly #transaction: Transaction;
-  readonly #rollbackOn: ((status: number) => boolean) | undefined;
+  readonly #rollbackOn: (status: number) => boolean;
   readonly #gate: ResponseGate;
   /** Why it is rolled back, whatever the response says. */
   #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
@@ -63,9 +60,14 @@ export abstract class RequestTransaction implements GateKeeper {
    * @param req - the request
    * @param res - its response, of which nothing was sent
    * @param transaction - the transaction, begun by {@link beginTransaction}
-   * @param options - which responses roll back. Default: none
+   * @param options - which responses roll back. Default: those of 500 or more
    */
-  constructor(req: IncomingMessage, res: ServerResponse, transaction: Transaction, { rollbackOn }: RollbackOption) {
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    transaction: Transaction,
+    { rollbackOn = isServerError }: RollbackOption,
+  ) {
     this.req = req;
     this.res = res;
     this.#transaction = transaction;
@@ -222,7 +224,7 @@ export abstract class RequestTransaction implements GateKeeper {
   async #close(status: number): Promise<void> {
     let rollsBack = true;
     try {
-      rollsBack = this.#failure !== undefined || this.#isUnseen || (this.#rollbackOn?.(status) ?? false);
+      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#rollbackOn(status);
     } finally {
       if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
     }
@@ -237,8 +239,7 @@ export abstract class RequestTransaction implements GateKeeper {
     try {
       await this.#transaction.commit();
     } catch (error) {
-      const isKnown = error === this.#timeout || (error instanceof TransactionError && KNOWN_BEFORE.has(error.code));
-      if (status < 400 || !isKnown) throw error;
+      if (status < 400 || !(error === this.#timeout || isKnownBefore(error))) throw error;
     }
   }
 

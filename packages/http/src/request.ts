@@ -1,13 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import { HttpError } from './errors.js';
-
-declare module '@ambit/container' {
-  interface ServiceMap {
-    /** Aborts when the client has disconnected before it had its response. In every request scope. */
-    IRequestSignal: AbortSignal;
-  }
-}
+import { HttpError } from '@ambit/host';
 
 /** A request of `node:http` with its scopes. */
 export interface ScopedRequest extends IncomingMessage {

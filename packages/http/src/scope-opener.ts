@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import { CurrentScope } from './current-scope.js';
-import { invalidOption } from './options.js';
 import {
   checkParent,
   checkRequestOptions,
   checkReturnedParent,
+  invalidOption,
   type ParentScope,
   type RequestOptions,
-} from './request-options.js';
+} from '@ambit/host';
+import { CurrentScope } from './current-scope.js';
 
 /** A request that needs its scope. */
 export interface ScopelessRequest {

@@ -1,8 +1,7 @@
 import type { IContainer } from '@ambit/container';
+import { checkContainer, checkFunctions, checkTimes, HttpError } from '@ambit/host';
 import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type HttpServer } from './drain.js';
-import { HttpError } from './errors.js';
-import { checkContainer, checkFunctions, checkTimes } from './options.js';
 import { reportedInTime } from './report.js';
 import { within } from './timers.js';
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
+import { checkFunctions, checkTimes, HttpError, report } from '@ambit/host';
 import {
   inOwnContext,
   type Transaction,
@@ -9,11 +10,8 @@ import {
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { CurrentScope } from './current-scope.js';
-import { HttpError } from './errors.js';
 import type { HeldResponseOptions } from './held-response.js';
 import { Load } from './load.js';
-import { checkFunctions, checkTimes } from './options.js';
-import { report } from './report.js';
 import type { RequestHost } from './request-host.js';
 import { type Handler, nameOf, type ScopedRequest } from './request.js';
 import { RequestTransaction } from './request-transaction.js';

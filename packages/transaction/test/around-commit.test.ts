@@ -537,5 +537,79 @@ describe.each([
       await play(transaction.commit());
       expect(log).toEqual(['before the response', 'committed']);
     });
+
+    test('in the scope that a transaction began in waits for its COMMIT, and runs at once after that', async () => {
+      const transaction = await begin();
+      afterCommit(request, note('committed'));
+      transactionOf(request)?.beforeCommit(note('before'));
+      expect(log).toEqual([]);
+      await play(transaction.commit());
+      expect(transactionOf(request)).toBeUndefined();
+      afterCommit(request, note('at once'));
+      expect(log).toEqual(['before', 'committed', 'at once']);
+    });
+
+    test('in the scope that a transaction began in is not called when that is rolled back', async () => {
+      const run = runInTransaction(
+        request,
+        async () => {
+          afterCommit(request, note('committed'));
+          transactionOf(request)?.afterRollback(note('compensated'));
+          throw new Error('out of stock');
+        },
+        options(),
+      );
+      await expect(play(run)).rejects.toThrow('out of stock');
+      afterCommit(request, note('at once'));
+      expect(log).toEqual(['compensated', 'at once']);
+    });
+
+    test('in that scope belongs to the attempt, and to the nested run, in which it is called', async () => {
+      const run = runInTransaction(
+        request,
+        async (scope, { number }) => {
+          afterCommit(request, note(`attempt ${number}`));
+          if (number === 1) throw Object.assign(new Error('deadlock'), { sqlState: '40P01', code: '40P01' });
+          const nested = runInTransaction(scope, async () => {
+            afterCommit(request, note('nested'));
+            throw new Error('out of stock');
+          });
+          await nested.catch(() => undefined);
+        },
+        options(),
+      );
+      await play(run);
+      expect(log).toEqual(['attempt 2']);
+    });
+
+    test('in that scope is refused while two are open, and attaches to the one that is left', async () => {
+      const first = await begin();
+      const second = await begin();
+      const refused = expect.objectContaining({ code: 'AMBIT_TX_AMBIGUOUS' });
+      expect(() => afterCommit(request, note('whose?'))).toThrow(refused);
+      expect(() => transactionOf(request)).toThrow(refused);
+      afterCommit(first.scope, note('first'));
+      await play(first.commit());
+      afterCommit(request, note('second'));
+      await play(second.rollback());
+      expect(log).toEqual(['first']);
+    });
+
+    test('in that scope finds the transaction that a callback of another one has begun', async () => {
+      const transaction = await begin();
+      const write = (): Promise<void> =>
+        runInTransaction(request, async () => afterCommit(request, note('inner')), options());
+      transaction.afterCommit(write, { before: 'response' });
+      transaction.afterCommit(note('outer'));
+      await play(transaction.commit());
+      expect(log).toEqual(['inner', 'outer']);
+    });
+
+    test('in that scope finds the one of a failed BEGIN no more', async () => {
+      faults = { begin: { kind: 'refused', ms: 1 } };
+      await expect(begin()).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
+      afterCommit(request, note('at once'));
+      expect(log).toEqual(['at once']);
+    });
   });
 });

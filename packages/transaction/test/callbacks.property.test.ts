@@ -31,9 +31,10 @@ class Player {
 
   async #run(run: Run, scope: IContainer): Promise<void> {
     const options = { propagation: run.how, clock: this.#clock, retries: RETRIES } as const;
-    const terms = run.how === 'nested' && transactionOf(scope) ? { propagation: run.how } : options;
+    const around = transactionOf(scope);
+    const terms = run.how === 'nested' && around ? { propagation: run.how } : options;
     const work = async (inner: IContainer): Promise<void> => {
-      const begins = transactionOf(inner) !== transactionOf(scope);
+      const begins = transactionOf(inner) !== around;
       await this.#take(run.steps, inner);
       this.#raise(this.#nextOf(run.faults));
       if (begins) transactionOf(inner)?.beforeCommit(() => this.#setCommit(run));

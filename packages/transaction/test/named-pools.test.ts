@@ -70,6 +70,20 @@ describe.each(databases.filter(({ missing }) => !missing))('a second database on
     expect(called).toEqual(['events', 'orders']);
   });
 
+  test('calls back after its own commit, also where only the scope is known that both began in', async () => {
+    const called: string[] = [];
+    await runInTransaction(request, async (scope) => {
+      afterCommit(request, () => called.push('orders'));
+      await runInTransaction(
+        scope,
+        async () => afterCommit(request, () => called.push('events'), { connection: analytics.connection }),
+        analytics,
+      );
+      expect(called).toEqual(['events']);
+    });
+    expect(called).toEqual(['events', 'orders']);
+  });
+
   test('has a transaction of its own inside that of the main one: it commits although that rolls back', async () => {
     const outer = runInTransaction(request, async (scope) => {
       await order(scope);

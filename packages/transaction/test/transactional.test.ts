@@ -1,7 +1,7 @@
 import { Container, currentScope, runInScope } from '@ambit/container';
 import { inScope } from '@ambit/container/work';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { afterCommit, type IConnection, transactionOf } from '../src/index.js';
+import { afterCommit, beginTransaction, type IConnection, transactionOf } from '../src/index.js';
 import { type FakeFault, FakePool } from '../src/testing/index.js';
 import { transactional } from '../src/transactional/index.js';
 
@@ -44,6 +44,18 @@ describe('transactional()', () => {
       throw new Error('out of stock');
     });
     await expect(inRequest(() => fail())).rejects.toThrow('out of stock');
+  });
+
+  test('runs any number of calls at once in one scope, each in a transaction of its own', async () => {
+    const place = transactional((id: number) => query(`INSERT ${id}`));
+    await inRequest(async () => {
+      // Begun one after the other, and none has committed before the last one begins.
+      const open = [0, 1].map(() => beginTransaction(currentScope()));
+      await Promise.all(open);
+      await place(1);
+      for (const transaction of open) await (await transaction).rollback();
+    });
+    expect(pool.stored).toEqual(['INSERT 1']);
   });
 
   test('calls it again with the same arguments where the transaction is retried', async () => {

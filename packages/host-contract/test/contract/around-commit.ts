@@ -106,6 +106,24 @@ export function aroundCommitContract(test: StageTest): void {
       await closing;
     });
 
+    test.for([false, true])(
+      'those of the request scope are those of its transaction; it fails: %s',
+      async (fails, { stage }) => {
+        const log: string[] = [];
+        await stage.serveOrder(async (call) => {
+          afterCommit(call.scope, () => log.push('after'));
+          transactionOf(call.scope)?.afterRollback(() => log.push('rollback'));
+          await stage.insertOrder(call);
+          if (fails) throw new Error('secret');
+          log.push('done');
+          return CREATED;
+        });
+        await stage.order();
+        await stage.quiet();
+        expect(log).toEqual(fails ? ['rollback'] : ['done', 'after']);
+      },
+    );
+
     test('the response waits for a callback with before: response, which may begin a transaction', async ({
       stage,
     }) => {

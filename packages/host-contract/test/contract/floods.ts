@@ -1,3 +1,4 @@
+import { HttpError } from '@ambit/host';
 import { describe, expect } from 'vitest';
 import { Pause, requestText } from '../../src/index.js';
 import type { Call, Reply } from '../hosts/host.js';
@@ -152,6 +153,7 @@ export function floodContract(test: StageTest): void {
       const refused = await stage.client();
       expect(await refused.request(post(4))).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_OVERLOADED' }]);
+      expect(stage.errors[0]).toBeInstanceOf(HttpError);
       expect(stage.scopes.count('request')).toBe(3);
       expect((await stage.get('/live')).status).toBe(200);
       work.letGo();

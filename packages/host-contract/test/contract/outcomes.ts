@@ -1,6 +1,6 @@
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
-import type { Call } from '../hosts/host.js';
+import type { Call, Reply } from '../hosts/host.js';
 import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
@@ -124,6 +124,43 @@ export function outcomeContract(test: StageTest): void {
       await stage.quiet();
       expect(stage.pool.steps).toEqual(ROLLED_BACK);
     });
+  });
+
+  describe('a transaction whose response decides', () => {
+    const replyOf = (status: number): Reply => ({ kind: 'json', status, body: { status } });
+
+    test.for([200, 201, 302, 404, 422, 499])('is committed for a response of status %i', async (status, { stage }) => {
+      const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+      await stage.serveOrder(handle, { responseDecides: true });
+      expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test.for([500, 503, 599])(
+      'is rolled back for a response of status %i, which is sent',
+      async (status, { stage }) => {
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        await stage.serveOrder(handle, { responseDecides: true });
+        expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
+        expect(stage.pool.steps).toEqual(ROLLED_BACK);
+        expect(await stage.stored()).toBe(false);
+        expect(stage.errors).toEqual([]);
+      },
+    );
+
+    test.for([
+      [404, (status: number) => status >= 400, false],
+      [500, (status: number) => status === 409, true],
+      [500, () => false, true],
+    ] as const)(
+      'for a response of status %i does what rollbackOn says',
+      async ([status, rollbackOn, stored], { stage }) => {
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        await stage.serveOrder(handle, { responseDecides: true, transaction: { rollbackOn } });
+        expect((await stage.order()).status).toBe(status);
+        expect(await stage.stored()).toBe(stored);
+      },
+    );
   });
 
   describe('a transaction', () => {

@@ -65,7 +65,9 @@ async function start(
     });
   }
   for (const route of routes) {
-    app.route({ method: route.method, url: route.path, handler: handlerOf(route) });
+    const { method, path: url, transaction } = route;
+    const config = transaction && route.responseDecides ? { transaction } : {};
+    app.route({ method, url, config, handler: handlerOf(route) });
   }
   await mount(app);
   await app.listen({ port: 0, host: '127.0.0.1' });
@@ -78,10 +80,10 @@ async function start(
   };
 }
 
-function handlerOf({ transaction, handle }: Route) {
+function handlerOf({ transaction, responseDecides = false, handle }: Route) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    let open = transaction !== undefined;
-    if (transaction) await request.startTransaction(transaction);
+    let open = transaction !== undefined && !responseDecides;
+    if (transaction && open) await request.startTransaction(transaction);
     const respond = async (sent: Reply): Promise<void> => {
       if (open) {
         open = false;

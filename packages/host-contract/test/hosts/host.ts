@@ -28,11 +28,18 @@ export interface Call {
   fail(error: unknown): void;
 }
 
+/** Its terms, and on the routes whose response decides which statuses roll back. */
+interface RouteTransaction extends TransactionOptions {
+  readonly rollbackOn?: (status: number) => boolean;
+}
+
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   /** Runs the handler in a transaction that is committed when it responds. */
-  readonly transaction?: TransactionOptions;
+  readonly transaction?: RouteTransaction;
+  /** On Fastify the response commits, too, by `config.transaction`, and the handler does not. */
+  readonly responseDecides?: boolean;
   readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
 }
 

@@ -103,12 +103,16 @@ export class Stage {
   /** `POST /orders` in a transaction, and `GET /ping` beside it. */
   serveOrder(
     handle: Work,
-    { transaction = {}, ...options }: StageOptions & Pick<Route, 'transaction'> = {},
+    {
+      transaction = {},
+      responseDecides = false,
+      ...options
+    }: StageOptions & Omit<Route, 'method' | 'path' | 'handle'> = {},
   ): Promise<void> {
     const settings = { onError: (error: TransactionError) => void this.remarks.push(error), ...transaction };
     return this.serve(
       [
-        { method: 'POST', path: '/orders', transaction: settings, handle },
+        { method: 'POST', path: '/orders', transaction: settings, responseDecides, handle },
         { method: 'GET', path: '/ping', handle: () => ({ kind: 'text', text: 'pong' }) },
       ],
       options,

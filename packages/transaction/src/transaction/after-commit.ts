@@ -12,12 +12,14 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
 
 /**
  * For code that knows only its scope: calls `fn` when the transaction of the scope has committed, like its `afterCommit()`.
- * Where the scope is in no transaction, what was written is stored already, and `fn` is called at once.
+ * The scope may also be the one that the transaction began in, such as that of a request. Where there is no such transaction,
+ * what was written is stored already, and `fn` is called at once.
  *
  * @param scope - the scope that the work is done in
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
  * @param options - whether the commit waits for it, and which of several databases it is about, by the key of its connection
  * @throws `TransactionError` `AMBIT_TX_FINISHED`: the transaction has been rolled back, or its outcome is unknown
+ * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: the scope is in no transaction, and several are open that began in it
  * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction
  *

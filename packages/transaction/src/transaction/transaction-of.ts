@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
 import { TransactionError } from '../core/errors.js';
+import { begunIn } from './begun.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 
@@ -16,9 +17,13 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. Also while the scope is disposed
  * and after that; for a scope below it in a container without a `parent` property, only before.
  *
+ * For a scope that is in none, such as that of a request: the transaction that began in it, until its `commit()` or
+ * `rollback()` resolves.
+ *
  * @param scope - any scope
  * @param options - which of several databases, by the key of its connection. Default: the main one, `IConnection`.
- * @returns the transaction, or undefined where the scope is in none on that database
+ * @returns the transaction, or undefined where the scope is in none on that database, and none is open that began in it
+ * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: several are open that began in the scope
  *
  * @example
  * ```ts
@@ -36,6 +41,11 @@ export function transactionOf(
   scope: IContainer,
   { connection = MAIN_DATABASE.connection }: Pick<DatabaseKeys, 'connection'> = {},
 ): Transaction | undefined {
+  return transactionAround(scope, connection) ?? (begunIn(scope, connection) as Transaction | undefined);
+}
+
+/** The transaction that the scope is in, and not one that began in it. */
+export function transactionAround(scope: IContainer, connection: string): Transaction | undefined {
   return find(scope, connection);
 }
 

@@ -7,6 +7,7 @@ import { publishEnded, since, transactionBegun, transactionFinished } from '../c
 import type { Settings } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { thenCall } from './after-begin.js';
+import { addBegun, removeBegun } from './begun.js';
 import { Completion } from './completion.js';
 import { LostSignal, Milestone } from './milestone.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
@@ -43,6 +44,8 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 export class Transaction extends RunsInside {
   /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
+  /** @internal The transaction before it that began in the same scope, while both have not completed. */
+  begunBefore: Transaction | undefined = undefined;
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
   /** @internal */
@@ -165,6 +168,7 @@ export class Transaction extends RunsInside {
     const { scope, settings } = this;
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
+    addBegun(this);
     this.#lifetime.watch();
     scope.register<string>(settings.database.connection, () => this.scoped);
     this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
@@ -199,7 +203,12 @@ export class Transaction extends RunsInside {
   #release(): void {
     release(this.#pooled, this.completion.broken, this.settings);
     this.#lifetime.forget();
-    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#completed.reach());
-    else this.#completed.reach();
+    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#reachCompletion());
+    else this.#reachCompletion();
+  }
+
+  #reachCompletion(): void {
+    removeBegun(this);
+    this.#completed.reach();
   }
 }

@@ -1,6 +1,7 @@
 import { currentScope, type IContainer, runInScope } from '@ambit/container';
+import { readKeys } from '../core/database-keys.js';
 import { runInTransaction, type RunOptions } from '../run/run-in-transaction.js';
-import { transactionOf } from '../transaction/transaction-of.js';
+import { transactionAround } from '../transaction/transaction-of.js';
 
 /**
  * Wraps a function so that each call runs in a transaction of `currentScope()`, as `@Transactional` does elsewhere. While it
@@ -38,7 +39,7 @@ export function transactional<This, A extends unknown[], R>(
 
 /** A callback runs in the async context of the work that registered it, whose scope is disposed. */
 function scopeToRunIn(scope: IContainer, options: RunOptions): IContainer {
-  const around = transactionOf(scope, options);
+  const around = transactionAround(scope, readKeys(options).connection);
   const isOver = around !== undefined && around.state !== 'acquired' && around.state !== 'open';
   return isOver ? around.parent : scope;
 }

@@ -2,7 +2,7 @@
 const MESSAGES = {
   AMBIT_HTTP_CLIENT_DISCONNECTED: 'The client closed the connection before it had its response',
   AMBIT_HTTP_DISPOSE_TIMEOUT:
-    'A scope was not disposed in time, so nothing waits for it any longer. Look for a disposer that waits for something that does not come, or raise disposeTimeoutMs',
+    'A scope was not disposed in time, so nothing waits for it any longer. Look for a handler or a disposer that waits for something that does not come, or raise disposeTimeoutMs (of drain(): timeoutMs)',
   AMBIT_HTTP_DRAIN_TIMEOUT:
     'Connections were still open when timeoutMs had passed, so they were closed by force: their requests were aborted, and open transactions rolled back. Raise timeoutMs, or close WebSockets and endless streams before the server',
   AMBIT_HTTP_FAILURES_UNSEEN:

@@ -1,4 +1,3 @@
-import { inspect } from 'node:util';
 import { HttpError } from './errors.js';
 
 /**
@@ -10,7 +9,7 @@ import { HttpError } from './errors.js';
  *
  * @example
  * ```ts
- * import { checkTimes } from '@ambit/http/host';
+ * import { checkTimes } from '@ambit/host';
  *
  * function cacheFor({ maxAgeMs = 1000 }: { maxAgeMs?: number }) {
  *   checkTimes({ maxAgeMs }, 'maxAgeMs');
@@ -21,12 +20,27 @@ export function checkTimes<T extends object>(options: T, ...names: (keyof T & st
   for (const name of names) {
     const value: unknown = options[name];
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
-      throw invalidOption(`${name} must be a number of milliseconds, not ${inspect(value)}`);
+      throw invalidOption(`${name} must be a number of milliseconds, not ${shown(value)}`);
     }
   }
 }
 
-/** Refuses what is no whole number from 1 on; `Infinity` is no limit. */
+/**
+ * Refuses what is no whole number from 1 on; `Infinity` is no limit.
+ *
+ * @param name - the option
+ * @param value - its value
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: it is something else
+ *
+ * @example
+ * ```ts
+ * import { checkCount } from '@ambit/host';
+ *
+ * function limited({ maxRequests = Infinity }: { maxRequests?: number }) {
+ *   checkCount('maxRequests', maxRequests);
+ * }
+ * ```
+ */
 export function checkCount(name: string, value: number): void {
   if (value >= 1 && (Number.isInteger(value) || value === Infinity)) return;
   throw invalidOption(`${name} must be a whole number from 1 on, not ${String(value)}`);
@@ -41,7 +55,7 @@ export function checkCount(name: string, value: number): void {
  *
  * @example
  * ```ts
- * import { checkFunctions } from '@ambit/http/host';
+ * import { checkFunctions } from '@ambit/host';
  *
  * function middleware(options: { onError?: (error: unknown) => void }) {
  *   checkFunctions(options, 'onError');
@@ -52,7 +66,7 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
   for (const name of names) {
     const value: unknown = options[name];
     if (value !== undefined && typeof value !== 'function') {
-      throw invalidOption(`${name} must be a function, not ${inspect(value)}`);
+      throw invalidOption(`${name} must be a function, not ${shown(value)}`);
     }
   }
 }
@@ -68,7 +82,7 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { checkContainer } from '@ambit/http/host';
+ * import { checkContainer } from '@ambit/host';
  *
  * function middleware(container: IContainer) {
  *   checkContainer(container, 'createScope', 'middleware()');
@@ -78,7 +92,7 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
 export function checkContainer(container: object | undefined, method: string, caller: string): void {
   if (typeof (container as Record<string, unknown> | undefined)?.[method] === 'function') return;
   throw invalidOption(
-    `${caller} needs the application container, which has a method ${method}(), not ${inspect(container, { depth: 0 })}`,
+    `${caller} needs the application container, which has a method ${method}(), not ${shown(container)}`,
   );
 }
 
@@ -90,7 +104,7 @@ export function checkContainer(container: object | undefined, method: string, ca
  *
  * @example
  * ```ts
- * import { invalidOption } from '@ambit/http/host';
+ * import { invalidOption } from '@ambit/host';
  *
  * function checkMode(mode: string) {
  *   if (mode !== 'strict' && mode !== 'loose') throw invalidOption(`mode must be 'strict' or 'loose', not '${mode}'`);
@@ -99,4 +113,12 @@ export function checkContainer(container: object | undefined, method: string, ca
  */
 export function invalidOption(detail: string): HttpError {
   return new HttpError('AMBIT_HTTP_OPTION', detail);
+}
+
+/** A value as messages name it: of what holds others, only that. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
