@@ -19,7 +19,7 @@ import { Health } from './health.js';
 import { ExpiredKeys } from './idempotency/expired-keys.js';
 import { KeyLock, LockedKeys } from './idempotency/key-lock.js';
 import { ResponseStore } from './idempotency/response-store.js';
-import { build, feature, make, of, registered, value } from './lifetimes.js';
+import { alias, build, feature, make, of, registered, value } from './lifetimes.js';
 import { inspectedOutput } from './logging/inspected-output.js';
 import { LogOutput } from './logging/log-output.js';
 import { createLogger, type ILogger } from './logging/logger.js';
@@ -65,11 +65,8 @@ const idempotency = feature('idempotency', {
 });
 
 const users = feature('users', {
-  // Within a transaction the same repository uses the transaction's connection.
-  IUserRepository: [
-    of('request', UserRepository, ['IDatabasePool']).as<IUserRepository>(),
-    of('transaction', UserRepository, ['IConnection']).as<IUserRepository>(),
-  ],
+  IQueryable: alias({ request: 'IDatabasePool', transaction: 'IConnection' }),
+  IUserRepository: of(['request', 'transaction'], UserRepository, ['IQueryable']).as<IUserRepository>(),
 });
 
 const orders = feature('orders', {

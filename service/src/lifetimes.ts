@@ -1,4 +1,8 @@
 import { lifetimes } from '@ambit/container';
 
 /** The service's scopes, the outermost first, and the functions that make the entries of its graph. */
-export const { of, make, value, registered, feature, build } = lifetimes('application', 'request', 'transaction');
+export const { of, make, value, alias, registered, feature, build } = lifetimes(
+  'application',
+  'request',
+  'transaction',
+);

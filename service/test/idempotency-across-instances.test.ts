@@ -50,7 +50,7 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('two instances on one Post
 
     test('refuse temporarily what the other is doing, and replay what the other has done', async () => {
       const pause = new Pause();
-      using _ = override(one.container, ordersAnd(pause.here), ...usersAnd(pause.here));
+      using _ = override(one.container, ordersAnd(pause.here), usersAnd(pause.here));
       const first = post(one, 'in-turn');
       await pause.reached;
       const refused = await post(other, 'in-turn');

@@ -76,7 +76,7 @@ onEveryStage((stage) => {
 
     test('that is repeated while the first is running gets 409 with Retry-After', async () => {
       const pause = new Pause();
-      stage.replace(ordersAnd(pause.here), ...usersAnd(pause.here));
+      stage.replace(ordersAnd(pause.here), usersAnd(pause.here));
       const first = post();
       await pause.reached;
       const second = await post();
@@ -92,7 +92,7 @@ onEveryStage((stage) => {
       const failFirst = (): void => {
         if (++times === 1) throw new Error('It went wrong');
       };
-      stage.replace(ordersAnd(failFirst), ...usersAnd(failFirst));
+      stage.replace(ordersAnd(failFirst), usersAnd(failFirst));
       expect((await post()).status).toBe(500);
       const second = await post();
       expect(second.status).toBe(201);

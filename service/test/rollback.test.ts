@@ -119,13 +119,13 @@ onEveryStage((stage) => {
   });
 
   test('no part of a user with a key is stored when the repository fails after it has written', async () => {
-    stage.replace(...usersAnd(fail));
+    stage.replace(usersAnd(fail));
     expect((await stage.post('/api/users', ADA, KEY)).status).toBe(500);
     expect(await stored()).toEqual(NOTHING);
   });
 
   test.each(['/api/orders', '/api/users'])('the log names the request to %s whose rollback failed', async (path) => {
-    stage.replace(ordersAnd(fail), ...usersAnd(fail));
+    stage.replace(ordersAnd(fail), usersAnd(fail));
     stage.before('rollback', () => Promise.reject(connectionLost()));
     const { headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
     const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });

@@ -31,8 +31,8 @@ interface Hook {
 
 /** What a graph says of one of its entries. */
 export interface Declared {
-  /** The tag of the scopes in which it is available; undefined for an alias. */
-  readonly lifetime?: string | undefined;
+  /** The tags of the scopes in which it is available; undefined for an alias of one key. */
+  readonly lifetimes?: readonly string[] | undefined;
   /** The name of the feature that has the entry. */
   readonly feature?: string | undefined;
   /** How it joins what an earlier feature has under the key. */

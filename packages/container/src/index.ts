@@ -26,4 +26,4 @@ export { currentScope, runInScope } from './current.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
 export type { Checked, CheckedReplacements, Outlasting, OwnList, ServiceOf } from './lifetimes/checked.js';
-export type { Alias, Also, Entry, NoList, Override } from './lifetimes/entry.js';
+export type { Alias, AliasByLifetime, Also, Entry, NoList, Override } from './lifetimes/entry.js';

@@ -105,7 +105,7 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
 
 /** A service of a graph names its lifetime, so it must work in the scope that has it, also where it is transient. */
 const isAtHome = ({ binding, owner }: Place, shape: Shape) =>
-  binding.declared?.lifetime !== undefined && owner === shape;
+  binding.declared?.lifetimes !== undefined && owner === shape;
 
 /** The same for what it resolves later. */
 const isHeldAtHome = ({ binding, home }: Step) =>

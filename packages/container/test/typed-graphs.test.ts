@@ -104,6 +104,98 @@ describe('a graph', () => {
   });
 });
 
+describe('one entry for several lifetimes', () => {
+  class Dispatcher {}
+  class Accounts {
+    disposed = 0;
+    constructor(readonly db: { readonly name: string }) {}
+    dispose() {
+      this.disposed++;
+    }
+  }
+  class Transfers {
+    constructor(readonly accounts: Accounts) {}
+  }
+  const accounts = () =>
+    build({
+      IPool: make('application', () => ({ name: 'the pool' })),
+      IConnection: registered('transaction').as<{ readonly name: string }>(),
+      db: alias({ request: 'IPool', transaction: 'IConnection' }),
+      IAccounts: of(['request', 'transaction'], Accounts, ['db']),
+      ITransfers: of(['request', 'transaction'], Transfers, ['IAccounts']),
+      source: make(['request', 'transaction'], (db: { readonly name: string }) => db.name, ['db']),
+      unit: make(['request', 'transaction'], () => ({})).transient(),
+      IDispatcher: of(['application', 'request'], Dispatcher),
+    });
+  const openTransaction = (request: Container) =>
+    request.createScope({ tags: ['transaction'] }).register('IConnection', () => ({ name: 'the connection' }));
+
+  it('has an instance per scope of each lifetime, made from what that scope has', async () => {
+    const { registrations, scopes } = accounts();
+    const container = open({ registrations });
+    verify(container, ...scopes);
+    const request = container.createScope({ tags: ['request'] });
+    const [one, two] = [openTransaction(request), openTransaction(request)];
+    const source = (scope: Container) => scope.resolve<Transfers>('ITransfers').accounts.db.name;
+    expect([source(request), source(one), request.resolve('source'), one.resolve('source')]).toEqual([
+      'the pool',
+      'the connection',
+      'the pool',
+      'the connection',
+    ]);
+    const made = [request, one, two].map((scope) => scope.resolve<Accounts>('IAccounts'));
+    expect(new Set(made).size).toBe(3);
+    expect(one.resolve('IAccounts')).toBe(one.resolve<Transfers>('ITransfers').accounts);
+    expect(one.resolveAll('IAccounts')).toEqual([made[1]]);
+    expect(one.resolve('unit')).not.toBe(one.resolve('unit'));
+    expect(() => container.resolve('IAccounts')).toThrow('AMBIT_OUT_OF_SCOPE');
+    await one.dispose();
+    expect(made.map(({ disposed }) => disposed)).toEqual([0, 1, 0]);
+    await container.dispose();
+    expect(made.map(({ disposed }) => disposed)).toEqual([1, 1, 1]);
+  });
+
+  it('counts the outermost as the scope with its tag', () => {
+    const container = open(accounts());
+    const request = container.createScope({ tags: ['request'] });
+    expect(container.resolve('IDispatcher')).toBe(container.resolve('IDispatcher'));
+    expect(request.resolve('IDispatcher')).not.toBe(container.resolve('IDispatcher'));
+    expect(openTransaction(request).resolve('IDispatcher')).toBe(request.resolve('IDispatcher'));
+  });
+
+  it('can be registered directly on scopes of each', () => {
+    const { scopes } = build({ ISignal: registered(['request', 'transaction']).as<AbortSignal>() });
+    expect(scopes).toEqual([
+      {
+        tags: ['request'],
+        registers: ['ISignal'],
+        scopes: [{ tags: ['transaction'], registers: ['ISignal'], scopes: [] }],
+      },
+    ]);
+  });
+
+  it('is one node of each scope in the graph, and one line of an explanation', () => {
+    const { registrations, scopes } = accounts();
+    const container = open({ registrations });
+    const owners = graph(container, ...scopes).nodes.flatMap(({ key, scope }) => (key === 'IAccounts' ? [scope] : []));
+    expect(owners).toEqual([
+      [['application'], ['request']],
+      [['application'], ['request'], ['transaction']],
+    ]);
+    const transaction = openTransaction(container.createScope({ tags: ['request'] }));
+    expect(explain(transaction, 'IAccounts').rejected).toEqual([]);
+  });
+
+  it.each([
+    ['no lifetime', () => of([] as never, Dispatcher)],
+    ['one that is unknown', () => of(['request', 'requets'] as never, Dispatcher)],
+    ['an alias of no lifetime', () => alias({} as never)],
+    ['an alias of one that is unknown', () => alias({ requets: 'IPool' } as never)],
+  ])('refuses %s', (_, wrong) => {
+    expect(wrong).toThrow("use one of 'application', 'request', 'transaction'");
+  });
+});
+
 describe('features', () => {
   class Clock {
     now() {

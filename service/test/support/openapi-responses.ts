@@ -47,7 +47,7 @@ const sendWhenRepositories =
 
 const askWhileAsked: Way = async ({ stage, asked }) => {
   const pause = new Pause();
-  stage.replace(...usersAnd(pause.here), ordersAnd(pause.here));
+  stage.replace(usersAnd(pause.here), ordersAnd(pause.here));
   const first = stage.app.request({ ...asked, headers: KEY });
   await pause.reached;
   const response = await stage.app.request({ ...asked, headers: KEY });

@@ -33,7 +33,7 @@ export function ordersAnd(deed: Deed): Binding {
 }
 
 /** The same for users, outside a transaction and within one. */
-export function usersAnd(deed: Deed): Binding[] {
+export function usersAnd(deed: Deed): Binding {
   class UsersAnd extends UserRepository {
     constructor(private readonly queryable: Queryable) {
       super(queryable);
@@ -45,12 +45,10 @@ export function usersAnd(deed: Deed): Binding[] {
       return user;
     }
   }
-  return [
-    Registration.fromFactory((pool) => new UsersAnd(pool), ['IDatabasePool'])
-      .pipe(singleton(), scope(hasTag('request')))
-      .to('IUserRepository'),
-    Registration.fromFactory((connection) => new UsersAnd(connection), ['IConnection'])
-      .pipe(singleton(), scope(hasTag('transaction')))
-      .to('IUserRepository'),
-  ];
+  return Registration.fromClass(UsersAnd, ['IQueryable'])
+    .pipe(
+      singleton(),
+      scope(({ hasTag: has }) => has('request') || has('transaction')),
+    )
+    .to('IUserRepository');
 }

@@ -1,12 +1,9 @@
 import type { All, Dependency, Lazy, Mismatch, Optional, Shown } from '../keys.js';
-import type { Alias, Also, Entry, NoList, Override } from './entry.js';
+import type { Alias, AliasByLifetime, Also, Entry, NoList, Override } from './entry.js';
 
-/** For each lifetime, those that are as long or longer. */
-export type Outlasting<Tags, Longer extends string = never> = Tags extends readonly [
-  infer Tag extends string,
-  ...infer Shorter,
-]
-  ? { [K in Tag]: Tag | Longer } & Outlasting<Shorter, Tag | Longer>
+/** For each lifetime, an object whose keys are those that are as long or longer: `keyof` a union of them has those that all have. */
+export type Outlasting<Tags, Longer = unknown> = Tags extends readonly [infer Tag extends string, ...infer Shorter]
+  ? { [K in Tag]: Longer & { [L in Tag]: L } } & Outlasting<Shorter, Longer & { [L in Tag]: L }>
   : unknown;
 
 /** What the key delivers: of several registrations, any of theirs. */
@@ -29,11 +26,13 @@ type LifetimeOf<G, K> = K extends keyof G
 type OwnLifetime<G, N> =
   N extends Entry<infer Tag, unknown, unknown, unknown>
     ? Tag
-    : N extends Alias<infer Other>
-      ? LifetimeOf<G, Other>
-      : N extends readonly Entry<infer Tag, unknown, unknown, unknown>[]
-        ? Tag
-        : never;
+    : N extends AliasByLifetime<infer Keys>
+      ? keyof Keys
+      : N extends Alias<infer Other>
+        ? LifetimeOf<G, Other>
+        : N extends readonly Entry<infer Tag, unknown, unknown, unknown>[]
+          ? Tag
+          : never;
 
 /** What a list of keys delivers. */
 type Delivered<G, Needs> = { -readonly [I in keyof Needs]: DeliveredAt<G, Needs[I]> };
@@ -49,9 +48,11 @@ type DeliveredAt<G, D> = D extends keyof G
 
 type NotRegistered<K> = `${Shown<K>} is not registered`;
 
-/** The text for a key that no scope as long as its dependent delivers; otherwise never. */
-type Captive<G, K, Tag, Longer> = [LifetimeOf<G, K> & Longer] extends [never]
-  ? `captive dependency: ${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped, and is disposed before this ${Tag & string} service`
+/** The text for a key that no scope as long as its dependent delivers, for each lifetime of that; otherwise never. */
+type Captive<G, K, Tag, Longer> = Tag extends keyof Longer
+  ? [LifetimeOf<G, K> & keyof Longer[Tag]] extends [never]
+    ? `captive dependency: ${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped, and is disposed before this ${Tag & string} service`
+    : never
   : never;
 
 /** What is wrong with the keys of a list, apart from their types; never where nothing is. */
@@ -107,11 +108,11 @@ type CheckedEntry<G, E, Longer> =
   E extends Entry<infer Tag, unknown, infer Needs, infer Takes>
     ? Needs extends NoList<infer Why>
       ? Why
-      : [KeyProblems<G, Needs, Tag, Longer[Tag & keyof Longer]>] extends [never]
+      : [KeyProblems<G, Needs, Tag, Longer>] extends [never]
         ? Delivered<G, Needs> extends Takes
           ? E
           : Misfit<Delivered<G, Needs>, Needs, Takes>
-        : KeyProblems<G, Needs, Tag, Longer[Tag & keyof Longer]>
+        : KeyProblems<G, Needs, Tag, Longer>
     : 'not an entry of a graph: make it with of, make, value, alias or registered';
 
 /** What joins the entries of an earlier feature, if what it makes fits what is known under the key. */
@@ -144,25 +145,36 @@ type CheckedAt<G, K, N, Longer, Earlier> =
           }
         : K extends Earlier
           ? `an earlier feature registers ${Shown<K>}: say .override() to replace it, or .also() to add to it`
-          : N extends Alias<infer Other>
-            ? Other extends keyof G
+          : N extends AliasByLifetime<infer Keys>
+            ? [AliasProblems<G, Keys, Longer>] extends [never]
               ? N
-              : NotRegistered<Other>
-            : N extends readonly unknown[]
-              ? { readonly [I in keyof N]: CheckedEntry<G, N[I], Longer> }
-              : CheckedEntry<G, N, Longer>;
+              : AliasProblems<G, Keys, Longer>
+            : N extends Alias<infer Other>
+              ? Other extends keyof G
+                ? N
+                : NotRegistered<Other>
+              : N extends readonly unknown[]
+                ? { readonly [I in keyof N]: CheckedEntry<G, N[I], Longer> }
+                : CheckedEntry<G, N, Longer>;
+
+/** What is wrong with the keys that a name stands for by lifetime; never where nothing is. */
+type AliasProblems<G, Keys, Longer> = {
+  [Tag in keyof Keys]: Tag extends keyof Longer
+    ? KeyProblem<G, Keys[Tag], Tag, Longer>
+    : `${Shown<Tag>} is no lifetime`;
+}[keyof Keys];
 
 /** The entries of a list of plain keys; undefined fits none. */
 type Given<G, Needs> = { -readonly [I in keyof Needs]: Needs[I] extends keyof G ? G[Needs[I]] : undefined };
 
-/** The entries that fit the parameters. */
+/** The entries that fit the parameters, with a lifetime that each lifetime of their dependent allows. */
 type Wanted<Takes, Longer> = { [I in keyof Takes]: Entry<Longer, Takes[I], unknown, unknown> };
 
 /** Whether one comparison passes the entry, which it does for most; the others are looked at key by key. */
 type Passes<G, K, N, Longer, Earlier> = K extends Earlier
   ? false
   : N extends Entry<infer Tag, unknown, infer Needs, infer Takes>
-    ? Given<G, Needs> extends Wanted<Takes, Longer[Tag & keyof Longer]>
+    ? Given<G, Needs> extends Wanted<Takes, keyof Longer[Tag & keyof Longer]>
       ? true
       : false
     : false;

@@ -71,7 +71,7 @@ const bindings = (all: readonly Keyed[]): Binding[] =>
 function nested([tag, ...inner]: readonly string[], all: readonly Keyed[]): ScopeDeclaration[] {
   if (tag === undefined) return [];
   const registers = all.flatMap(([key, { registration, declared }]) =>
-    !registration && declared.lifetime === tag ? key : [],
+    !registration && declared.lifetimes?.includes(tag) ? key : [],
   );
   return [{ tags: [tag], registers, scopes: nested(inner, all) }];
 }

@@ -3,7 +3,7 @@ import type { Registration } from '../registration.js';
 
 /**
  * A service of a graph: how it is made, its lifetime and what it needs. Made by the functions of {@link lifetimes}; immutable.
- * The compiler checks its type parameters: the lifetime, what is made, the keys it needs, and the parameters that receive them.
+ * The compiler checks its type parameters: the lifetimes, what is made, the keys it needs, and the parameters that receive them.
  *
  * @example
  * ```ts
@@ -19,7 +19,7 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
 
   /** @internal */
   constructor(
-    /** Its lifetime, its feature, and how it joins those of other features. */
+    /** Its lifetimes, its feature, and how it joins those of other features. */
     readonly declared: Declared,
     /** Undefined for a key that is registered directly on each scope. */
     readonly registration?: Registration<unknown>,
@@ -74,7 +74,7 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
    * @returns the changed entry
    */
   override(): Override<this> {
-    return this.with({ joining: 'override' }) as never;
+    return this.changed({ joining: 'override' }) as never;
   }
 
   /**
@@ -82,16 +82,17 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
    * @returns the changed entry
    */
   also(): Also<this> {
-    return this.with({ joining: 'also' }) as never;
+    return this.changed({ joining: 'also' }) as never;
   }
 
   /** @internal The entry of this feature, unless it belongs to one already. */
   within(feature: string): this {
-    return this.with({ feature: this.declared.feature ?? feature });
+    return this.changed({ feature: this.declared.feature ?? feature });
   }
 
-  private with(changed: Partial<Declared>): this {
-    return new Entry({ ...this.declared, ...changed }, this.registration) as this;
+  // Not `with`: arrays have a public one, and an entry in one feature may be replaced by a list in another.
+  private changed(changes: Partial<Declared>): this {
+    return new Entry({ ...this.declared, ...changes }, this.registration) as this;
   }
 }
 
@@ -99,6 +100,12 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
 export interface Alias<out K> {
   /** The other key. Only in types. */
   readonly aliasFor: K;
+}
+
+/** A name that stands for another key in each lifetime. */
+export interface AliasByLifetime<Keys> extends Alias<Keys[keyof Keys]> {
+  /** The keys by lifetime. Only in types. */
+  readonly keys: Keys;
 }
 
 /** An entry that replaces the one of an earlier feature. */

@@ -1,39 +1,54 @@
 import { refuse, show } from '../errors.js';
 import type { Factory } from '../contract.js';
-import { all, lazy, optional, type All, type Class, type Dependency, type Lazy, type Optional } from '../keys.js';
-import { hasTag, scope, singleton } from '../modifiers.js';
+import {
+  all,
+  lazy,
+  optional,
+  type All,
+  type Class,
+  type Dependency,
+  type Key,
+  type Lazy,
+  type Optional,
+} from '../keys.js';
+import { scope, singleton } from '../modifiers.js';
 import { Registration } from '../registration.js';
 import type { Checked, Outlasting, OwnList } from './checked.js';
-import { Entry, type Alias } from './entry.js';
+import { Entry, type Alias, type AliasByLifetime } from './entry.js';
 import { composed, named, type Composition } from './composition.js';
 
 /** The functions that make the entries of a graph, and the graph. `Tags` are its lifetimes, the longest first. */
 export interface Lifetimes<Tags extends readonly string[]> {
   /**
-   * A class, of which each scope of the lifetime keeps one instance.
-   * @param lifetime - the tag of the scopes
+   * A class, of which each scope of the lifetime keeps one instance. With several lifetimes, each scope of one of them keeps its own, made
+   * from what that scope has.
+   * @param lifetime - the tag of the scopes, or the tags
    * @param target - the class
    * @param needs - the keys of its constructor parameters; without it, those of its `static inject`
    * @returns the entry
    */
   of<const Tag extends Tags[number], C extends Class, const Needs extends readonly Dependency[] = OwnList<C>>(
     this: void,
-    lifetime: Tag,
+    lifetime: Tag | readonly Tag[],
     target: C,
     needs?: Needs,
   ): Entry<Tag, InstanceType<C>, Needs, ConstructorParameters<C>>;
 
   /**
    * A factory, of whose results each scope of the lifetime keeps one. It names the types of its parameters.
-   * @param lifetime - the tag of the scopes
+   * @param lifetime - the tag of the scopes, or the tags
    * @param factory - makes the service from those it needs; without `needs`, from the scope
    * @param needs - the keys of its parameters
    * @returns the entry
    */
-  make<const Tag extends Tags[number], T>(this: void, lifetime: Tag, factory: Factory<T>): Entry<Tag, T, [], []>;
+  make<const Tag extends Tags[number], T>(
+    this: void,
+    lifetime: Tag | readonly Tag[],
+    factory: Factory<T>,
+  ): Entry<Tag, T, [], []>;
   make<const Tag extends Tags[number], T, Takes extends readonly unknown[], const Needs extends readonly Dependency[]>(
     this: void,
-    lifetime: Tag,
+    lifetime: Tag | readonly Tag[],
     factory: (...needs: Takes) => T,
     needs: Needs,
   ): Entry<Tag, T, Needs, Takes>;
@@ -46,18 +61,25 @@ export interface Lifetimes<Tags extends readonly string[]> {
   value<T>(this: void, value: T): Entry<Tags[0], T, [], []>;
 
   /**
-   * A second name for another key.
-   * @param key - the other key
+   * A second name for another key, or for another key in each lifetime: with `alias({ request: 'IDatabasePool', transaction: 'IConnection' })`,
+   * what has both lifetimes needs one key.
+   * @param key - the other key, or the keys by lifetime
    * @returns the entry
    */
-  alias<const K extends string | symbol>(this: void, key: K): Alias<K>;
+  alias<const K extends string | symbol | { readonly [Tag in Tags[number]]?: string | symbol }>(
+    this: void,
+    key: K,
+  ): K extends string | symbol ? Alias<K> : AliasByLifetime<K>;
 
   /**
    * A key that is registered directly on each scope, with `scope.register(key, ...)`; a host does so with `IRequestSignal`.
-   * @param lifetime - the tag of the scopes
+   * @param lifetime - the tag of the scopes, or the tags
    * @returns what takes its type: `registered('request').as<AbortSignal>()`
    */
-  registered<const Tag extends Tags[number]>(this: void, lifetime: Tag): { as<T>(): Entry<Tag, T, [], []> };
+  registered<const Tag extends Tags[number]>(
+    this: void,
+    lifetime: Tag | readonly Tag[],
+  ): { as<T>(): Entry<Tag, T, [], []> };
 
   /**
    * Asks for a function that resolves the key: `lazy(key)`, checked by the graph and not by `ServiceMap`, which may follow from the graph.
@@ -156,21 +178,27 @@ export interface Lifetimes<Tags extends readonly string[]> {
  */
 export function lifetimes<const Tags extends readonly [string, ...string[]]>(...tags: Tags): Lifetimes<Tags> {
   if (new Set(tags).size < tags.length) refuse(`lifetimes got ${tags.map(show).join(', ')}`, 'name each tag once');
-  const within = (lifetime: string, registration: Registration<unknown>) => {
-    if (!tags.includes(lifetime))
-      refuse(`The lifetime ${show(lifetime)} is unknown`, `use one of ${tags.map(show).join(', ')}`);
-    const kept = registration.pipe(singleton());
-    // What is kept as long as the container applies wherever it is added.
-    return new Entry({ lifetime }, lifetime === tags[0] ? kept : kept.pipe(scope(hasTag(lifetime))));
+  const declared = (lifetime: string | readonly string[], registration?: Registration<unknown>) => {
+    const asked = [lifetime].flat();
+    const unknown = asked.find((tag) => !tags.includes(tag));
+    if (unknown !== undefined || !asked[0])
+      refuse(`The lifetime ${show(unknown)} is unknown`, `use one of ${tags.map(show).join(', ')}`);
+    // What only the outermost keeps applies wherever it is added.
+    const applies = asked.every((tag) => tag === tags[0]) ? [] : [scope((at) => asked.some((tag) => at.hasTag(tag)))];
+    return new Entry({ lifetimes: asked }, registration?.pipe(...applies));
   };
   return {
     of: (lifetime: string, target: Class, needs?: never) =>
-      within(lifetime, Registration.fromClass(target, needs as never)),
+      declared(lifetime, Registration.fromClass(target, needs as never).pipe(singleton())),
     make: (lifetime: string, factory: () => unknown, needs?: never) =>
-      within(lifetime, Registration.fromFactory(factory, needs as never)),
-    value: (value: unknown) => new Entry({ lifetime: tags[0] }, Registration.fromValue(value)),
-    alias: (key: string) => new Entry({}, Registration.alias(key)),
-    registered: (lifetime: string) => ({ as: () => new Entry({ lifetime }) }),
+      declared(lifetime, Registration.fromFactory(factory, needs as never).pipe(singleton())),
+    value: (value: unknown) => declared(tags[0], Registration.fromValue(value)),
+    alias: (key: Key | Readonly<Record<string, string>>) => {
+      if (typeof key !== 'object') return new Entry({}, Registration.alias(key as string));
+      const entries = Object.entries(key).map(([tag, other]) => declared(tag, Registration.alias(other)));
+      return entries[0] ? entries : declared([]);
+    },
+    registered: (lifetime: string) => ({ as: () => declared(lifetime) }),
     lazy,
     all,
     optional,

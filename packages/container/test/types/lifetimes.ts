@@ -95,6 +95,54 @@ export const wrong = build({
   maybe: make('application', (context?: Context) => context?.id, [optional('IContext')]),
 });
 
+// One entry serves several lifetimes: what it needs is available in each.
+class Accounts {
+  constructor(readonly db: { readonly name: string }) {}
+}
+class Transfers {
+  constructor(readonly accounts: Accounts) {}
+}
+const several = build({
+  IPool: value({ name: 'pool', end: () => 1 }),
+  IConnection: registered('transaction').as<{ readonly name: string; readonly open: true }>(),
+  db: alias({ request: 'IPool', transaction: 'IConnection' }),
+  IAccounts: of(['request', 'transaction'], Accounts, ['db']),
+  ITransfers: of(['request', 'transaction'], Transfers, ['IAccounts']),
+  source: make(['request', 'transaction'], (db: { readonly name: string }) => db.name, ['db']),
+  byScope: make(['request', 'transaction'], () => 1),
+  ISignal: registered(['request', 'transaction']).as<AbortSignal>(),
+  IWatch: make('request', (signal: AbortSignal) => signal, ['ISignal']),
+  IOrder: of('transaction', Accounts, ['db']),
+});
+declare const ofSeveral: Services<typeof several>;
+exactly<Accounts>()(ofSeveral.IAccounts)(true);
+exactly<Services<typeof several>['IPool'] | Services<typeof several>['IConnection']>()(ofSeveral.db)(true);
+exactly<string>()(ofSeveral.source)(true);
+build({
+  IPool: value({ name: 'pool' }),
+  IConnection: registered('transaction').as<{ readonly name: string }>(),
+  IContext: of('request', Context),
+  db: alias({ request: 'IPool', transaction: 'IConnection' }),
+  // error: captive dependency: 'IConnection' is transaction-scoped, and is disposed before this request service
+  IAccounts: of(['request', 'transaction'], Accounts, ['IConnection']),
+  // error: captive dependency: 'IContext' is request-scoped, and is disposed before this application service
+  IThree: make(['application', 'request', 'transaction'], (context: Context) => context, ['IContext']),
+  // error: captive dependency: 'db' is
+  IFour: of(['application', 'request'], Accounts, ['db']),
+  // error: 'nope' is not registered
+  IFive: of(['request', 'transaction'], Accounts, ['nope']),
+  // error: captive dependency: 'IConnection' is transaction-scoped, and is disposed before this request service
+  wrongWay: alias({ request: 'IConnection', transaction: 'IPool' }),
+  // error: 'nope' is not registered
+  nowhere: alias({ request: 'IPool', transaction: 'nope' }),
+  // error: 'requets' is no lifetime
+  misspelt: alias({ request: 'IPool', requets: 'IPool' }),
+  // error: does not fit parameter 0
+  ISix: of(['request', 'transaction'], Transfers, ['db']),
+});
+// error: is not assignable to
+of(['request', 'requets'], Context);
+
 build({
   IContext: of('request', Context),
   other: alias('IContext'),
@@ -123,6 +171,12 @@ build(clocks, { IClock: of('application', Clock) });
 // Several are replaced by several of the same lifetimes.
 const units = { unit: [make('request', () => 1), make('transaction', () => 2)] };
 build(units, { unit: [make('request', () => 3).override(), make('transaction', () => 4).override()] });
+build(units, { unit: make(['request', 'transaction'], () => 3).override() });
+build(
+  { unit: make(['request', 'transaction'], () => 1) },
+  { unit: [make('request', () => 3).override(), make('transaction', () => 4).override()] },
+  { IUnit: make('request', (unit: number) => unit, ['unit']) },
+);
 // error: 'unit' is request-scoped: what replaces it must be so, too
 build(units, { unit: [make('transaction', () => 3).override(), make('transaction', () => 4).override()] });
 // error: 'unknown' is not registered by an earlier feature
