@@ -66,7 +66,7 @@ function limitValues(bytes: Uint8Array): void {
   let depth = 0;
   let values = 1;
   for (let at = 0; at < bytes.length; at += 1) {
-    switch (bytes[at]) {
+    switch (bytes[at] as number) {
       case QUOTE:
         at = endOfString(bytes, at);
         break;
