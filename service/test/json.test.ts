@@ -13,7 +13,11 @@ const TABLES: readonly (readonly [about: string, cases: readonly Case[]])[] = [
   ['structures', STRUCTURES],
 ];
 
-const NO_JSON = ['The body is not valid JSON', 'The body is not valid UTF-8'];
+const NO_JSON = [
+  'The body is not valid JSON',
+  'The body is not valid UTF-8',
+  'The body must not be nested deeper than 32 levels',
+];
 
 /** As the value of a property that no user has. */
 const insideOfUser = (bytes: Buffer): Buffer =>

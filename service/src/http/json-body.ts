@@ -5,6 +5,18 @@ import { Problem } from '../problem.js';
 const MAX_BYTES = 1_048_576;
 /** A client that sends this much after the refusal will not read the response. */
 const MAX_IGNORED_BYTES = 16 * MAX_BYTES;
+/** The body of an order has 3 levels. */
+const MAX_DEPTH = 32;
+/** An order of 1,000 items has 3,002 values. */
+const MAX_VALUES = 10_000;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?)?$/i;
 
@@ -18,6 +30,7 @@ export async function readJsonBody(req: IncomingMessage): Promise<unknown> {
   if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
   if (bytes.length === 0) return undefined;
   if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
+  limitValues(bytes);
   return parse(decode(bytes));
 }
 
@@ -45,6 +58,43 @@ function readBytes(req: IncomingMessage): Promise<Buffer> {
   });
 }
 
+/**
+ * Refuses a body whose value would occupy a multiple of its bytes: 1 MiB of `[[[[` or `{},{},` becomes 20 to 30 MiB, and the
+ * host keeps the values of all requests that are in progress. Exact up to the first syntax error, where the parser stops.
+ */
+function limitValues(bytes: Uint8Array): void {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < bytes.length; at += 1) {
+    switch (bytes[at] as number) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        break;
+      case OPEN_LIST:
+      case OPEN_OBJECT:
+        depth += 1;
+        values += 1;
+        break;
+      case CLOSE_LIST:
+      case CLOSE_OBJECT:
+        depth -= 1;
+        break;
+      case COMMA:
+        values += 1;
+        break;
+      default:
+    }
+    if (depth > MAX_DEPTH) throw new Problem(400, `The body must not be nested deeper than ${MAX_DEPTH} levels`);
+    if (values > MAX_VALUES) throw new Problem(400, `The body must not have more than ${MAX_VALUES} values`);
+  }
+}
+
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
 function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
@@ -61,20 +111,14 @@ function parse(text: string): unknown {
     // The parser's message quotes the body, and differs between versions of Node.
     throw new Problem(400, 'The body is not valid JSON');
   }
-  if (hasProto(text, value)) throw new Problem(400, 'The body must not have a property named __proto__');
+  // The name can also be written with escapes.
+  if ((text.includes('__proto__') || text.includes('\\u')) && hasProto(value))
+    throw new Problem(400, 'The body must not have a property named __proto__');
   return value;
 }
 
 /** An own property of that name becomes the prototype of any object it is copied into. */
-function hasProto(text: string, value: unknown): boolean {
-  // The name can also be written with escapes.
-  if (!text.includes('__proto__') && !text.includes('\\u')) return false;
-  // No recursion: a body may nest deeper than the stack.
-  const parts = [value];
-  for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-    if (typeof part !== 'object' || part === null) continue;
-    if (Object.hasOwn(part, '__proto__')) return true;
-    for (const inner of Object.values(part)) parts.push(inner);
-  }
-  return false;
+function hasProto(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProto);
 }

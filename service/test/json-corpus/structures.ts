@@ -9,7 +9,7 @@ const bigEndian = Buffer.from(littleEndian).swap16();
 
 export const STRUCTURES = [
   ...texts('y', 'word', 'null', 'true', 'false'),
-  ...texts('y', 'list', '[]', '[[]]', '[[],[[]]]', '[1,2,3]', '[null,true,"a",{}]', `[${'1,'.repeat(50_000)}1]`),
+  ...texts('y', 'list', '[]', '[[]]', '[[],[[]]]', '[1,2,3]', '[null,true,"a",{}]', `[${'1,'.repeat(9000)}1]`),
   ...texts(
     'y',
     'object',
@@ -34,9 +34,16 @@ export const STRUCTURES = [
     '[]\n',
     `[${' '.repeat(9999)}]`,
   ),
-  ...texts('y', 'depth', nested(100), nested(10_000), `${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`),
+  ...texts(
+    'y',
+    'depth',
+    nested(31),
+    `${'{"a":'.repeat(31)}1${'}'.repeat(31)}`,
+    `["${'['.repeat(100)}\\"${'{'.repeat(100)}"]`,
+  ),
   ...texts('i', 'byte order mark', '\ufeff[]', '\ufeff{}', '\ufeff1'),
-  ...texts('i', 'great depth', nested(200_000), `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`),
+  ...texts('i', 'great depth', nested(33), nested(200_000), `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`),
+  ...texts('i', 'many values', `[${'1,'.repeat(50_000)}1]`),
 
   ...texts('n', 'nothing', '', ' ', '\n', '\t\t', '\ufeff', ' \r\n '),
   ...texts(

@@ -1,5 +1,5 @@
 import { parse } from 'node:querystring';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { readJsonBody } from '../../http/json-body.js';
 import {
   beginRequest,
@@ -29,6 +29,16 @@ export const jsonBody: RequestHandler = async (req, _res, next) => {
   if (mayHaveBody(req)) req.body = await readJsonBody(req);
   next();
 };
+
+/**
+ * The body, removed from the request: Express passes an error out of a router with `setImmediate`, and would keep the bodies
+ * of all requests that are refused in the meantime.
+ */
+export function takeBody(req: Request): unknown {
+  const { body } = req;
+  req.body = undefined;
+  return body;
+}
 
 /** Parses a query as Fastify does. */
 export const parseQuery = (text: string): object => parse(text, '&', '=', { maxKeys: 0 });

@@ -7,6 +7,7 @@ import { NewOrder } from '../../orders/order.js';
 import { idempotentOrder, lockKey, placeOrder } from '../../orders/use-cases.js';
 import type { HostOptions } from '../host.js';
 import { logError } from './errors.js';
+import { takeBody } from './middleware.js';
 
 const checkNewOrder = bodyCheck(NewOrder);
 
@@ -30,7 +31,7 @@ export function orderRoutes({ logger, transaction }: HostOptions): Router {
 
 /** Everything that can be refused is refused before a connection is acquired. */
 const checkOrder: RequestHandler = (req, _res, next) => {
-  checkNewOrder(req.body);
+  req.body = checkNewOrder(takeBody(req));
   lockKey(req.container, idempotentOrderIn(req));
   next();
 };

@@ -7,6 +7,7 @@ import { bodyCheck } from '../../http/validate.js';
 import { discard, listUsers } from '../../users/list-users.js';
 import { createUser, getUser } from '../../users/use-cases.js';
 import { NewUser } from '../../users/user.js';
+import { takeBody } from './middleware.js';
 
 const checkNewUser = bodyCheck(NewUser);
 
@@ -32,7 +33,7 @@ export function userRoutes(): Router {
   router.post(
     '/',
     withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
-      const data = checkNewUser(req.body);
+      const data = checkNewUser(takeBody(req));
       const key = req.headers['idempotency-key'];
       const { status, headers, body } = await createUser(req.container, key, data, { requestId });
       res.status(status).set(headers).json(body);

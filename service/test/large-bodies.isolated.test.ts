@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { postUser } from './odd-requests/request.js';
+import { sqlite, type TestDatabase } from './support/databases.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const MB = 1_048_576;
+const list = (item: string): string => `[${`${item},`.repeat(MB / 4 - 1)}${item}]`;
+const TOO_DEEP = 'The body must not be nested deeper than 32 levels';
+const TOO_MANY = 'The body must not have more than 10000 values';
+
+/** The parser would make 20 to 30 MiB of each of the first four, and 2 MiB of the last. */
+const BODIES: readonly (readonly [what: string, count: number, body: string, error: string | RegExp])[] = [
+  ['open lists', 30, '['.repeat(MB), TOO_DEEP],
+  ['nested lists', 30, '['.repeat(MB / 2) + ']'.repeat(MB / 2), TOO_DEEP],
+  ['empty lists', 30, list('[]'), TOO_MANY],
+  ['empty objects', 30, list('{}'), TOO_MANY],
+  ['long text', 150, `{"name":"\\u0436${'x'.repeat(MB - 60)}"}`, /must not have more than 200 characters$/],
+];
+
+describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
+  let service: ServiceProcess;
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await sqlite.open();
+    const env = { ...database.env, HOST_VARIANT };
+    service = new ServiceProcess(env, { execArgv: ['--max-old-space-size=128'] });
+  });
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]();
+    await database.drop();
+  });
+
+  test.each(BODIES)('%s as bodies of 1 MiB, %i at once, are refused', async (_what, count, body, error) => {
+    const clients = await Promise.all(Array.from({ length: count }, () => service.client()));
+    // All but the last byte, so that the bodies become complete in one turn of the event loop.
+    const bytes = postUser(body);
+    for (const client of clients) client.write(bytes.subarray(0, -1));
+    await Promise.all(clients.map((client) => client.sent()));
+    for (const client of clients) client.write(bytes.subarray(-1));
+    for (const client of clients) {
+      const { status, text } = await client.response();
+      expect(status).toBe(400);
+      expect(JSON.parse(text)).toEqual({ error: expect.stringMatching(error) });
+      client.leave();
+    }
+    const client = await service.client();
+    expect((await client.request({ path: '/health/ready' })).status).toBe(200);
+    client.leave();
+  });
+});
