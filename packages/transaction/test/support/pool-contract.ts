@@ -29,7 +29,13 @@ export interface ContractDatabase {
 export const PUBLISHES = 'publishes statements outside of a transaction, without their parameters, and none within one';
 
 /** What every pool guarantees, whichever database and driver it is over. */
-export function poolContract({ name: over, missing = false, open, beginWaits = false, cannot = {} }: ContractDatabase): void {
+export function poolContract({
+  name: over,
+  missing = false,
+  open,
+  beginWaits = false,
+  cannot = {},
+}: ContractDatabase): void {
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
     const titles = new Set<string>();
     const keeps = (title: string): typeof test => {
@@ -524,16 +530,19 @@ export function poolContract({ name: over, missing = false, open, beginWaits = f
         ['cancelled', true, false],
         ['released', false, true],
         ['cancelled and released', true, true],
-      ] as const)('runs no BEGIN of a connection that was %s while it waited', async (_what, isCancelled, isReleased) => {
-        const connection = await pool.getConnection();
-        const begun = connection.beginTransaction();
-        if (isCancelled) connection.cancel?.();
-        if (isReleased) connection.release();
-        await unlock();
-        await expect(begun).rejects.toBeInstanceOf(Error);
-        if (!isReleased) connection.release();
-        await expectNoTransaction();
-      });
+      ] as const)(
+        'runs no BEGIN of a connection that was %s while it waited',
+        async (_what, isCancelled, isReleased) => {
+          const connection = await pool.getConnection();
+          const begun = connection.beginTransaction();
+          if (isCancelled) connection.cancel?.();
+          if (isReleased) connection.release();
+          await unlock();
+          await expect(begun).rejects.toBeInstanceOf(Error);
+          if (!isReleased) connection.release();
+          await expectNoTransaction();
+        },
+      );
 
       keeps('begins for the next user after a connection was released while its BEGIN waited')(
         'begins for the next user after a connection was released while its BEGIN waited',
