@@ -273,7 +273,7 @@ function expectedOf(deed: Deed, isLost: boolean): Pick<Expected, 'isChunked' | '
 
 function chunksOf(body: string, chance: Chance): string {
   let text = '';
-  for (let at = 0; at < body.length; ) {
+  for (let at = 0; at < body.length;) {
     const size = 1 + chance.below(300);
     const part = body.slice(at, at + size);
     text += `${part.length.toString(16)}${chance.of(0.1) ? ';note=1' : ''}\r\n${part}\r\n`;
@@ -295,7 +295,7 @@ async function write(client: RawClient, { requests, ending }: Plan, chance: Chan
   // What this client does must not depend on when its responses come: these chances are drawn in advance.
   const own = new Chance(chance.below(2 ** 31));
   const most = own.pick([300, 5000, 200_000]);
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const size = 1 + own.below(most);
     client.write(text.slice(at, at + size));
     at += size;
