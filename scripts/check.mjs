@@ -41,6 +41,7 @@ const STEPS = {
   instances: 'node scripts/several-instances.mjs',
   rollouts: 'node scripts/rollouts.mjs',
   simulation: 'SEEDS=20000 vitest run test/simulation',
+  pipelines: 'PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines',
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
   events: 'node service/chaos/events.mjs --seconds 16 --host fastify',

@@ -32,7 +32,10 @@ export function finishBeforeErrors(server: Server, { finishOn, leaveHttp }: Sock
       const [{ code }, socket] = args as [NodeJS.ErrnoException, Socket];
       if (code !== CLIENT_LEFT && !socket.destroyed && finishOn(socket)) return true;
       if (isResponding(socket)) return Boolean(socket.destroy());
-    } else if (event === 'upgrade' || event === 'connect') leaveHttp(args[1] as Socket);
+    } else if (event === 'upgrade' || event === 'connect') {
+      leaveHttp(args[1] as Socket);
+      passOnDrain(args[1] as Socket);
+    }
     return emit(event, ...args);
   };
   server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
@@ -45,7 +48,7 @@ export function finishBeforeErrors(server: Server, { finishOn, leaveHttp }: Sock
     }
     // Node has taken all of its listeners off.
     socket.on('error', () => undefined);
-    if (finishOn(socket)) passOnDrain(socket.resume());
+    if (finishOn(socket)) socket.resume();
     else socket.destroy();
   });
 }

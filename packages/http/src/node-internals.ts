@@ -63,9 +63,10 @@ export function speaksHttp(socket: Socket): boolean {
   return Boolean((socket as ServedSocket).parser);
 }
 
-/** After CONNECT, Node no longer notifies the response when its socket takes more. */
+/** After CONNECT and upgrades, Node no longer notifies the responses in progress when their socket takes more. */
 export function passOnDrain(socket: Socket): void {
-  socket.on('drain', () => void (socket as ServedSocket)._httpMessage?.emit('drain'));
+  if ((socket as ServedSocket)._httpMessage)
+    socket.on('drain', () => void (socket as ServedSocket)._httpMessage?.emit('drain'));
 }
 
 /** To Node these responses are in progress as long as `act` runs. */

@@ -45,18 +45,12 @@ function refuseExpectation(logger: ILogger) {
 }
 
 /**
- * Node's private field for the next response on the connection, in Node 20 to 26. Node has no public field for it, and
- * tracking it ourselves would slow down every request.
+ * A listener for `clientError`: bytes that are not HTTP get the same response from both hosts. It is not called while a response is
+ * in progress, or a complete request: @ambit/http finishes those, or cuts the connection.
  */
-interface SocketOfServer extends Duplex {
-  readonly _httpMessage?: ServerResponse | null;
-}
-
-/** A listener for `clientError`: bytes that are not HTTP get the same response from both hosts. */
 export function respondToClientError(logger: ILogger) {
-  return ({ code = '' }: NodeJS.ErrnoException, socket: SocketOfServer): void => {
-    // A client takes the first response for that to its first request, so no refusal may overtake a request in progress.
-    if (code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.req.complete) {
+  return ({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void => {
+    if (code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { Pause, requestText } from '../../src/index.js';
@@ -114,6 +116,29 @@ export function refusedInputContract(test: StageTest): void {
       expect((await client.response()).text).toBe('hello');
       await client.closed();
       expect(stage.pool.steps).toEqual([]);
+    });
+
+    test('in the body of a request whose response has begun cuts the response: nothing is written into it', async ({
+      stage,
+    }) => {
+      const onStart = (message: unknown): void => {
+        const { response, server } = message as { response: ServerResponse; server: Server };
+        // As applications do, which do not know about the response in progress.
+        server.on('clientError', (_error, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+        setImmediate(() => response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('first part'));
+      };
+      subscribe('http.server.request.start', onStart);
+      try {
+        await stage.serveOrder(() => CREATED);
+        const client = await stage.client();
+        client.write(`${CHUNKED}5\r\n{"a":\r\n`);
+        await client.hears('first part');
+        client.write('nonsense\r\n');
+        await client.closed();
+        expect(client.unread).toMatch(/first part\r\n$/);
+      } finally {
+        unsubscribe('http.server.request.start', onStart);
+      }
     });
 
     test('alone is responded to with 400, and nothing is carried out', async ({ stage }) => {
