@@ -1,7 +1,7 @@
 import { Container, Registration } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import { describe, expect, it } from 'vitest';
-import { beginTransaction, type IConnection, runInTransaction } from '../src/index.js';
+import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { FakePool } from '../src/testing/index.js';
 
 class Orders {
@@ -56,7 +56,7 @@ describe('the hint where a key of a database is missing', () => {
       code: 'AMBIT_NOT_REGISTERED',
       message: expect.stringMatching(hint),
     });
-    empty.addRegistration(Registration.fromClass(Orders, ['IDatabasePool']).to('IOrders'));
+    empty.addRegistration(Registration.fromFactory((pool: IDatabasePool) => pool, ['IDatabasePool']).to('IOrders'));
     expect(() => verify(empty)).toThrow(hint);
   });
 });
