@@ -41,6 +41,17 @@ describe('the hint where a key of a database is missing', () => {
     expect(hintFor(request)).toMatch(/after the response .* has completed/);
   });
 
+  it('IConnection from a scope that was disposed, as after the response: the same', async () => {
+    const request = app.createScope({ tags: ['request'] });
+    const transaction = await beginTransaction(request);
+    await transaction.commit();
+    await request.dispose();
+    for (const scope of [request, transaction.scope as Container]) {
+      expect(hintFor(scope)).toMatch(/the transaction has completed.*with the response/);
+      expect(hintFor(scope, 'IOrders')).toContain('something outlived it');
+    }
+  });
+
   it('IConnection in verify(): the scope to declare', () => {
     expect(() => verify(app, { tags: ['request'] })).toThrow(
       /declare that scope: \{ tags: \['transaction'\], registers: \['IConnection'\] \}/,
