@@ -19,6 +19,14 @@ export const label = (key: Key): string =>
 /** The words of an error, or whatever else was thrown. */
 const words = (error: unknown): string => (error instanceof Error ? String(error) : inspect(error));
 
+/** What other packages say where a key of theirs is missing, such as `@ambit/transaction`: constant texts, shared by all copies of these. */
+const HINTS = Symbol.for('@ambit/hints');
+type Hints = ReadonlyMap<unknown, Readonly<Record<string, string>>>;
+
+/** Their text for a call, such as `resolve`, `resolve disposed` for a scope that is disposed, or `verify`. */
+export const hintOf = (key: unknown, call: string): string | undefined =>
+  (globalThis as { [HINTS]?: Hints })[HINTS]?.get(key)?.[call];
+
 // Longer lists are shortened: thousands of nested scopes, or of failures, would make an error of megabytes.
 const MOST_LEVELS = 8;
 const MOST_FAILURES = 10;

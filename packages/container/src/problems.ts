@@ -1,5 +1,5 @@
 import type { Binding } from './binding.js';
-import { ContainerError, show, showTags } from './errors.js';
+import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, type Key } from './keys.js';
 import { keysOf, place, places, reachable } from './places.js';
 import type { Resolver, Shape } from './shape.js';
@@ -113,7 +113,8 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, as hosts register IConnection, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
+        ? (hintOf(key, search.dry ? 'verify' : 'resolve') ??
+          `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`)
         : `did you mean ${show(near)}?`,
   });
 }

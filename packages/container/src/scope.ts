@@ -1,4 +1,4 @@
-import { checkedTags, ContainerError, show } from './errors.js';
+import { checkedTags, ContainerError, hintOf, show } from './errors.js';
 import { MetadataInjector, type Injector } from './inject.js';
 import type { Key } from './keys.js';
 import { Plans } from './plans.js';
@@ -26,7 +26,7 @@ export function refuseDisposed(scope: Scope, doing: string, key?: Key): void {
     key,
     about: `${doing}(${key === undefined ? '' : show(key)})`,
     tags: scope.shape.lineage,
-    hint: `it was opened ${ago(scope.opened)}, and something outlived it: await all its work before dispose(), or use a scope with a longer lifetime`,
+    hint: `it was opened ${ago(scope.opened)}, and ${hintOf(key, `${doing} disposed`) ?? 'something outlived it: await all its work before dispose(), or use a scope with a longer lifetime'}`,
   });
 }
 

@@ -9,28 +9,24 @@ type Outcome = Pick<TransactionError, 'sqlState' | 'retryable' | 'unavailable' |
  */
 export function queryErrorOf(error: unknown, query: string): unknown {
   if (!isRefused(error)) return withCallersStack(error);
-  const shown = new Error(error.message, { cause: error });
-  return Object.assign(shown, fieldsOf(error.cause), outcomeOf(error), { query });
+  const { message, cause } = error;
+  // A driver may have an enumerable message.
+  return Object.assign(new Error(message, { cause: error }), Object(cause), outcomeOf(error), { message, query });
 }
 
 /** For ORMs that make errors of their own from that of the driver: they read its code, its constraint and its message. */
 export function driverErrorOf(error: unknown): unknown {
-  return isRefused(error) && error.cause instanceof Error ? withOutcomeOf(error, error.cause) : error;
+  return isRefused(error) ? withOutcomeOf(error, error.cause ?? error) : error;
 }
 
 /** An error in which a library has wrapped one of ours gets the same status, so that a host responds with 503 where ours says so. */
 export function withOutcomeOf(ours: unknown, wrapper: unknown): unknown {
-  if (!(wrapper instanceof Error) || isTransactionError(wrapper)) return wrapper;
-  return Object.assign(wrapper, outcomeOf(ours));
+  if (!Object.isExtensible(wrapper) || isTransactionError(wrapper)) return wrapper;
+  return Object.assign(wrapper as object, outcomeOf(ours));
 }
 
 function isRefused(error: unknown): error is TransactionError {
   return isTransactionError(error) && error.code === 'AMBIT_TX_STATEMENT_FAILED';
-}
-
-/** All but the message and the stack, which are not enumerable. */
-function fieldsOf(cause: unknown): object {
-  return { ...Object(cause) };
 }
 
 function outcomeOf(error: unknown): Partial<Outcome> {
