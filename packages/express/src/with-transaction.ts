@@ -4,6 +4,7 @@ import {
   checkTimes,
   CurrentScope,
   type HeldResponseOptions,
+  isDisconnect,
   report,
   RequestTransaction,
 } from '@ambit/http/host';
@@ -63,7 +64,9 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
       // It is kept alive by what it attaches to the request and the response.
       void new ExpressTransaction(req, res, begun, options, next);
     } catch (error) {
-      return next(error);
+      // Nobody waits for a response.
+      if (!isDisconnect(error)) next(error);
+      return;
     }
     CurrentScope.run(req, next);
   };
@@ -94,7 +97,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   }
 
   protected handleError(error: unknown): void {
-    this.#next(error);
+    if (!this.isOfDisconnect(error)) this.#next(error);
   }
 
   protected report(error: unknown): void {

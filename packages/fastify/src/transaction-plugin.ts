@@ -97,7 +97,6 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   server.addHook('onError', (request, reply, error, done) => {
     const active = request[ACTIVE_REQUEST];
     if (!active) return done();
-    active.excuse(error);
     active.hasResponse = true;
     if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
     if (active.failedStep) active.takeBackHead(error);

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HttpError, isKnownBefore, isServerError } from '@ambit/host';
+import { HttpError, isAfterDisconnect, isDisconnect, isKnownBefore, isServerError } from '@ambit/host';
 import type { Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly } from './error-response.js';
@@ -85,6 +85,16 @@ export abstract class RequestTransaction implements GateKeeper {
   /** The error handlers were called in place of a handler that is still running. */
   get isTooLate(): boolean {
     return this.#timeout !== undefined;
+  }
+
+  /**
+   * Whether this failed only because the client has left: the host passes it to no error handler.
+   *
+   * @param error - what the handler failed with, or COMMIT
+   * @returns whether there is nobody to respond to, and nothing to report
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return isDisconnect(this.#transaction.error) && isAfterDisconnect(error);
   }
 
   /**
