@@ -142,7 +142,7 @@ export abstract class RequestTransaction implements GateKeeper {
   onDiscarded(isWhole: boolean): void {
     // It is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
-    if (isWhole) this.onSecondResponse();
+    if (isWhole) this.#reportDropped();
     // It may be that of the handler, and the error handler takes its time.
     if (this.#substitute) return;
     this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
@@ -225,6 +225,12 @@ export abstract class RequestTransaction implements GateKeeper {
 
   #takeHeld(): readonly HeldCall[] {
     return this.#held.splice(0);
+  }
+
+  /** With what has failed, which may not have reached its error handler yet. */
+  #reportDropped(): void {
+    const cause = this.#timeout ?? this.#failure?.error;
+    this.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.req), { cause }));
   }
 
   #respond(): void {
