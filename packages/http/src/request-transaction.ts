@@ -140,6 +140,8 @@ export abstract class RequestTransaction implements GateKeeper {
    * @param isWhole - it was discarded with its end; otherwise the rest of it may follow
    */
   onDiscarded(isWhole: boolean): void {
+    // Nobody waits for a response.
+    if (this.isOfDisconnect(this.#failure?.error)) return;
     // It is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
     if (isWhole) this.#reportDropped();
@@ -193,8 +195,11 @@ export abstract class RequestTransaction implements GateKeeper {
     // Its error handlers were called already.
     if (this.#timeout) return this.#respond();
     this.#failure ??= { error, isOfHandler: false };
+    const held = this.#takeHeld();
+    // Nobody waits for a response, but what else the handler failed with is for its error handlers.
+    if (held[0] && this.isOfDisconnect(error)) return held[0].next(held[0].error);
     // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
-    for (const held of this.#takeHeld()) if (this.isError(held.error)) this.report(held.error);
+    for (const call of held) if (this.isError(call.error)) this.report(call.error);
     this.handleError(error);
   }
 
