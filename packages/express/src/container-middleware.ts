@@ -10,8 +10,9 @@ import {
   type RequestOptions,
   scopeOpener,
 } from '@ambit/http/host';
-import type { Request, RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { observeRoutersIfUsed } from './express-internals.js';
+import type { Middleware } from './request.js';
 import { shareShapes } from './shapes.js';
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
@@ -43,7 +44,7 @@ export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<
 export function containerMiddleware(
   container: ParentScope<Request>,
   options: ContainerMiddlewareOptions = {},
-): RequestHandler {
+): Middleware {
   const { onDisposeError } = options;
   const opener = scopeOpener(container, {
     ...options,
@@ -56,7 +57,8 @@ export function containerMiddleware(
     load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req as Request),
   };
-  return function openContainer(req, res, next) {
+  return function openContainer(incoming, outgoing, next) {
+    const [req, res] = [incoming as Request, outgoing as Response];
     shareShapes(req, res);
     observeRoutersIfUsed(req);
     const request = new ActiveRequest(req, res, host);

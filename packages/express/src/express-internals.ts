@@ -100,6 +100,7 @@ function observeHandlers(call: CallHandler): CallHandler {
 /** What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. */
 function nextInTime(watcher: FailureWatcher, next: Next): Next {
   return (error) => {
+    if (error && watcher.isOfDisconnect(error)) return;
     if (!watcher.isTooLate && !watcher.hold(next, error)) next(error);
   };
 }
@@ -126,6 +127,8 @@ function reportFailures(call: CallErrorHandler): CallErrorHandler {
 export interface FailureWatcher {
   /** Called with the error of a handler that failed. */
   fail(error: unknown): void;
+  /** Whether it failed only because the client has left, which no error handler is called for. */
+  isOfDisconnect(error: unknown): boolean;
   /** The router (its `next`) that called the last handler whose failure would be reported. */
   seenIn: unknown;
   /** While an error handler is being called. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { HttpError } from '@ambit/http';
 import { watcherOf } from './express-internals.js';
@@ -12,6 +13,12 @@ declare global {
     }
   }
 }
+
+/**
+ * A middleware for requests of any type. Express infers the types of the other handlers of a route from its path, as if the
+ * middleware were not there.
+ */
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
 
 /** What the helpers need of a request, whatever its params and body. */
 export interface ExpressRequest {

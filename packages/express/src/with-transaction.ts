@@ -1,14 +1,16 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   beginTransaction,
   checkFunctions,
   checkTimes,
   CurrentScope,
   type HeldResponseOptions,
+  isDisconnect,
   report,
   RequestTransaction,
 } from '@ambit/http/host';
 import { inOwnContext, type Transaction, type TransactionError, type TransactionOptions } from '@ambit/transaction';
-import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Request, Response } from 'express';
 import {
   type FailureWatcher,
   observeRouters,
@@ -17,7 +19,9 @@ import {
   watchFailures,
   wouldSeeFailure,
 } from './express-internals.js';
-import { scopeOf } from './request.js';
+import { type Middleware, scopeOf } from './request.js';
+
+type Next = (error?: unknown) => void;
 
 /** The terms of the transaction of a route, and when its response rolls back. */
 export interface WithTransactionOptions
@@ -48,12 +52,12 @@ export interface WithTransactionOptions
  * });
  * ```
  */
-export function withTransaction(options: WithTransactionOptions = {}): RequestHandler {
+export function withTransaction(options: WithTransactionOptions = {}): Middleware {
   checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
   checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
   useTransactions();
   const { onError, ...others } = options;
-  const begin: RequestHandler = async (req, res, next) => {
+  const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
@@ -63,12 +67,14 @@ export function withTransaction(options: WithTransactionOptions = {}): RequestHa
       // It is kept alive by what it attaches to the request and the response.
       void new ExpressTransaction(req, res, begun, options, next);
     } catch (error) {
-      return next(error);
+      // Nobody waits for a response.
+      if (!isDisconnect(error)) next(error);
+      return;
     }
     CurrentScope.run(req, next);
   };
   return function transaction(req, res, next) {
-    return inOwnContext(begin, req, res, next);
+    void inOwnContext(begin, req as Request, res as Response, next);
   };
 }
 
@@ -77,15 +83,9 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   seenIn: unknown = undefined;
   readonly #req: Request;
   readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
-  readonly #next: NextFunction;
+  readonly #next: Next;
 
-  constructor(
-    req: Request,
-    res: Response,
-    transaction: Transaction,
-    options: WithTransactionOptions,
-    next: NextFunction,
-  ) {
+  constructor(req: Request, res: Response, transaction: Transaction, options: WithTransactionOptions, next: Next) {
     super(req, res, transaction, options);
     this.#req = req;
     this.#onSecondResponse = options.onSecondResponse;
@@ -94,7 +94,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   }
 
   protected handleError(error: unknown): void {
-    this.#next(error);
+    if (!this.isOfDisconnect(error)) this.#next(error);
   }
 
   protected report(error: unknown): void {
@@ -124,9 +124,9 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
  * Not needed any more: `withTransaction()` learns by itself that a handler failed, on every version of Express. It does no
  * harm.
  *
- * @param err - what a handler failed with
+ * @param error - what a handler failed with
  * @param req - the request, whose transaction is rolled back
- * @param res - its response, which stays as it is
+ * @param _res - its response, which stays as it is
  * @param next - is called with the error
  * @returns nothing: Express reads no result
  *
@@ -138,7 +138,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
  * app.use(rollbackOnError);
  * ```
  */
-export const rollbackOnError: ErrorRequestHandler = (error, req, _res, next) => {
+export const rollbackOnError = (error: unknown, req: IncomingMessage, _res: ServerResponse, next: Next): void => {
   watcherOf(req)?.fail(error);
   next(error);
 };

@@ -176,7 +176,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
       (app) => {
         const open = withTransaction();
         app.post('/', async (req, res, next) => {
-          await new Promise<void>((resolve) => void open(req, res, () => resolve()));
+          await new Promise<void>((resolve) => open(req, res, () => resolve()));
           await store(req, 'order');
           next(new Error('boom'));
         });
@@ -220,7 +220,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
       (app) => {
         const open = withTransaction();
         app.post('/', async (req, res, next) => {
-          await new Promise<void>((resolve) => void open(req, res, () => resolve()));
+          await new Promise<void>((resolve) => open(req, res, () => resolve()));
           await succeeds(req, res, next);
         });
       },

@@ -49,7 +49,11 @@ async function responseOf(
 const happenings = () => ({ handled: signal(), responded: signal() });
 
 const TRUE_RESPONSE = { status: 500, text: '{"error":"from the error handler"}', location: null, stored: [] };
-const DROPPED = expect.objectContaining({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
+/** It names what has failed before it. */
+const DROPPED = expect.objectContaining({
+  code: 'AMBIT_HTTP_SUCCESS_DROPPED',
+  cause: expect.any(Error) as Error,
+});
 
 describe.each(versions)('while the error handler takes its time, on %s,', (_version, create) => {
   it('a success of another branch of the handler that failed does not leave', async () => {
@@ -68,6 +72,7 @@ describe.each(versions)('while the error handler takes its time, on %s,', (_vers
       }
     });
     expect(result).toMatchObject({ ...TRUE_RESPONSE, seen: ['audit is down'], reported: [DROPPED] });
+    expect(result.reported).toMatchObject([{ cause: { message: 'audit is down' } }]);
   });
 
   it('a second success of the handler does not leave when COMMIT was refused', async () => {
@@ -139,7 +144,12 @@ describe.each(versions)('a handler on %s that goes on while COMMIT is in progres
 
   it('and fails undoes nothing', async () => {
     const result = await responseOf(create, {}, () => goesOn(new Error('too late')), { respond });
-    expect(result).toMatchObject({ status: 201, text: '"done"', seen: ['too late'], reported: [DROPPED] });
+    expect(result).toMatchObject({
+      status: 201,
+      text: '"done"',
+      seen: ['too late'],
+      reported: [{ code: 'AMBIT_HTTP_SECOND_RESPONSE' }],
+    });
     expect(result.stored).toEqual(['order']);
   });
 });

@@ -51,7 +51,8 @@ describe('a handler that has not responded when its transaction reaches its time
     const response = await post('/');
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({ error: 'AMBIT_TX_TIMEOUT' });
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
+    const dropped = { code: 'AMBIT_HTTP_SUCCESS_DROPPED', cause: { code: 'AMBIT_TX_TIMEOUT' } };
+    expect(await reported.promise).toMatchObject(dropped);
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });

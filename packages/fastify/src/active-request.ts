@@ -6,6 +6,7 @@ import {
   type HeldResponseOptions,
   HttpError,
   type HttpErrorCode,
+  isAfterDisconnect,
   type RequestHost,
 } from '@ambit/http/host';
 import type { TransactionOptions } from '@ambit/transaction';
@@ -17,14 +18,6 @@ import { type FailedStep, WatchedPromise } from './watched-promise.js';
 
 /** Where the plugins keep what only they need to know of a request. */
 export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
-
-/** What a handler runs into that goes on after its client has left. */
-const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
-  'AMBIT_DISPOSED',
-  'AMBIT_HTTP_CLIENT_DISCONNECTED',
-  'AMBIT_HTTP_REQUEST_FINISHED',
-  'AMBIT_TX_ABORTED',
-]);
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -108,12 +101,9 @@ export class FastifyActiveRequest extends ActiveRequest {
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
   }
 
-  /** Fastify logs by the status of the error, which nobody receives here: 4xx as information, 5xx as an error of the server. */
-  excuse(error: unknown): void {
-    // What is thrown may be no error at all.
-    if (!this.isDisconnected || !(error instanceof Error)) return;
-    if (AFTER_DISCONNECT.has((error as NodeJS.ErrnoException).code))
-      Object.assign(error, { status: 499, statusCode: 499 });
+  /** Whether it failed only because its client has left, which no error handler is called for. */
+  isOfDisconnect(error: unknown): boolean {
+    return this.isDisconnected && isAfterDisconnect(error);
   }
 
   /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */

@@ -17,7 +17,7 @@ import {
 } from '@ambit/http/host';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { ACTIVE_REQUEST, FastifyActiveRequest } from './active-request.js';
-import { definePlugin } from './fastify-internals.js';
+import { definePlugin, isHijacked, isInjected } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
 
 declare module 'fastify' {
@@ -46,9 +46,9 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
    */
   readonly disposeOn?: 'error' | 'response';
   /**
-   * How long an error response waits until the request scope is disposed, and `close()` until the work of
-   * `inScope(container, ...)` has finished, then until the application container is disposed. Default 10 s; `Infinity` for no
-   * limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or `close()` rejects with it.
+   * How long an error response waits until the request scope is disposed, and `close()` until injected requests have their
+   * responses and the work of `inScope(container, ...)` has finished, then until the application container is disposed.
+   * Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or `close()` rejects with it.
    */
   readonly disposeTimeoutMs?: number;
   /**
@@ -121,12 +121,19 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     },
   });
 
+  /** Those in progress: the server knows of none, so `close()` waits for them here. */
+  const injected = new Set<FastifyActiveRequest>();
+
   server.decorateRequest('container', null as unknown as IContainer);
   server.decorateRequest(ACTIVE_REQUEST, null);
 
   server.addHook('onRequest', (request, reply, done) => {
     const active = new FastifyActiveRequest(reply, host);
     request[ACTIVE_REQUEST] = active;
+    if (isInjected(reply.raw)) {
+      injected.add(active);
+      void active.whenFinished().then(() => injected.delete(active));
+    }
     active.open(opener, (error) => {
       if (active.scope) request.container = active.scope;
       done(error as Error);
@@ -140,10 +147,13 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // A hook before ours that fails keeps the one above from being run.
   connections.startReaping();
 
+  server.addHook('onError', (request, _reply, error, done) => {
+    // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
+    if (!request[ACTIVE_REQUEST]?.isOfDisconnect(error)) done();
+  });
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
-      request[ACTIVE_REQUEST]?.excuse(error);
       goOnAfter(request[ACTIVE_REQUEST]?.dispose(error), reply, done, { limit: timeLimit });
     });
   }
@@ -171,6 +181,15 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     });
   }
   server.addHook('onClose', async () => {
+    for (const active of injected) if (isHijacked(active.reply)) active.finish(true);
+    const inProgress = [...injected].filter(({ isFinished }) => !isFinished);
+    const finished = Promise.all(inProgress.map((active) => active.whenFinished()));
+    // The handler may never respond, and there is no client that would leave.
+    const timeLimit = limit((late) => {
+      for (const active of inProgress) if (!active.isFinished) void report(late, active.reply.request);
+    });
+    await within(finished, timeLimit).catch(() => undefined);
+    for (const active of inProgress) active.finish(true);
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
     connections.closed();

@@ -70,7 +70,17 @@ export function isAbandoned(response: object): boolean {
   return (response as InjectedResponse)._lightMyRequest?.stream?.destroyed === true;
 }
 
+/** Whether the request was passed to the server by `inject()`. */
+export function isInjected(response: object): boolean {
+  return (response as InjectedResponse).isLightMyRequest === true;
+}
+
+/** Whether `reply.hijack()` was called. {@link holdReply} gives the reply a property of its own. */
+export function isHijacked(reply: FastifyReply): boolean {
+  return reply.sent && !reply.raw.writableEnded && !Object.hasOwn(reply, 'sent');
+}
+
 /** Whether an injected request has its whole response: `finish` is emitted before `writableFinished` is true. */
 export function isInjectedWhole(response: ServerResponse): boolean {
-  return (response as InjectedResponse).isLightMyRequest === true && response.writableEnded && !isAbandoned(response);
+  return isInjected(response) && response.writableEnded && !isAbandoned(response);
 }

@@ -13,13 +13,14 @@ import type {
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
+  onSendHookHandler,
   preHandlerHookHandler,
-  RouteOptions,
 } from 'fastify';
 import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
 import { discard, ignoreErrors } from './discard.js';
 import { FailedRequest } from './failed-request.js';
 import { goOnAfter } from './go-on-after.js';
+import { checkSendable, keepsUntilRead } from './sendable.js';
 import type { RequestTransaction } from './request-transaction.js';
 import type { RouteTransactionOptions, TransactionPluginOptions } from './transaction-options.js';
 
@@ -41,19 +42,28 @@ export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf):
     const failed = (error: unknown): void => done(error as Error);
     inOwnContext(() => void active.begin(termsOf(request, terms)).then(begun, failed));
   };
+  // Behind the hooks of the plugins and of the route, which may replace the payload.
+  const commit: onSendHookHandler = (request, reply, payload, done) => {
+    const active = request[ACTIVE_REQUEST];
+    const transaction = active?.routeTransaction && active.transaction;
+    if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
+    else done();
+  };
   server.addHook('onRoute', (route) => {
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
     checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
     checkFunctions(options, 'rollbackOn', 'onError');
-    const before = hooksOf(route);
+    const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
-    if (!before.includes(begin)) route.preHandler = [...before, begin];
+    if (before.includes(begin)) return;
+    route.preHandler = [...before, begin];
+    route.onSend = [...listOf(route.onSend), commit];
   });
 }
 
-function hooksOf({ preHandler = [] }: RouteOptions): readonly preHandlerHookHandler[] {
-  return Array.isArray(preHandler) ? preHandler : [preHandler];
+function listOf<Hook>(hooks: Hook | Hook[] = []): readonly Hook[] {
+  return Array.isArray(hooks) ? hooks : [hooks];
 }
 
 function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
@@ -70,8 +80,14 @@ interface ReadyResponse {
   readonly transaction: RequestTransaction;
 }
 
+/** Calls what Fastify waits for: with the error, or with the payload to send. */
+export function settle(done: DoneFuncWithErrOrRes, payload: unknown, failure: Error | undefined): void {
+  if (failure) done(failure);
+  else done(null, payload);
+}
+
 /** The response waits for COMMIT, or for ROLLBACK where its status asks for that; an error is sent in its place where COMMIT fails. */
-export function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
+function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
   let failure: Error | undefined;
   ignoreErrors(payload);
   const close = async (): Promise<void> => {
@@ -79,7 +95,10 @@ export function commitFirst({ active, reply, payload, transaction }: ReadyRespon
     const { rollbackOn = isServerError } = active.routeTransaction ?? {};
     try {
       if (rollbackOn(status)) await transaction.rollback(undefined);
-      else await transaction.complete(status);
+      else {
+        await checkSendable(reply, payload);
+        await transaction.complete(status);
+      }
     } catch (error) {
       failure = error as Error;
       await transaction.rollback(error);
@@ -90,5 +109,5 @@ export function commitFirst({ active, reply, payload, transaction }: ReadyRespon
     active.forget(transaction);
     CurrentScope.of(reply.request.raw)?.leave();
   };
-  goOnAfter(close(), reply, (thrown) => done((thrown ?? failure) as Error), { payload });
+  goOnAfter(close(), reply, (thrown) => settle(done, payload, thrown ?? failure), { payload });
 }

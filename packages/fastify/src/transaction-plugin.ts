@@ -8,7 +8,8 @@ import { FailedRequest } from './failed-request.js';
 import { definePlugin } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
 import type { RequestTransaction } from './request-transaction.js';
-import { addRouteTransactions, commitFirst } from './route-transaction.js';
+import { addRouteTransactions, settle } from './route-transaction.js';
+import { keepsUntilRead } from './sendable.js';
 import type { TransactionPluginOptions } from './transaction-options.js';
 
 declare module 'fastify' {
@@ -96,7 +97,6 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   server.addHook('onError', (request, reply, error, done) => {
     const active = request[ACTIVE_REQUEST];
     if (!active) return done();
-    active.excuse(error);
     active.hasResponse = true;
     if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
     if (active.failedStep) active.takeBackHead(error);
@@ -120,10 +120,11 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
-    if (transaction && active.routeTransaction) return commitFirst({ active, reply, payload, transaction }, done);
+    // The last hook of the route commits.
+    if (transaction && active.routeTransaction) return done();
     const complaint = transaction?.complaint();
     if (transaction && complaint !== undefined) {
-      undoFirst({ active, reply, payload, transaction, complaint }, done);
+      undoFirst({ active, reply, payload: keepsUntilRead(payload), transaction, complaint }, done);
     } else if (active.failed?.drops(reply, payload, done)) {
       // Fastify has sent nothing: it waits for `done`, or for the error handler.
     } else if (active.failedStep?.isKnown() === false) {
@@ -159,7 +160,7 @@ function undoFirst(
     clearRepresentation(reply);
     discard(payload);
   };
-  goOnAfter(undo(), reply, (failure) => done((failure ?? instead) as Error), { payload });
+  goOnAfter(undo(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
 }
 
 function logFailure(error: unknown, request: FastifyRequest): void {

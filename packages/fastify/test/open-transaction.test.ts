@@ -2,7 +2,7 @@ import { signal } from '@ambit/host-contract';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import { fastify, type FastifyRequest } from 'fastify';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { application, get, leftovers, serve, store } from './support/app.js';
 
 describe('an open transaction is rolled back', () => {
@@ -111,18 +111,18 @@ describe('an open transaction is rolled back', () => {
     expect(made.pool.stored).toEqual([]);
   });
 
-  test('when the client goes away, and Fastify logs no error of the server for it', async () => {
+  test('when the client goes away, and Fastify logs no error for it', async () => {
     const lines: string[] = [];
     const made = await application({
       server: fastify({ logger: { level: 'info', stream: { write: (line) => void lines.push(line) } } }),
     });
-    const [arrived, left] = [signal(), signal()];
+    const [arrived, left, refused] = [signal(), signal(), signal()];
     made.app.get('/', async (request) => {
       const scope = await request.startTransaction();
       const connection = scope.resolve<IConnection>('IConnection');
       arrived.resolve();
       await left.promise;
-      await connection.query('INSERT order');
+      await connection.query('INSERT order').finally(() => setImmediate(refused.resolve));
     });
     const socket = await (await serve(made.app)).socket();
 
@@ -131,10 +131,9 @@ describe('an open transaction is rolled back', () => {
     socket.destroy();
     expect(await leftovers(made)).toEqual([]);
     left.resolve();
+    await refused.promise;
 
-    const logged = await vi.waitUntil(() => lines.find((line) => line.includes('TransactionError')), { interval: 1 });
-    expect(JSON.parse(logged)).toMatchObject({ level: 30, err: { code: 'AMBIT_TX_ABORTED' } });
-    expect(lines.filter((line) => line.includes('"level":50'))).toEqual([]);
+    expect(lines.filter((line) => line.includes('Error'))).toEqual([]);
   });
 
   test('when the client goes away while the connection is awaited', async () => {

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { checkFunctions, checkTimes, HttpError, isKnownBefore, isServerError } from '@ambit/host';
+import { checkFunctions, checkTimes, HttpError, isAfterDisconnect, isKnownBefore, isServerError } from '@ambit/host';
 import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 
@@ -97,6 +97,16 @@ export class RequestTransaction {
   /** Whether `run()` has rejected before its work was done. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
+  }
+
+  /**
+   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
+   *
+   * @param error - what the work, BEGIN or COMMIT failed with
+   * @returns false for every other failure, and for a request whose scope was opened by other means than ours
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return this.#active?.disconnectReason !== undefined && isAfterDisconnect(error);
   }
 
   /**

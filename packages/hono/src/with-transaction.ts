@@ -2,6 +2,7 @@ import {
   checkTransactionOptions,
   discard,
   RequestTransaction,
+  responseToNobody,
   type WithTransactionOptions as TransactionOptions,
 } from '@ambit/fetch/host';
 import { inOwnContext, type TransactionError } from '@ambit/transaction';
@@ -39,8 +40,8 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   const run: MiddlewareHandler = async (c, next) => {
     const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
     const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
-    c.set('transactionScope', await transaction.begin());
     try {
+      c.set('transactionScope', await transaction.begin());
       await transaction.run(next);
       // The application's error handler has responded already.
       if (c.error) await transaction.rollback(c.error);
@@ -48,7 +49,8 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
     } catch (error) {
       await transaction.rollback(error);
       takeBackResponse(c);
-      throw error;
+      if (!transaction.isOfDisconnect(error)) throw error;
+      c.res = responseToNobody();
     } finally {
       c.set('transactionScope', undefined);
     }

@@ -17,7 +17,9 @@ const MESSAGES = {
   AMBIT_HTTP_REQUEST_FINISHED:
     'The request has finished, and its scope is disposed. Start the transaction before you send the response',
   AMBIT_HTTP_SECOND_RESPONSE:
-    'This response was dropped, because another one came first, or because it reports success though the transaction was rolled back',
+    'This response was dropped, because another one came first. Send one response per request',
+  AMBIT_HTTP_SUCCESS_DROPPED:
+    'This response was dropped, because it reports success though the transaction was rolled back; the cause says why',
   AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
     'The handler responded with its transaction still open, so it was rolled back. Await commitTransaction() first',
   AMBIT_HTTP_TRANSACTION_STARTED:
@@ -56,9 +58,10 @@ export class HttpError extends Error {
    *
    * @param code - what happened
    * @param detail - added to the message, such as the option that is invalid
+   * @param options - the cause, where another error came first
    */
-  constructor(code: HttpErrorCode, detail?: string) {
-    super(messageOf(code, detail));
+  constructor(code: HttpErrorCode, detail?: string, options?: ErrorOptions) {
+    super(messageOf(code, detail), options);
     this.code = code;
     this.unavailable = code === 'AMBIT_HTTP_OVERLOADED';
     this.status = this.statusCode = this.unavailable ? 503 : 500;

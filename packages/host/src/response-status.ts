@@ -25,7 +25,7 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_T
  * sent as it is.
  *
  * @param error - what `commit()` of the transaction rejected with
- * @returns false for everything else, which the client must learn
+ * @returns false for everything else, of which the client has to learn
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { checkFunctions, type ParentScope, report, type RequestOptions } from '@ambit/host';
+import { checkFunctions, isAfterDisconnect, type ParentScope, report, type RequestOptions } from '@ambit/host';
 import { ActiveRequest } from './active-request.js';
 import { Connections } from './connections.js';
 import { respondPlainly } from './error-response.js';
@@ -64,7 +64,8 @@ export function createHandler(
     load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
-  const fail = async (error: unknown, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+  const fail = async (error: unknown, { req, res, isDisconnected }: ActiveRequest): Promise<void> => {
+    if (isDisconnected && isAfterDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);
@@ -72,23 +73,23 @@ export function createHandler(
       respondOrReport(res, failure);
     }
   };
-  const call = (req: ScopedRequest, res: ServerResponse): void => {
+  const call = (request: ActiveRequest, req: ScopedRequest, res: ServerResponse): void => {
     try {
       const handling = handler(req, res, req.container) as PromiseLike<unknown> | undefined;
       // An `async` function here would cost a promise for each handler that needs none.
-      if (typeof handling?.then === 'function') handling.then(undefined, (error: unknown) => fail(error, req, res));
+      if (typeof handling?.then === 'function') handling.then(undefined, (error: unknown) => fail(error, request));
     } catch (error) {
-      void fail(error, req, res);
+      void fail(error, request);
     }
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     const request = new ActiveRequest(req, res, host);
     request.open(opener, (error) => {
       const { scope } = request;
-      if (!scope || error) return void fail(error, req, res);
+      if (!scope || error) return void fail(error, request);
       const scoped = req as ScopedRequest;
       scoped.container = scope;
-      return call(scoped, res);
+      return call(request, scoped, res);
     });
   };
   return serve as HttpListener;

@@ -25,7 +25,7 @@ export interface HeldResponseOptions<Request = IncomingMessage> {
   readonly rollbackOn?: (status: number) => boolean;
   /**
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
-   * back, and with a failure after the response when COMMIT failed as well. Default: `console.error`.
+   * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.
    */
   readonly onSecondResponse?: (error: unknown, req: Request) => void;
 }

@@ -6,6 +6,8 @@ export {
   HttpError,
   type HttpErrorCode,
   invalidOption,
+  isAfterDisconnect,
+  isDisconnect,
   isKnownBefore,
   isServerError,
   type ParentScope,

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HttpError, isKnownBefore, isServerError } from '@ambit/host';
+import { HttpError, isAfterDisconnect, isDisconnect, isKnownBefore, isServerError } from '@ambit/host';
 import type { Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly } from './error-response.js';
@@ -88,6 +88,16 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   /**
+   * Whether this failed only because the client has left: the host passes it to no error handler.
+   *
+   * @param error - what the handler failed with, or COMMIT
+   * @returns whether there is nobody to respond to, and nothing to report
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return isDisconnect(this.#transaction.error) && isAfterDisconnect(error);
+  }
+
+  /**
    * Rolls back. Called by the host when a handler failed; after the first response it changes nothing.
    *
    * @param error - what the handler threw, or passed to `next`
@@ -130,9 +140,11 @@ export abstract class RequestTransaction implements GateKeeper {
    * @param isWhole - it was discarded with its end; otherwise the rest of it may follow
    */
   onDiscarded(isWhole: boolean): void {
+    // Nobody waits for a response.
+    if (this.isOfDisconnect(this.#failure?.error)) return;
     // It is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
-    if (isWhole) this.onSecondResponse();
+    if (isWhole) this.#reportDropped();
     // It may be that of the handler, and the error handler takes its time.
     if (this.#substitute) return;
     this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
@@ -183,8 +195,11 @@ export abstract class RequestTransaction implements GateKeeper {
     // Its error handlers were called already.
     if (this.#timeout) return this.#respond();
     this.#failure ??= { error, isOfHandler: false };
+    const held = this.#takeHeld();
+    // Nobody waits for a response, but what else the handler failed with is for its error handlers.
+    if (held[0] && this.isOfDisconnect(error)) return held[0].next(held[0].error);
     // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
-    for (const held of this.#takeHeld()) if (this.isError(held.error)) this.report(held.error);
+    for (const call of held) if (this.isError(call.error)) this.report(call.error);
     this.handleError(error);
   }
 
@@ -215,6 +230,12 @@ export abstract class RequestTransaction implements GateKeeper {
 
   #takeHeld(): readonly HeldCall[] {
     return this.#held.splice(0);
+  }
+
+  /** With what has failed, which may not have reached its error handler yet. */
+  #reportDropped(): void {
+    const cause = this.#timeout ?? this.#failure?.error;
+    this.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.req), { cause }));
   }
 
   #respond(): void {

@@ -116,6 +116,47 @@ export function disconnectContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
+    test.for([
+      { what: 'what a statement rejects with', fail: (error: unknown): unknown => error },
+      {
+        what: 'the same as a cause',
+        fail: (cause: unknown): unknown => new Error('no order was placed', { cause }),
+      },
+    ])('it is no failure of the application, and reaches no error handler: $what', async ({ fail }, { stage }) => {
+      const failed = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await stage.pool.reaches('rollback');
+        try {
+          await stage.insertOrder(call);
+        } catch (error) {
+          failed.letGo();
+          throw fail(error);
+        }
+      });
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('query');
+      client.reset();
+      await failed.here();
+      await stage.quiet();
+      await stage.get('/ping');
+      expect(stage.errors).toEqual([]);
+    });
+
+    test('while it waits for a connection, no error handler is called', async ({ stage }) => {
+      await stage.serveOrder(() => CREATED);
+      const returnConnections = await stage.takeAllConnections();
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('acquire');
+      client.reset();
+      await stage.quiet();
+      returnConnections();
+      await stage.get('/ping');
+      expect(stage.errors).toEqual([]);
+    });
+
     test('during COMMIT, the commit stands', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
         await stage.insertOrder(call);

@@ -29,6 +29,10 @@ export const honoHost: Host = {
     },
     { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
     {
+      test: /reaches no error handler/,
+      because: 'Hono calls onError() with what a handler throws, before any middleware sees it',
+    },
+    {
       test: /the handler learns it at its next statement/,
       because: 'Hono calls onError() for the time limit, and again for what the handler throws afterwards',
     },
