@@ -4,7 +4,7 @@ import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { beginTransaction, type IConnection } from '../src/index.js';
 import { FakePool } from '../src/testing/index.js';
 
-const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'ended'].map((name) => `ambit:transaction:${name}`);
+const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'finished'].map((name) => `ambit:transaction:${name}`);
 
 let heard: { readonly name: string; readonly message: Record<string, unknown> }[] = [];
 const hear = (message: unknown, name: string | symbol): void =>
@@ -42,7 +42,7 @@ it('publishes a transaction from its connection to its COMMIT', async () => {
     { name: 'acquired', message: { parent: request, scope, milliseconds } },
     { name: 'begun', message: { scope, milliseconds } },
     { name: 'statement', message: { scope, sql: 'INSERT order', milliseconds } },
-    { name: 'ended', message: { scope, outcome: 'committed', milliseconds } },
+    { name: 'finished', message: { scope, outcome: 'committed', milliseconds } },
   ]);
 });
 
@@ -56,7 +56,7 @@ it('publishes a failed statement with its error, and the rollback that follows',
 
   expect(heard.map(({ name, message }) => [name, message['outcome'], message['error'] instanceof Error])).toEqual([
     ['statement', undefined, true],
-    ['ended', 'rolled back', true],
+    ['finished', 'rolled back', true],
   ]);
 });
 
@@ -67,7 +67,7 @@ it('publishes a COMMIT without a response as unknown', async () => {
 
   await transaction.commit().catch(() => undefined);
 
-  expect(heard).toMatchObject([{ name: 'ended', message: { outcome: 'unknown' } }]);
+  expect(heard).toMatchObject([{ name: 'finished', message: { outcome: 'unknown' } }]);
 });
 
 it('publishes that a pool gave no connection', async () => {
