@@ -1,7 +1,6 @@
 import type { DatabasePool } from '../core/contract.js';
-import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
-import { type Engine, EngineWire, SQLITE_LANGUAGE } from '../sqlite/engine.js';
+import type { DriverPoolOptions } from '../driver/options.js';
+import { type Engine, poolOver } from '../sqlite/engine.js';
 
 export type { DriverPoolOptions } from '../driver/options.js';
 
@@ -59,11 +58,7 @@ export interface BetterSqlite3 {
  * ```
  */
 export function fromBetterSqlite3(database: BetterSqlite3, options: DriverPoolOptions = {}): DatabasePool {
-  const { clock, acquireTimeoutMs: busyTimeoutMs } = readDriverOptions(options);
-  const engine = engineOver(database);
-  const wire = new EngineWire(engine, { clock, busyTimeoutMs });
-  const driver = { language: SQLITE_LANGUAGE, max: 1, connect: () => wire, close: async () => engine.close() };
-  return new DriverPool(driver, options);
+  return poolOver(engineOver(database), options);
 }
 
 function engineOver(database: BetterSqlite3): Engine {

@@ -16,8 +16,6 @@ import { StatementQueue } from '../core/statement-queue.js';
 import { isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
 import type { Language, Wire } from './driver.js';
 
-const NO_OPTIONS: ExecuteOptions = {};
-
 /** A connection of a driver that keeps the contract: one statement at a time, none after the release, coded errors. */
 export class DriverConnection implements DatabaseConnection, Linked<DriverConnection> {
   /** Its neighbours in the list of connections that are checked out. */
@@ -77,14 +75,14 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   }
 
   async query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    const { rows } = await this.#ask(sql, params, NO_OPTIONS);
+    const { rows } = await this.#ask(sql, params);
     return rows;
   }
 
   async execute<R extends object = Row>(
     sql: string,
     params: readonly unknown[] = [],
-    options: ExecuteOptions = NO_OPTIONS,
+    options: ExecuteOptions = {},
   ): Promise<ExecuteResult<R>> {
     checkExecuteOptions(options);
     return this.#ask(sql, params, options);
@@ -114,7 +112,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
   }
 
-  #ask(sql: string, params: readonly unknown[], options: ExecuteOptions): Promise<ExecuteResult<never>> {
+  #ask(sql: string, params: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
     refuseTransactionControl(sql);
     const run = (): Promise<ExecuteResult<never>> => this.#send(sql, params, options);
     return statementOutside.hasSubscribers && !this.#inTransaction ? publishedOutside(sql, run) : run();

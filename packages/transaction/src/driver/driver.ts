@@ -7,8 +7,12 @@ export interface Wire {
   readonly isLost: boolean;
   /** Every `send()` but the first BEGIN has finished when the call returns. */
   readonly synchronous?: boolean;
-  /** One statement; without `params` it is one of our own. */
-  send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>>;
+  /** One statement; without `params` it is one of our own, without `options` only its rows are wanted. */
+  send(
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): ExecuteResult<never> | Promise<ExecuteResult<never>>;
   /** Asks the database to cancel the statement in progress. */
   cancel?(): void;
   /** Called once, for the next user; one that may be broken, or is in a transaction, must not reach them as it is. */

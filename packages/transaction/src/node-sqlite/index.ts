@@ -1,7 +1,6 @@
 import type { DatabasePool } from '../core/contract.js';
-import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
-import { EngineWire, SQLITE_LANGUAGE } from '../sqlite/engine.js';
+import type { DriverPoolOptions } from '../driver/options.js';
+import { poolOver } from '../sqlite/engine.js';
 import { type NodeSqlite, NodeSqliteEngine } from './engine.js';
 
 export type { DriverPoolOptions } from '../driver/options.js';
@@ -24,9 +23,5 @@ export type { NodeSqlite } from './engine.js';
  * ```
  */
 export function fromNodeSqlite(database: NodeSqlite, options: DriverPoolOptions = {}): DatabasePool {
-  const { clock, acquireTimeoutMs: busyTimeoutMs } = readDriverOptions(options);
-  const engine = new NodeSqliteEngine(database);
-  const wire = new EngineWire(engine, { clock, busyTimeoutMs });
-  const driver = { language: SQLITE_LANGUAGE, max: 1, connect: () => wire, close: async () => engine.close() };
-  return new DriverPool(driver, options);
+  return poolOver(new NodeSqliteEngine(database), options);
 }

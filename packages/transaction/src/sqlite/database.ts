@@ -1,30 +1,27 @@
 import Libsql from 'libsql';
-import type { ExecuteResult } from '../core/contract.js';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { savepointAlone } from '../core/connection-errors.js';
 import { TransactionError } from '../core/errors.js';
+import { wantsArrays } from '../core/options.js';
 import { DescribedStatement } from './described-statement.js';
-import { isBusy, leavesStatementBusy, translated } from './errors.js';
+import { isBusy, leavesStatementBusy } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
-import { retryBusy, type RetryOptions } from './retry-busy.js';
 import { PreparedStatement } from './statement.js';
+import type { SqliteSession } from './wire.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
 const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
 
 interface Use {
-  /** The file's write lock is ours. */
-  readonly locked?: boolean;
   /** The statement is a transaction of its own. */
   readonly alone?: boolean;
 }
 
-interface ExecuteUse extends Pick<Use, 'alone'> {
-  readonly asArrays?: boolean;
-}
-
 /** One libsql connection and its prepared statements. Every call blocks until SQLite has finished. */
-export class SqliteDatabase {
+export class SqliteDatabase implements SqliteSession {
+  /** One that was closed says so itself: its errors are those of a closed pool. */
+  readonly isOpen = true;
   readonly #path: string;
   readonly #readOnly: boolean;
   /** In the order in which they were prepared, so the first is the one to forget. */
@@ -35,6 +32,8 @@ export class SqliteDatabase {
   #busyStatement: string | undefined;
   /** A statement has left something that must not reach the next user of the connection. */
   #sessionChanged = false;
+  /** A transaction that may write is open: the file's write lock is ours. */
+  #locked = false;
   #closed = false;
 
   constructor(path: string, { readOnly = false } = {}) {
@@ -43,20 +42,16 @@ export class SqliteDatabase {
     this.#libsql = this.#open();
   }
 
-  get inTransaction(): boolean {
+  get #inTransaction(): boolean {
     // Asked for a closed connection, the driver aborts the process.
     return this.#libsql.open && this.#libsql.inTransaction;
   }
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
-  run<R extends object>(
-    sql: string,
-    params: readonly unknown[] = [],
-    { locked = false, alone = false }: Use = {},
-  ): R[] {
+  query<R extends object>(sql: string, params: readonly unknown[] = [], { alone = false }: Use = {}): R[] {
     this.#discardBusy(sql);
     try {
-      const rows = this.#prepare(sql, alone).run(params, locked) as R[];
+      const rows = this.#prepare(sql, alone).run(params, this.#locked) as R[];
       this.#busyStatement = undefined;
       return rows;
     } catch (error) {
@@ -65,12 +60,14 @@ export class SqliteDatabase {
     }
   }
 
-  /** As `run()`, by a prepared statement of its own. */
+  /** As `query()`, by a prepared statement of its own. */
   execute<R extends object>(
     sql: string,
     params: readonly unknown[] = [],
-    { asArrays = false, alone = false }: ExecuteUse = {},
+    options: ExecuteOptions = {},
+    { alone = false }: Use = {},
   ): ExecuteResult<R> {
+    const asArrays = wantsArrays(options);
     const name = `execute ${sql}`;
     this.#discardBusy(name);
     try {
@@ -86,26 +83,26 @@ export class SqliteDatabase {
     }
   }
 
-  /** For statements of our own: no parameters, no rows. */
-  exec(sql: string): void {
-    this.#discardBusy(sql);
-    this.#usable().exec(sql);
+  run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
+    if (options) return this.execute(sql, params, options);
+    return { rows: this.query<never>(sql, params), rowCount: null, command: '', fields: [] };
   }
 
-  /** Where it fails, the transaction is rolled back. */
-  commit(): void {
+  exec(sql: string): void {
+    this.#discardBusy(sql);
     try {
-      this.exec('COMMIT');
+      this.#usable().exec(sql);
     } catch (error) {
-      this.rollbackIfOpen();
       // A statement of this connection is still in progress, and would make every later COMMIT fail, too.
-      if (isBusy(error)) this.#sessionChanged = true;
+      if (sql === 'COMMIT' && isBusy(error)) this.#sessionChanged = true;
       throw error;
     }
+    if (!sql.startsWith('PRAGMA')) this.#locked = sql === 'BEGIN IMMEDIATE';
   }
 
   rollbackIfOpen(): void {
-    if (this.inTransaction) this.exec('ROLLBACK');
+    this.#locked = false;
+    if (this.#inTransaction) this.exec('ROLLBACK');
   }
 
   /** Before the next user: session state is discarded with its connection, except in memory, where the connection is the database. */
@@ -138,7 +135,7 @@ export class SqliteDatabase {
   }
 
   #discardBusy(sql: string): void {
-    if (this.#busyStatement !== undefined && this.#busyStatement !== sql && !this.inTransaction) this.discard();
+    if (this.#busyStatement !== undefined && this.#busyStatement !== sql && !this.#inTransaction) this.discard();
   }
 
   #usable(): InstanceType<typeof Libsql> {
@@ -181,14 +178,4 @@ function remember<T>(statements: Map<string, T>, sql: string, statement: T): T {
   const [oldest] = statements.keys();
   if (statements.size > MOST_STATEMENTS && oldest !== undefined) statements.delete(oldest);
   return statement;
-}
-
-/** Does it at once, or as soon as no other process is in the way. */
-export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
-  try {
-    return attempt();
-  } catch (error) {
-    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
-    return retryBusy(attempt, error, options);
-  }
 }

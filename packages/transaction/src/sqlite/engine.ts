@@ -1,18 +1,15 @@
-import type { Clock } from '../core/clock.js';
-import { connectionLost } from '../core/connection-errors.js';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
 import { wantsArrays } from '../core/options.js';
-import type { Language, Wire } from '../driver/driver.js';
+import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
+import { DriverPool } from '../driver/pool.js';
 import { commandOf } from '../sql/command.js';
 import { SQLITE } from '../sql/lexer.js';
 import { PositionalTexts } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
-import { isBusy, translated } from './errors.js';
-import { retryBusy } from './retry-busy.js';
-import { allowsWriting, changesSession } from './session-state.js';
 import { resultOfChanges, resultOfRows } from './result.js';
+import { changesSession } from './session-state.js';
 import { severalStatements, sqliteValue } from './statement.js';
+import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './wire.js';
 
 /** One statement of a driver that calls SQLite directly. */
 export interface EngineStatement {
@@ -37,83 +34,45 @@ export interface Engine {
 
 const MOST_STATEMENTS = 200;
 
-export const SQLITE_LANGUAGE: Language = {
-  // A transaction that may write takes the lock at once, so that no later statement can find it taken.
-  begin: ({ readOnly = false }) => [readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'],
-  check: (sql, { readOnly }) => {
-    if (!readOnly || !allowsWriting(sql)) return;
-    const what = 'A read-only connection cannot change query_only';
-    throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25006' });
-  },
-  leavesSessionState: () => false,
-  translate: (error, isLost) => (isLost ? connectionLost(error, '08003') : translated(error)),
-};
+/** The pool over an engine: one connection, handed out in turn. */
+export function poolOver(engine: Engine, options: DriverPoolOptions): DriverPool {
+  const { clock, acquireTimeoutMs } = readDriverOptions(options);
+  const session = new EngineSession(engine);
+  return new DriverPool(
+    {
+      language: SQLITE_LANGUAGE,
+      max: 1,
+      connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => new SqliteWire(session, { clock, busyTimeoutMs }),
+      close: async () => engine.close(),
+    },
+    options,
+  );
+}
 
-/** One connection over an engine, handed out in turn. Prepared statements are kept for the next user. */
-export class EngineWire implements Wire {
-  readonly synchronous = true;
+/** Prepared statements are kept for the next user. */
+class EngineSession implements SqliteSession {
   readonly #engine: Engine;
-  readonly #clock: Clock;
-  readonly #busyTimeoutMs: number;
   readonly #texts = new PositionalTexts(SQLITE);
   readonly #statements = new Map<string, EngineStatement>();
-  #readOnly = false;
-  /** Whose BEGIN may wait: the next user gets another object, so that an earlier wait stays unwanted. */
-  #user = { isWanted: true };
 
-  constructor(engine: Engine, { clock, busyTimeoutMs }: { clock: Clock; busyTimeoutMs: number }) {
+  constructor(engine: Engine) {
     this.#engine = engine;
-    this.#clock = clock;
-    this.#busyTimeoutMs = busyTimeoutMs;
   }
 
-  get isLost(): boolean {
-    return !this.#engine.isOpen;
+  get isOpen(): boolean {
+    return this.#engine.isOpen;
   }
 
-  async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
-    if (params) return this.#run(sql, params, wantsArrays(options));
-    if (sql.startsWith('BEGIN')) await this.#begin(sql);
-    else if (sql !== 'ROLLBACK' || this.#engine.inTransaction) this.#engine.exec(sql);
-    return { rows: [], rowCount: null, command: commandOf(sql, SQLITE), fields: [] };
+  exec(sql: string): void {
+    this.#engine.exec(sql);
   }
 
-  /** Statements block until they are done, so all there is to stop is the wait for another process at BEGIN. */
-  cancel(): void {
-    this.#user.isWanted = false;
-  }
-
-  release(): void {
-    this.#user.isWanted = false;
-    this.#user = { isWanted: true };
-    if (this.isLost) return;
+  rollbackIfOpen(): void {
     if (this.#engine.inTransaction) this.#engine.exec('ROLLBACK');
-    this.#setReadOnly(false);
   }
 
-  #begin(sql: string): void | Promise<void> {
-    const attempt = (): void => {
-      this.#setReadOnly(sql === 'BEGIN');
-      this.#engine.exec(sql);
-    };
-    try {
-      attempt();
-    } catch (error) {
-      if (!isBusy(error) || this.#busyTimeoutMs === 0) throw error;
-      const user = this.#user;
-      const isWanted = (): boolean => user.isWanted;
-      return retryBusy(attempt, error, { clock: this.#clock, timeoutMs: this.#busyTimeoutMs, isWanted });
-    }
-  }
-
-  /** SQLite then prepares every statement again, so only where it changes. */
-  #setReadOnly(on: boolean): void {
-    if (on === this.#readOnly) return;
-    this.#engine.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
-    this.#readOnly = on;
-  }
-
-  #run(sql: string, params: readonly unknown[], asArrays: boolean): ExecuteResult<never> {
+  run(sql: string, params: readonly unknown[], options: ExecuteOptions = {}): ExecuteResult<never> {
+    const asArrays = wantsArrays(options);
     const { text, values } = this.#texts.translate(sql, params, sqliteValue);
     const statement = this.#statements.get(text) ?? this.#prepare(text);
     const command = commandOf(sql, SQLITE);

@@ -10,12 +10,13 @@ import type {
   Row,
 } from '../core/contract.js';
 import type { TransactionError } from '../core/errors.js';
-import { wantsArrays } from '../core/options.js';
+import { DriverConnection } from '../driver/connection.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
-import { SqliteConnection } from './connection.js';
-import { SqliteDatabase, whenFree } from './database.js';
+import { SqliteDatabase } from './database.js';
 import { isReadOnlyRefusal } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
+import { whenFree } from './retry-busy.js';
+import { SQLITE_LANGUAGE, SqliteWire } from './wire.js';
 
 const MOST_KNOWN_WRITES = 1000;
 
@@ -54,31 +55,38 @@ export class SqlitePool implements DatabasePool {
     return { open, idle: open - this.#writers.taken - this.#readers.taken, waiting };
   }
 
-  async getConnection(options: AcquireOptions = {}): Promise<SqliteConnection> {
-    const { timeoutMs = this.#settings.acquireTimeoutMs } = options;
-    const reader = options.readOnly === true && this.#reader !== undefined;
+  async getConnection(options: AcquireOptions = {}): Promise<DriverConnection> {
+    const { clock, acquireTimeoutMs } = this.#settings;
+    const { timeoutMs: busyTimeoutMs = acquireTimeoutMs, readOnly = false } = options;
+    const reader = readOnly && this.#reader !== undefined;
     const line = reader ? this.#readers : this.#writers;
-    const place = line.enter(options, timeoutMs);
+    const place = line.enter(options, busyTimeoutMs);
     const leave = place instanceof Promise ? await place : place;
     const database = reader ? this.#snapshot(leave) : this.#writer;
-    const onReturn = (): void => {
+    const wire = new SqliteWire(database, { clock, busyTimeoutMs, reader });
+    const onRelease = (): void => {
+      try {
+        wire.release();
+        database.cleanUp();
+      } catch {
+        database.discard();
+      }
       if (reader) this.#idle.push(database);
       leave();
     };
-    return new SqliteConnection({ database, reader, clock: this.#settings.clock, busyTimeoutMs: timeoutMs, onReturn });
+    return new DriverConnection(wire, SQLITE_LANGUAGE, readOnly, onRelease);
   }
 
   async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#published(sql, (database) => database.run<R>(sql, params, { alone: true }));
+    return this.#published(sql, (database) => database.query<R>(sql, params, { alone: true }));
   }
 
   async execute<R extends object = Row>(
     sql: string,
     params?: readonly unknown[],
-    options: ExecuteOptions = {},
+    options?: ExecuteOptions,
   ): Promise<ExecuteResult<R>> {
-    const asArrays = wantsArrays(options);
-    return this.#published(sql, (database) => database.execute<R>(sql, params, { alone: true, asArrays }));
+    return this.#published(sql, (database) => database.execute<R>(sql, params, options, { alone: true }));
   }
 
   close(): Promise<void> {

@@ -10,8 +10,18 @@ export interface RetryOptions {
   readonly isWanted?: () => boolean;
 }
 
-/** Tries until the other process is out of the way, with pauses in between: SQLite's own waiting blocks the event loop. */
-export async function retryBusy<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
+/** Does it at once, or as soon as no other process is in the way. */
+export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
+  try {
+    return attempt();
+  } catch (error) {
+    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
+    return retryBusy(attempt, error, options);
+  }
+}
+
+/** With pauses between the attempts: SQLite's own waiting blocks the event loop. */
+async function retryBusy<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
   const { clock, timeoutMs, isWanted = () => true } = options;
   const deadline = clock.now() + timeoutMs;
   let last = busy;
