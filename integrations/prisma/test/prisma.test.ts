@@ -46,6 +46,7 @@ const prisma: Orm = {
   name: 'Prisma',
   databases: ['PostgreSQL'],
   streams: false,
+  refused: (error) => (error as Error).cause,
   gives: () => ({ ...SAMPLE }),
   open({ pool, address }) {
     // Prisma writes the schema before the name of each table.

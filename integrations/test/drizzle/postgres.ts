@@ -26,6 +26,7 @@ export const drizzleOnPostgres: Orm = {
   name: 'Drizzle',
   databases: ['PostgreSQL'],
   streams: false,
+  refused: (error) => (error as Error).cause,
   gives: () => ({
     at: new Date('2024-02-29T12:34:56.789Z'),
     big: 9_007_199_254_740_993n,
@@ -35,6 +36,7 @@ export const drizzleOnPostgres: Orm = {
   }),
   open: () => ({
     session: (scope) => sessionOn(drizzleOn(scope.resolve<IConnection>('IConnection'), { schema })),
+    onPool: (pool) => sessionOn(drizzleOn(pool, { schema })),
   }),
 };
 

@@ -36,6 +36,7 @@ export const drizzleOnSqlite: Orm = {
   name: 'Drizzle',
   databases: ['SQLite'],
   streams: false,
+  refused: (error) => (error as Error).cause,
   gives: () => ({
     at: new Date('2024-02-29T12:34:56.789Z'),
     big: 9_007_199_254_740_993n,
@@ -45,6 +46,7 @@ export const drizzleOnSqlite: Orm = {
   }),
   open: () => ({
     session: (scope) => sessionOn(drizzleOn(scope.resolve<IConnection>('IConnection'), { schema })),
+    onPool: (pool) => sessionOn(drizzleOn(pool, { schema })),
   }),
 };
 

@@ -32,9 +32,25 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Knex on %s', (kind) => {
       await db('notes').insert({ id: 1, body: 'secret' });
     });
     const [{ reason: error }] = (await Promise.allSettled([work])) as [PromiseRejectedResult];
-    expect(error).toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '23505' });
+    expect(error).toMatchObject({ sqlState: '23505', query: expect.stringMatching(/^insert into .*\$2\)$/) });
     expect(error.message).not.toMatch(/insert|secret/i);
+    expect(JSON.stringify(error.query)).not.toContain('secret');
     expect(heard).toEqual([expect.stringContaining('insert into')]);
+  });
+
+  it('refuses an empty query, as Knex does', async () => {
+    const work = inTransaction(async (db) => db.raw(''));
+    await expect(work).rejects.toThrow('The query is empty');
+  });
+
+  it.each(['with a cursor', 'without'])('a stream has the error of its statement, %s', async (how) => {
+    const work = inTransaction(async (db) => {
+      await db('notes').insert({ id: 1, body: 'a' });
+      const failing = how === 'without' ? db('notes').insert({ id: 1, body: 'b' }) : db('missing').select();
+      for await (const _ of failing.stream()) break;
+    });
+    const sqlState = how === 'without' ? '23505' : kind === 'PostgreSQL' ? '42P01' : expect.any(String);
+    await expect(work).rejects.toMatchObject({ sqlState, query: expect.stringMatching(/notes|missing/) });
   });
 
   it('undoes a transaction that was handed out, and keeps another', async () => {

@@ -34,6 +34,7 @@ export const knex: Orm = {
         },
   open: ({ kind }) => ({
     session: (scope) => sessionOn(knexOn(scope.resolve<IConnection>('IConnection'), { client: CLIENTS[kind] }), kind),
+    onPool: (pool) => sessionOn(knexOn(pool, { client: CLIENTS[kind] }), kind),
   }),
 };
 

@@ -1,4 +1,4 @@
-import { beginTransaction, type IConnection, runInTransaction } from '@ambit/transaction';
+import { beginTransaction, type IConnection, type IPooledConnection, runInTransaction } from '@ambit/transaction';
 import { kyselyOn } from '@ambit/transaction/kysely';
 import { CamelCasePlugin, type Generated, type Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -62,6 +62,73 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
     expect(await bodies()).toEqual([]);
   });
 
+  it('begins one transaction after another on one connection, and each can fail alone', async () => {
+    const failing = (one: Kysely<Tables>, body: string) =>
+      one.transaction().execute(async (trx) => {
+        await add(trx, body);
+        throw new Error(`not ${body}`);
+      });
+    await inTransaction((db) =>
+      db.connection().execute(async (one) => {
+        await one.transaction().execute((trx) => add(trx, 'a'));
+        await expect(failing(one, 'b')).rejects.toThrow('not b');
+        await one.transaction().execute((trx) => add(trx, 'c'));
+        await expect(failing(one, 'd')).rejects.toThrow('not d');
+        await expect(failing(one, 'e')).rejects.toThrow('not e');
+        await add(one, 'f');
+      }),
+    );
+    expect(await bodies()).toEqual(['a', 'c', 'f']);
+  });
+
+  it('begins one controlled transaction after another on one connection', async () => {
+    await inTransaction((db) =>
+      db.connection().execute(async (one) => {
+        for (const body of ['a', 'b', 'c', 'd']) {
+          const trx = await one.startTransaction().execute();
+          const marked = await (await add(trx, body), trx.savepoint('mark').execute());
+          await add(marked, 'undone');
+          await (await marked.rollbackToSavepoint('mark').execute()).releaseSavepoint('mark').execute();
+          await (body < 'c' ? trx.commit() : trx.rollback()).execute();
+        }
+        await add(one, 'e');
+      }),
+    );
+    expect(await bodies()).toEqual(['a', 'b', 'e']);
+  });
+
+  it('refuses a second transaction on a connection until the first has finished', async () => {
+    await inTransaction(async (db) => {
+      const trx = await db.startTransaction().execute();
+      await add(trx, 'a');
+      // Kysely 0.29 refuses it by itself.
+      const second = async () => (trx as Kysely<Tables>).startTransaction().execute();
+      await expect(second()).rejects.toThrow(/was in progress|not supported/);
+      await add(trx, 'b');
+      await trx.commit().execute();
+    });
+    expect(await bodies()).toEqual(['a', 'b']);
+  });
+
+  it('lets the code of a connection use the IConnection and nested runs in each of its transactions', async () => {
+    await runInTransaction(app.container, async (scope) => {
+      const connection = scope.resolve<IConnection>('IConnection');
+      const insert = (body: string) => connection.query('INSERT INTO notes (body) VALUES ($1)', [body]);
+      const db = kyselyOn<Tables>(connection, { dialect: DIALECTS[kind] });
+      await db.connection().execute(async (one) => {
+        await one.transaction().execute(() => insert('a'));
+        await runInTransaction(scope, () => one.transaction().execute(() => insert('b')));
+        const undone = runInTransaction(scope, async () => {
+          await one.transaction().execute(() => insert('c'));
+          throw new Error('undone');
+        });
+        await expect(undone).rejects.toThrow('undone');
+        await insert('d');
+      });
+    });
+    expect(await bodies()).toEqual(['a', 'b', 'd']);
+  });
+
   it('refuses an isolation level of a nested transaction, and goes on', async () => {
     await inTransaction(async (db) => {
       const nested = db
@@ -90,6 +157,46 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
     });
   });
 
+  it('a stream has the error of its statement', async () => {
+    const work = inTransaction(async (db) => {
+      for await (const _ of db
+        .selectFrom('missing' as 'notes')
+        .selectAll()
+        .stream())
+        break;
+    });
+    const error = { code: kind === 'PostgreSQL' ? '42P01' : 'SQLITE_ERROR', query: expect.stringContaining('missing') };
+    await expect(work).rejects.toMatchObject(error);
+  });
+
+  it('shares a connection of the pool in connection(), and returns it', async () => {
+    const db = kyselyOn<Tables>(app.pool, { dialect: DIALECTS[kind] });
+    const names = await db.connection().execute(async (one) => {
+      await sql`CREATE TEMPORARY TABLE mine AS SELECT 'a' AS name`.execute(one);
+      const { rows } = await sql<{ name: string }>`SELECT name FROM mine`.execute(one);
+      await sql`DROP TABLE mine`.execute(one);
+      await expect(one.transaction().execute(async () => undefined)).rejects.toMatchObject({
+        code: 'AMBIT_TX_CONTROL_STATEMENT',
+      });
+      await expect(sql`BEGIN`.execute(one)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+      return rows;
+    });
+    expect(names).toEqual([{ name: 'a' }]);
+    const { open, idle } = app.pool.size!;
+    expect(idle).toBe(open);
+  });
+
+  it('takes plugins and schemas on a pool, which still begins no transaction', async () => {
+    const db = kyselyOn<Tables>(app.pool, { dialect: DIALECTS[kind] }).withPlugin(new CamelCasePlugin());
+    const query = sql<{ theBody: string }>`SELECT 'a' AS the_body`;
+    expect((await query.execute(db)).rows).toEqual([{ theBody: 'a' }]);
+    expect((await query.execute(db.withoutPlugins())).rows).toEqual([{ the_body: 'a' }]);
+    const nested = db.withoutPlugins().startTransaction().execute();
+    await expect(nested).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+    await db.destroy();
+    expect((await query.execute(db)).rows).toHaveLength(1);
+  });
+
   it('takes plugins, with and without', async () => {
     await runInTransaction(app.container, async (scope) => {
       const connection = scope.resolve<IConnection>('IConnection');
@@ -115,7 +222,8 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
 it('refuses a connection that is in no transaction scope, and a dialect that is not known', async () => {
   const app = await openApp('SQLite');
   try {
-    const pooled = (await app.pool.getConnection()) as unknown as IConnection & { release(): void };
+    const pooled: IPooledConnection = await app.pool.getConnection();
+    // @ts-expect-error A connection that was checked out is neither of the two.
     expect(() => kyselyOn(pooled)).toThrow(
       expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining('kyselyOn()') }),
     );

@@ -35,6 +35,7 @@ export const kysely: Orm = {
   open: ({ kind }) => ({
     session: (scope) =>
       sessionOn(kyselyOn<Tables>(scope.resolve<IConnection>('IConnection'), { dialect: DIALECTS[kind] }), kind),
+    onPool: (pool) => sessionOn(kyselyOn<Tables>(pool, { dialect: DIALECTS[kind] }), kind),
   }),
 };
 

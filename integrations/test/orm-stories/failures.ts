@@ -71,3 +71,45 @@ export function failureStories(stage: Stage): void {
     expect(outcomes).toEqual(new Map(attempts.map((attempt) => [attempt, untouched])));
   });
 }
+
+/** What the application sees of a statement that the database refused. */
+export function errorStories(stage: Stage): void {
+  const { inTransaction, orm, kind } = stage;
+  const refused = orm.refused ?? ((error: unknown) => error);
+
+  it("has the driver's code where users of the library look for it, a status, and a line of the application", async () => {
+    const work = inTransaction(async (session) => {
+      await session.insertAuthor(ADA);
+      await session.insertAuthor(ADA);
+    });
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const code = kind === 'PostgreSQL' ? '23505' : 'SQLITE_CONSTRAINT_PRIMARYKEY';
+    expect(refused(error)).toMatchObject({ code, ...(kind === 'PostgreSQL' && { constraint: 'authors_pkey' }) });
+    expect(error).toMatchObject({ sqlState: '23505', statusCode: 500, retryable: false });
+    expect((error as Error).stack).toContain('failures.ts');
+  });
+
+  it.runIf(kind === 'PostgreSQL')('has the status 503 for a conflict that is left after the retries', async () => {
+    await stage.app.pool.query(
+      `CREATE OR REPLACE FUNCTION conflict() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '40001'; END $$ LANGUAGE plpgsql`,
+    );
+    await stage.app.pool.query('CREATE TRIGGER conflicting BEFORE INSERT ON authors EXECUTE FUNCTION conflict()');
+    let attempts = 0;
+    try {
+      const work = inTransaction(
+        async (session) => {
+          attempts += 1;
+          await session.insertAuthor(ADA);
+        },
+        { retries: 1, backoffMs: 0 },
+      );
+      await expect(work).rejects.toMatchObject({ status: 503, statusCode: 503, retryable: true, unavailable: true });
+      expect(attempts).toBe(2);
+    } finally {
+      await stage.app.pool.query('DROP TRIGGER conflicting ON authors');
+    }
+  });
+}

@@ -1,4 +1,5 @@
 import type { IContainer } from '@ambit/container';
+import type { IDatabasePool } from '@ambit/transaction';
 import type { DatabaseKind, TestDatabase } from '../support/databases.js';
 
 export interface Author {
@@ -55,6 +56,8 @@ export interface Orm {
   readonly databases: readonly DatabaseKind[];
   /** Whether its sessions have `stream()`. */
   readonly streams: boolean;
+  /** Where its users find the code of a refused statement. Default: in the error itself. */
+  readonly refused?: (error: unknown) => unknown;
   /** What `sample()` resolves to for `SAMPLE`, in the ORM's own types. */
   readonly gives: (database: DatabaseKind) => GivenSample;
   /** Called once per database; what is opened here serves all transactions. */
@@ -64,6 +67,8 @@ export interface Orm {
 export interface OpenOrm {
   /** The ORM in a transaction scope, which has the connection as `IConnection`. */
   session(scope: IContainer): OrmSession | Promise<OrmSession>;
+  /** The same object of the library outside of transactions, where it has that. */
+  onPool?(pool: IDatabasePool): OrmSession;
   close?(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { runInTransaction } from '@ambit/transaction';
+import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type App, openApp } from '../support/app.js';
 import type { DatabaseKind } from '../support/databases.js';
@@ -20,7 +20,7 @@ export interface Stage {
   inTransaction<T>(
     this: void,
     work: (session: OrmSession, scope: IContainer) => Promise<T>,
-    options?: { signal?: AbortSignal },
+    options?: RunOptions,
   ): Promise<T>;
   /** What is committed, read past the ORM. */
   committedAuthors(this: void): Promise<object[]>;

@@ -1,7 +1,8 @@
 import { describe } from 'vitest';
-import { failureStories } from './failures.js';
+import { errorStories, failureStories } from './failures.js';
 import { nestingStories } from './nested.js';
 import type { Orm } from './orm.js';
+import { poolStories } from './pool.js';
 import { openStage } from './stage.js';
 import { statementStories } from './statements.js';
 import { typeStories } from './types.js';
@@ -13,6 +14,8 @@ export function ormStories(orm: Orm): void {
     statementStories(stage);
     nestingStories(stage);
     failureStories(stage);
+    errorStories(stage);
     typeStories(stage);
+    poolStories(stage);
   });
 }

@@ -99,6 +99,17 @@ describe('TypeORM on the connection of a transaction', () => {
     expect(await authors()).toEqual([ADA]);
   });
 
+  it('can undo what commitTransaction() refused, after a statement of it had failed', async () => {
+    await inTransaction(async ({ queryRunner }) => {
+      await queryRunner?.startTransaction();
+      await expect(queryRunner?.query('SELECT 1 / 0')).rejects.toThrow();
+      await expect(queryRunner?.commitTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
+      await queryRunner?.rollbackTransaction();
+      await queryRunner?.manager.save(AuthorEntity, ADA);
+    });
+    expect(await authors()).toEqual([ADA]);
+  });
+
   it('reads outside of transactions through the pool, and begins none there', async () => {
     await inTransaction((manager) => manager.save(AuthorEntity, ADA));
     expect(await dataSource.manager.find(AuthorEntity)).toEqual([ADA]);

@@ -86,6 +86,14 @@ export const traced = (shape: Shape, key: Key, get: Resolver): Resolver => withi
 
 const MOST_HINTS = 200;
 
+/** What other packages say where a key of theirs is missing: how to have it, for `resolve` and for `verify`. */
+type Hints = ReadonlyMap<Key, { readonly resolving: string; readonly verifying: string }>;
+
+const HINTS = Symbol.for('@ambit/hints');
+
+/** Constant texts, which all copies of these packages in a process share. `@ambit/transaction` has some. */
+const hintOf = (key: Key) => (globalThis as { [HINTS]?: Hints })[HINTS]?.get(key);
+
 /** Why the key is not available at `home`: it has a shorter lifetime than its dependent, is registered for other scopes only, or not at all. */
 export function missing(key: Key, home: Shape, path: Step | undefined, search: Search): ContainerError {
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
@@ -113,7 +121,8 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     ...details,
     hint:
       near === undefined
-        ? `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, as hosts register IConnection, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`
+        ? (hintOf(key)?.[search.dry ? 'verifying' : 'resolving'] ??
+          `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, as hosts register IConnection, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`)
         : `did you mean ${show(near)}?`,
   });
 }

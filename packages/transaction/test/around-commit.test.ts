@@ -6,7 +6,7 @@ import {
   type IConnection,
   runInTransaction,
   type Transaction,
-  type TransactionError,
+  TransactionError,
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
@@ -15,6 +15,10 @@ import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const fine: FakeFault = { ms: 0, kind: 'none' };
+
+/** The code of our error, and the message of any other. */
+const named = (reason: unknown): string =>
+  reason instanceof TransactionError ? reason.code : (reason as Error).message;
 
 describe.each([
   { container: 'a container with defer()', defers: true },
@@ -60,7 +64,7 @@ describe.each([
   /** One callback of each kind. */
   function registerAll(transaction: Transaction, name = ''): void {
     transaction.afterEnd((outcome) => log.push(`${name}end: ${outcome}`));
-    transaction.afterRollback((error) => log.push(`${name}rollback: ${error.code}`));
+    transaction.afterRollback((reason) => log.push(`${name}rollback: ${named(reason)}`));
     transaction.afterCommit(note(`${name}commit`));
     transaction.afterCommit(note(`${name}before the response`), { before: 'response' });
     transaction.beforeCommit(note(`${name}before`));
@@ -81,16 +85,24 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('after a rollback: afterRollback, with the error whose cause is the reason, and afterEnd', async () => {
+    test('after a rollback: afterRollback, with the reason, and afterEnd', async () => {
       const transaction = await begin();
       const reason = new Error('out of stock');
-      let received: TransactionError | undefined;
+      let received: unknown;
       registerAll(transaction);
-      transaction.afterRollback((error) => (received = error));
+      transaction.afterRollback((why) => (received = why));
       await play(transaction.rollback(reason));
-      expect(log).toEqual(['rollback: AMBIT_TX_FINISHED', 'end: rolled back']);
+      expect(log).toEqual(['rollback: out of stock', 'end: rolled back']);
+      expect(received).toBe(reason);
+      expect(transaction.error).toMatchObject({ code: 'AMBIT_TX_FINISHED', cause: reason });
+    });
+
+    test('after a rollback without a reason: afterRollback, with the error of the transaction', async () => {
+      const transaction = await begin();
+      let received: unknown;
+      transaction.afterRollback((why) => (received = why));
+      await play(transaction.rollback());
       expect(received).toBe(transaction.error);
-      expect(received?.cause).toBe(reason);
     });
 
     test('after a COMMIT that the database refused: those of a rollback', async () => {
@@ -170,7 +182,7 @@ describe.each([
       await expect(play(transaction.commit())).rejects.toBe(failure);
       await expect(transaction.commit()).rejects.toBe(failure);
       expect(transaction).toMatchObject({ state: 'rolled back', error: { code: 'AMBIT_TX_FINISHED', cause: failure } });
-      expect(log).toEqual(['before', 'rollback: AMBIT_TX_FINISHED', 'end: rolled back']);
+      expect(log).toEqual(['before', 'rollback: the order is empty', 'end: rolled back']);
       expect(pool.stored).toEqual([]);
       expectNothingLeft();
     });
@@ -378,7 +390,7 @@ describe.each([
   describe('a savepoint that is undone', () => {
     test('drops afterCommit of a nested run, at any depth, and calls its afterRollback and afterEnd', async () => {
       const failure = new Error('out of stock');
-      let received: TransactionError | undefined;
+      let received: unknown;
       const run = runInTransaction(
         request,
         async (scope) => {
@@ -386,7 +398,7 @@ describe.each([
           registerAll(transaction, 'outer ');
           const nested = runInTransaction(scope, async () => {
             registerAll(transaction, 'undone ');
-            transaction.afterRollback((error) => (received = error));
+            transaction.afterRollback((reason) => (received = reason));
             await runInTransaction(scope, async () => transaction.afterCommit(note('deeper')));
             throw failure;
           });
@@ -400,12 +412,12 @@ describe.each([
         'outer before',
         'outer before the response',
         'outer commit',
-        'undone rollback: AMBIT_TX_FINISHED',
+        'undone rollback: out of stock',
         'nested',
         'outer end: committed',
         'undone end: rolled back',
       ]);
-      expect(received?.cause).toBe(failure);
+      expect(received).toBe(failure);
     });
 
     test('is known to be undone where the outcome of the transaction is unknown', async () => {
@@ -426,7 +438,7 @@ describe.each([
       await expect(play(run)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
       expect(log).toEqual([
         'outer before',
-        'undone rollback: AMBIT_TX_FINISHED',
+        'undone rollback: out of stock',
         'outer end: unknown',
         'undone end: rolled back',
       ]);

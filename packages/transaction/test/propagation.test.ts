@@ -1,9 +1,10 @@
-import { Container } from '@ambit/container';
+import { Container, type IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   afterCommit,
   beginTransaction,
   type IConnection,
+  type IDatabasePool,
   type Propagation,
   runInTransaction,
   type RunOptions,
@@ -70,7 +71,18 @@ describe.each([
       );
     });
 
-    test.each(['REQUIRED', 'supports', 'constructor', 7])(
+    test.each(['supports', 'not-supported'] as const)(
+      '%s runs without one, in the scope itself',
+      async (propagation) => {
+        const seen = await run(async (scope, attempt) => [scope, attempt.number, attempt.signal.aborted], {
+          propagation,
+        });
+        expect(seen).toEqual([request, 1, false]);
+        expect(pool.out).toBe(0);
+      },
+    );
+
+    test.each(['REQUIRED', 'notSupported', 'constructor', 7])(
       '%j is refused, and says what there is',
       async (propagation) => {
         await expect(run(insert('INSERT'), { propagation: propagation as Propagation })).rejects.toMatchObject({
@@ -90,7 +102,7 @@ describe.each([
       expect(pool.stored).toEqual(['outer']);
     });
 
-    test.each(['required', 'mandatory'] as const)('%s joins it', async (propagation) => {
+    test.each(['required', 'mandatory', 'supports'] as const)('%s joins it', async (propagation) => {
       await run(async (scope, attempt) => {
         await insert('outer')(scope, attempt);
         const joined = await runInTransaction(scope, async (inner) => inner, { propagation });
@@ -101,9 +113,10 @@ describe.each([
       expect(pool.stored).toEqual(['outer', 'joined']);
     });
 
-    test('required that fails marks the whole rollback-only: no statement runs any more, and COMMIT is not sent', async () => {
+    test.each(['required', 'supports'] as const)('%s that fails marks the whole rollback-only', async (propagation) => {
       const outer = run(async (scope) => {
-        await runInTransaction(scope, failing('joined'), { propagation: 'required' }).catch(() => undefined);
+        await runInTransaction(scope, failing('joined'), { propagation }).catch(() => undefined);
+        // No statement runs any more, and COMMIT is not sent.
         await expect(insert('more')(scope, {} as never)).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
       });
       await expect(outer).rejects.toMatchObject({
@@ -186,6 +199,25 @@ describe.each([
       other.release();
     });
 
+    test('not-supported runs outside of it, in the scope that it began in, and leaves it open', async () => {
+      await run(async (scope, attempt) => {
+        await insert('outer')(scope, attempt);
+        const step = scope.createScope({ tags: ['step'] });
+        const outside = runInTransaction(
+          step,
+          async (inner, { number, signal }) => {
+            expect([inner, number, signal.aborted, transactionOf(inner)]).toEqual([request, 1, false, undefined]);
+            await inner.resolve<FakePool>('IDatabasePool').query('beside');
+            throw new Error('only this');
+          },
+          { propagation: 'not-supported' },
+        );
+        await expect(outside).rejects.toThrow('only this');
+        await insert('more')(scope, attempt);
+      });
+      expect(pool.stored).toEqual(['beside', 'outer', 'more']);
+    });
+
     test('never is refused, and a beginTransaction() stays refused', async () => {
       await run(async (scope) => {
         const never = runInTransaction(scope, insert('never'), { propagation: 'never' });
@@ -202,12 +234,18 @@ describe.each([
       return transaction.scope as TinyContainer;
     };
 
-    test.each(['nested', 'required', 'mandatory'] as const)('%s is refused', async (propagation) => {
+    test.each(['nested', 'required', 'mandatory', 'supports'] as const)('%s is refused', async (propagation) => {
       const scope = await scopeOfCompleted();
       let isCalled = false;
       const late = runInTransaction(scope, async () => (isCalled = true), { propagation });
       await expect(late).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(isCalled).toBe(false);
+    });
+
+    test('not-supported runs in the scope that it began in', async () => {
+      const scope = await scopeOfCompleted();
+      const seen = await runInTransaction(scope, async (inner) => inner, { propagation: 'not-supported' });
+      expect(seen).toBe(request);
     });
 
     test('requires-new begins another one, and never runs without', async () => {
@@ -237,6 +275,50 @@ describe.each(databases)('requires-new over $name', ({ name, missing, open }) =>
     else await expect(outer).rejects.toThrow('while the transaction around it holds one');
     const lines = await pool.query('SELECT line FROM log');
     expect(lines).toEqual(name === 'PostgreSQL' ? [{ line: 'audit' }] : []);
+    await app.dispose();
+    await database.drop();
+  });
+});
+
+describe.each(databases)('supports and not-supported over $name', ({ name, missing, open }) => {
+  test.skipIf(missing)('the one is undone with the transaction around it, the other is no part of it', async () => {
+    const database = await open();
+    const pool = database.pool({ max: 2, acquireTimeoutMs: 200 });
+    await pool.query('CREATE TABLE log (line TEXT)');
+    const app = new Container({ tags: ['application'] });
+    app.register('IDatabasePool', () => pool);
+    const lines = async (of: IDatabasePool | IConnection): Promise<unknown[]> =>
+      (await of.query('SELECT line FROM log ORDER BY line')).map(({ line }) => line);
+    const add = (of: IDatabasePool | IConnection, line: string) => of.query('INSERT INTO log VALUES ($1)', [line]);
+    const work = (propagation: Propagation, scope: IContainer): Promise<void> =>
+      runInTransaction(
+        scope,
+        async (inner) =>
+          void (await add(inner.resolve(transactionOf(inner) ? 'IConnection' : 'IDatabasePool'), propagation)),
+        { propagation },
+      );
+
+    await work('supports', app);
+    await work('not-supported', app);
+    expect(await lines(pool)).toEqual(['not-supported', 'supports']);
+
+    const outer = runInTransaction(app, async (scope) => {
+      await work('supports', scope);
+      expect(await lines(scope.resolve('IConnection'))).toEqual(['not-supported', 'supports', 'supports']);
+      const outside = runInTransaction(scope, (parent) => lines(parent.resolve('IDatabasePool')), {
+        propagation: 'not-supported',
+      });
+      // A database in memory has one connection.
+      if (name === 'SQLite in memory')
+        await expect(outside).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      else expect(await outside).toEqual(['not-supported', 'supports']);
+      // A database with one writer has to wait for the transaction, which waits for this.
+      if (name === 'PostgreSQL') await work('not-supported', scope);
+      throw new Error('undone');
+    });
+    await expect(outer).rejects.toThrow('undone');
+    const kept = name === 'PostgreSQL' ? ['not-supported', 'not-supported', 'supports'] : ['not-supported', 'supports'];
+    expect(await lines(pool)).toEqual(kept);
     await app.dispose();
     await database.drop();
   });

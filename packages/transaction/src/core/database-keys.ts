@@ -39,3 +39,26 @@ function checkKey(name: string, key: unknown): void {
   const what = `${name} must be a key, not ${inspect(key)}: another database needs the keys of its pool and of its connection`;
   throw new TransactionError('AMBIT_TX_OPTION', what);
 }
+
+const POOL =
+  "register a pool as a singleton of the application, such as createPostgresPool(), createSqlitePool(), or fromPgPool() over a pool of yours: Registration.fromFactory(() => createPostgresPool({ ... })).pipe(singleton()).to('IDatabasePool')";
+
+/** What the container says where a key is missing. A registration of the connection would be the wrong advice: transactions do that. */
+const MISSING: readonly (readonly [string, { readonly resolving: string; readonly verifying: string }])[] = [
+  [MAIN_DATABASE.pool, { resolving: POOL, verifying: POOL }],
+  [
+    MAIN_DATABASE.connection,
+    {
+      resolving:
+        'open a transaction: put withTransaction() on the route (on Fastify { config: { transaction: true } }), or call runInTransaction(), and resolve it from the scope of the transaction; after the response the transaction has completed',
+      verifying:
+        "a transaction registers it on its scope; declare that scope: { tags: ['transaction'], registers: ['IConnection'] }",
+    },
+  ],
+];
+
+// The container looks here, so that it knows nothing of databases.
+const HINTS = Symbol.for('@ambit/hints');
+const shared = globalThis as { [HINTS]?: Map<string, object> };
+shared[HINTS] ??= new Map<string, object>();
+for (const [key, hint] of MISSING) shared[HINTS].set(key, hint);

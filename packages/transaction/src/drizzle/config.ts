@@ -8,6 +8,7 @@ import {
   type RelationalSchemaConfig,
   type TablesRelationalConfig,
 } from 'drizzle-orm';
+import { withOutcomeOf } from '../orm/errors.js';
 
 /**
  * As for `drizzle()`, without `cache`: a cache would give rows of other transactions, and be invalidated before COMMIT.
@@ -35,7 +36,16 @@ export function relationsOf<Schema extends Record<string, unknown>>(schema: Sche
   return relations as Relations<Schema>;
 }
 
-export function loggerOf(logger: boolean | Logger | undefined): { logger?: Logger } {
-  if (!logger) return {};
-  return { logger: logger === true ? new DefaultLogger() : logger };
+export function loggerOf(logger: boolean | Logger | undefined): Logger | undefined {
+  if (!logger) return undefined;
+  return logger === true ? new DefaultLogger() : logger;
+}
+
+/** Drizzle wraps every error in one of its own, which has no status. */
+export async function reported<T>(execute: () => Promise<T>): Promise<T> {
+  try {
+    return await execute();
+  } catch (error) {
+    throw withOutcomeOf((error as Error | undefined)?.cause, error);
+  }
 }

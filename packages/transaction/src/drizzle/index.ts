@@ -1,8 +1,8 @@
 import type { Casing, ExtractTablesWithRelations } from 'drizzle-orm';
 import { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import type { IConnection } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import type { IConnection, IDatabasePool } from '../core/contract.js';
+import { targetOf } from '../orm/target.js';
 import { type DrizzleOptions, loggerOf, relationsOf } from './config.js';
 import { ScopedPgSession } from './postgres-session.js';
 
@@ -21,10 +21,13 @@ const DIALECTS: Readonly<Record<Casing | 'none', PgDialect>> = {
  * commit; after the transaction has completed, every query rejects with `AMBIT_TX_FINISHED`, which Drizzle wraps as the `cause`
  * of its `DrizzleQueryError`.
  *
- * @param connection - the `IConnection` of a transaction scope, on PostgreSQL
+ * Drizzle on a pool, such as `IDatabasePool`: each query runs by itself, outside of transactions. `db.transaction()` is refused
+ * with `AMBIT_TX_CONTROL_STATEMENT`: `runInTransaction()` begins transactions.
+ *
+ * @param database - the `IConnection` of a transaction scope, or a pool, on PostgreSQL
  * @param options - as for `drizzle()`; pass the same `schema` object each time, as a module's namespace is
- * @returns a database for this transaction, cheap enough to create per transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
+ * @returns a database, cheap enough to create per request and per transaction
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither
  *
  * @example
  * ```ts
@@ -46,14 +49,14 @@ const DIALECTS: Readonly<Record<Casing | 'none', PgDialect>> = {
  * ```
  */
 export function drizzleOn<Schema extends Record<string, unknown> = Record<string, never>>(
-  connection: IConnection,
+  database: IConnection | IDatabasePool,
   { schema, casing, logger }: DrizzleOptions<Schema> = {},
 ): NodePgDatabase<Schema> {
-  const transaction = transactionOfConnection(connection, 'drizzleOn()');
+  const target = targetOf(database, 'drizzleOn()');
   const dialect = DIALECTS[casing ?? 'none'];
   const relations = relationsOf(schema);
   const session = new ScopedPgSession<Schema, ExtractTablesWithRelations<Schema>>(
-    transaction,
+    target,
     dialect,
     relations,
     loggerOf(logger),

@@ -1,32 +1,58 @@
-import { type NodePgClient, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
-import type { Logger, TablesRelationalConfig } from 'drizzle-orm';
-import type { PgDialect, PgTransactionConfig } from 'drizzle-orm/pg-core';
-import type { ExecuteOptions, ExecuteResult, IConnection } from '../core/contract.js';
-import type { Transaction } from '../transaction/transaction.js';
+import { type NodePgClient, NodePgPreparedQuery, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
+import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-orm';
+import { NoopCache } from 'drizzle-orm/cache/core';
+import type { PgDialect, PgTransactionConfig, PreparedQueryConfig } from 'drizzle-orm/pg-core';
+import type { ExecuteOptions, ExecuteResult, MayExecute } from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
+import { executorOf, ownTransaction, type Target } from '../orm/target.js';
+import { queryErrorOf } from '../orm/errors.js';
+import { reported } from './config.js';
 
 type Relations<Tables extends TablesRelationalConfig> = ConstructorParameters<
   typeof NodePgSession<Record<string, unknown>, Tables>
 >[2];
 
-/** Drizzle's session for the `pg` driver, with the connection of a transaction in place of the driver's client. */
+type PrepareQuery = NodePgSession<Record<string, unknown>, TablesRelationalConfig>['prepareQuery'];
+
+/** Drizzle's session for the `pg` driver, with the connection of a transaction, or a pool, in place of the driver's client. */
 export class ScopedPgSession<
   Full extends Record<string, unknown>,
   Tables extends TablesRelationalConfig,
 > extends NodePgSession<Full, Tables> {
-  readonly #transaction: Transaction;
+  readonly #target: Target;
+  readonly #client: NodePgClient;
   readonly #relations: Relations<Tables>;
   readonly #dialect: PgDialect;
+  readonly #logger: Logger;
 
-  constructor(
-    transaction: Transaction,
-    dialect: PgDialect,
-    relations: Relations<Tables>,
-    options: { logger?: Logger },
-  ) {
-    super(clientOn(transaction.connection), dialect, relations, options);
-    this.#transaction = transaction;
-    this.#dialect = dialect;
+  constructor(target: Target, dialect: PgDialect, relations: Relations<Tables>, logger: Logger = new NoopLogger()) {
+    const client = clientOn(executorOf(target));
+    super(client, dialect, relations, { logger });
+    this.#target = target;
+    this.#client = client;
     this.#relations = relations;
+    this.#dialect = dialect;
+    this.#logger = logger;
+  }
+
+  override prepareQuery<T extends PreparedQueryConfig = PreparedQueryConfig>(
+    ...[query, fields, name, isArray, mapper]: Parameters<PrepareQuery>
+  ): ScopedPgQuery<T> {
+    const { sql, params } = query;
+    const cache = new NoopCache();
+    return new ScopedPgQuery<T>(
+      this.#client,
+      sql,
+      params,
+      this.#logger,
+      cache,
+      undefined,
+      undefined,
+      fields,
+      name,
+      isArray,
+      mapper,
+    );
   }
 
   /** A nested run: Drizzle's own would send BEGIN. */
@@ -34,10 +60,12 @@ export class ScopedPgSession<
     work: (tx: NodePgTransaction<Full, Tables>) => Promise<T>,
     { isolationLevel, accessMode, deferrable }: PgTransactionConfig = {},
   ): Promise<T> {
+    const { transaction } = this.#target;
+    if (!transaction) return Promise.reject(ownTransaction('Drizzle', 'drizzleOn'));
     const tx = new ScopedPgTransaction<Full, Tables>(this.#dialect, this, this.#relations, 1);
     const readOnly = accessMode && accessMode === 'read only';
     const options: object = { isolation: isolationLevel, readOnly, deferrable };
-    return this.#transaction.runNested(() => work(tx), options);
+    return transaction.runNested(() => work(tx), options);
   }
 }
 
@@ -70,11 +98,26 @@ interface DrizzleQuery {
   readonly types: NonNullable<ExecuteOptions['types']>;
 }
 
+class ScopedPgQuery<T extends PreparedQueryConfig> extends NodePgPreparedQuery<T> {
+  override execute(values?: Record<string, unknown>): Promise<T['execute']> {
+    return reported(() => super.execute(values));
+  }
+
+  override all(values?: Record<string, unknown>): Promise<T['all']> {
+    return reported(() => super.all(values));
+  }
+}
+
 /** Drizzle calls nothing else of its client. */
-function clientOn(connection: IConnection): NodePgClient {
+function clientOn(database: MayExecute): NodePgClient {
   const client = {
-    query: ({ text, rowMode = 'object', types }: DrizzleQuery, params: unknown[]): Promise<ExecuteResult<object>> =>
-      connection.execute<object>(text, params, { rowMode, types }),
+    async query({ text, rowMode = 'object', types }: DrizzleQuery, params: unknown[]): Promise<ExecuteResult<object>> {
+      try {
+        return await executeOn<object>(database, text, params, { rowMode, types });
+      } catch (error) {
+        throw queryErrorOf(error, text);
+      }
+    },
   };
   return client as unknown as NodePgClient;
 }

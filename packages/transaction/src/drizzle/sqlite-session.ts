@@ -2,8 +2,11 @@ import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-or
 import { NoopCache } from 'drizzle-orm/cache/core';
 import { RemotePreparedQuery } from 'drizzle-orm/sqlite-proxy';
 import { SQLiteAsyncDialect, SQLiteSession, SQLiteTransaction } from 'drizzle-orm/sqlite-core';
-import type { ExecuteResult, IConnection } from '../core/contract.js';
-import type { Transaction } from '../transaction/transaction.js';
+import type { ExecuteResult, MayExecute } from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
+import { queryErrorOf } from '../orm/errors.js';
+import { executorOf, ownTransaction, type Target } from '../orm/target.js';
+import { reported } from './config.js';
 
 type Tables = TablesRelationalConfig;
 type Full = Record<string, unknown>;
@@ -18,19 +21,19 @@ export class NumberedSqliteDialect extends SQLiteAsyncDialect {
   }
 }
 
-/** Drizzle's own statements for a SQLite behind a function, with the connection of a transaction as that function. */
+/** Drizzle's own statements for a SQLite behind a function, with the connection of a transaction, or a pool, as that function. */
 export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, Full, Tables> {
-  readonly #transaction: Transaction;
+  readonly #target: Target;
   readonly relations: Relations;
   readonly #sqliteDialect: SQLiteAsyncDialect;
   readonly #logger: Logger;
 
-  constructor(transaction: Transaction, dialect: SQLiteAsyncDialect, relations: Relations, logger?: Logger) {
+  constructor(target: Target, dialect: SQLiteAsyncDialect, relations: Relations, logger: Logger = new NoopLogger()) {
     super(dialect);
-    this.#transaction = transaction;
+    this.#target = target;
     this.relations = relations;
     this.#sqliteDialect = dialect;
-    this.#logger = logger ?? new NoopLogger();
+    this.#logger = logger;
   }
 
   override prepareQuery(
@@ -38,9 +41,9 @@ export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, F
   ): ReturnType<PrepareQuery> {
     // Without fields Drizzle gives the rows of raw SQL as they come, which is as objects.
     const rowMode = fields || mapper ? 'array' : 'object';
-    const run = runOn(this.#transaction.connection, rowMode);
+    const run = runOn(executorOf(this.#target), rowMode);
     const cache = new NoopCache();
-    return new RemotePreparedQuery(
+    return new ScopedSqliteQuery(
       run,
       query,
       this.#logger,
@@ -56,8 +59,10 @@ export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, F
 
   /** A nested run: Drizzle's own would send BEGIN. What SQLite's `behavior` asks for is decided already. */
   override transaction<T>(work: Work<T>): Promise<T> {
+    const { transaction } = this.#target;
+    if (!transaction) return Promise.reject(ownTransaction('Drizzle', 'drizzleOn'));
     const tx = new ScopedSqliteTransaction(this.#sqliteDialect, this, this.relations);
-    return this.#transaction.runNested(() => work(tx), {});
+    return transaction.runNested(() => work(tx), {});
   }
 }
 
@@ -74,13 +79,35 @@ class ScopedSqliteTransaction extends SQLiteTransaction<'async', ExecuteResult, 
   }
 }
 
+class ScopedSqliteQuery extends RemotePreparedQuery {
+  override run(values?: Full): ReturnType<RemotePreparedQuery['run']> {
+    return reported(() => super.run(values));
+  }
+
+  override all(values?: Full): ReturnType<RemotePreparedQuery['all']> {
+    return reported(() => super.all(values));
+  }
+
+  override get(values?: Full): ReturnType<RemotePreparedQuery['get']> {
+    return reported(() => super.get(values));
+  }
+
+  override values<T extends unknown[] = unknown[]>(values?: Full): Promise<T[]> {
+    return reported(() => super.values<T>(values));
+  }
+}
+
 type Method = 'run' | 'all' | 'values' | 'get';
 
 /** `run` gets the whole result, which has the number of changed rows. */
-function runOn(connection: IConnection, rowMode: 'object' | 'array') {
+function runOn(database: MayExecute, rowMode: 'object' | 'array') {
   return async (sql: string, params: unknown[], method: Method): Promise<{ rows: never }> => {
     const mode = method === 'values' ? 'array' : rowMode;
-    const result = await connection.execute(sql, params, { rowMode: mode });
-    return { ...result, rows: (method === 'get' ? result.rows[0] : result.rows) as never };
+    try {
+      const result = await executeOn(database, sql, params, { rowMode: mode });
+      return { ...result, rows: (method === 'get' ? result.rows[0] : result.rows) as never };
+    } catch (error) {
+      throw queryErrorOf(error, sql);
+    }
   };
 }

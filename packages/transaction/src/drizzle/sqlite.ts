@@ -1,7 +1,7 @@
 import type { Casing, ExtractTablesWithRelations } from 'drizzle-orm';
 import { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core';
-import type { ExecuteResult, IConnection } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import type { ExecuteResult, IConnection, IDatabasePool } from '../core/contract.js';
+import { targetOf } from '../orm/target.js';
 import { type DrizzleOptions, loggerOf, relationsOf } from './config.js';
 import { NumberedSqliteDialect, ScopedSqliteSession } from './sqlite-session.js';
 
@@ -23,12 +23,12 @@ const DIALECTS: Readonly<Record<Casing | 'none', NumberedSqliteDialect>> = {
 };
 
 /**
- * Drizzle for SQLite on the connection of a transaction scope; the rest as on PostgreSQL.
+ * Drizzle for SQLite on the connection of a transaction scope, or on a pool; the rest as on PostgreSQL.
  *
- * @param connection - the `IConnection` of a transaction scope, on SQLite
+ * @param database - the `IConnection` of a transaction scope, or a pool, on SQLite
  * @param options - as for `drizzle()`; pass the same `schema` object each time, as a module's namespace is
- * @returns a database for this transaction, cheap enough to create per transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
+ * @returns a database, cheap enough to create per request and per transaction
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither
  *
  * @example
  * ```ts
@@ -45,14 +45,14 @@ const DIALECTS: Readonly<Record<Casing | 'none', NumberedSqliteDialect>> = {
  * ```
  */
 export function drizzleOn<Schema extends Record<string, unknown> = Record<string, never>>(
-  connection: IConnection,
+  database: IConnection | IDatabasePool,
   { schema, casing, logger }: DrizzleOptions<Schema> = {},
 ): ScopedSqliteDatabase<Schema> {
-  const transaction = transactionOfConnection(connection, 'drizzleOn()');
+  const target = targetOf(database, 'drizzleOn()');
   const dialect = DIALECTS[casing ?? 'none'];
   const relations = relationsOf(schema);
-  const session = new ScopedSqliteSession(transaction, dialect, relations, loggerOf(logger).logger);
-  const database = new BaseSQLiteDatabase('async', dialect, session, session.relations);
+  const session = new ScopedSqliteSession(target, dialect, relations, loggerOf(logger));
+  const drizzle = new BaseSQLiteDatabase('async', dialect, session, session.relations);
   // The session knows no types of tables; what it gives is decided by the schema that it was made with.
-  return database as unknown as ScopedSqliteDatabase<Schema>;
+  return drizzle as unknown as ScopedSqliteDatabase<Schema>;
 }

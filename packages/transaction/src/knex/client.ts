@@ -2,14 +2,15 @@ import { Readable, type Writable } from 'node:stream';
 import knex, { type Knex } from 'knex';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import type { Transaction } from '../transaction/transaction.js';
+import { queryErrorOf } from '../orm/errors.js';
+import { ownTransaction, type Target } from '../orm/target.js';
 import { KnexConnection } from './connection.js';
 
 /** The SQL that Knex writes, by the names that Knex gives its drivers. */
 export type KnexClientName = 'pg' | 'sqlite3';
 
 export interface ScopedConfig extends Knex.Config {
-  readonly transaction: Transaction;
+  readonly target: Target;
 }
 
 interface KnexQuery {
@@ -65,7 +66,7 @@ function dialectClass(client: KnexClientName): ClientClass {
 /** Of each transaction of Knex. */
 const connections = new WeakMap<object, KnexConnection>();
 
-/** A client of Knex that has the connection of one transaction in place of a pool. */
+/** A client of Knex that has the connection of one transaction, or a pool of ours, in place of its pool. */
 function scopedClient(name: KnexClientName): ClientClass {
   const isPostgres = name === 'pg';
 
@@ -73,7 +74,7 @@ function scopedClient(name: KnexClientName): ClientClass {
     declare config: ScopedConfig;
 
     override async acquireConnection(): Promise<KnexConnection> {
-      return new KnexConnection(this.config.transaction);
+      return new KnexConnection(this.config.target);
     }
 
     override async releaseConnection(): Promise<void> {}
@@ -90,8 +91,8 @@ function scopedClient(name: KnexClientName): ClientClass {
       outer: object | null,
     ): Knex.Transaction {
       const around = outer ? connections.get(outer) : undefined;
-      const connection = new KnexConnection(this.config.transaction, { isolation, readOnly }, around);
-      const work = (trx: Knex.Transaction): unknown => connection.savepoint.within(() => container(trx));
+      const connection = new KnexConnection(this.config.target, { isolation, readOnly }, around);
+      const work = (trx: Knex.Transaction): unknown => connection.within(() => container(trx));
       const transaction = super.transaction(work, { ...config, connection }, outer);
       connections.set(transaction, connection);
       return transaction;
@@ -115,6 +116,7 @@ function scopedClient(name: KnexClientName): ClientClass {
 
     override async _query(connection: KnexConnection, query: KnexQuery): Promise<KnexQuery> {
       const { sql, bindings = [], options } = query;
+      refuseEmpty(sql);
       try {
         const values = isPostgres ? bindings : bindings.map(asDriversForSqlite);
         const result = await connection.execute(sql, values, options);
@@ -122,7 +124,7 @@ function scopedClient(name: KnexClientName): ClientClass {
         query.context = { lastID: result.insertId, changes: result.rowCount };
         return query;
       } catch (error) {
-        throw new CarriedError(error);
+        throw new CarriedError(queryErrorOf(error, sql));
       }
     }
 
@@ -133,12 +135,13 @@ function scopedClient(name: KnexClientName): ClientClass {
       options?: { batchSize?: number },
     ): Promise<void> {
       const { sql, bindings = [] } = query;
+      refuseEmpty(sql);
       // Only PostgreSQL has cursors, and only for what reads.
       const hasCursor = isPostgres && SELECT.test(sql);
       const rows = hasCursor
         ? connection.rows(sql, bindings, options?.batchSize ?? ROWS_AT_A_TIME)
         : rowsOf(this._query(connection, query), isPostgres);
-      return pipe(Readable.from(rows), target);
+      return pipe(Readable.from(rows), target, sql);
     }
   }
   // Another connection would have to cancel a statement; a rollback of the whole transaction does.
@@ -146,16 +149,22 @@ function scopedClient(name: KnexClientName): ClientClass {
   return ScopedClient;
 }
 
+/** As Knex's own clients do. */
+function refuseEmpty(sql: string): void {
+  if (!sql) throw new Error('The query is empty');
+}
+
 async function control({ savepoint, terms }: KnexConnection, sql: string): Promise<void> {
+  if (!savepoint) throw ownTransaction('Knex', 'knexOn');
   if (/^(?:BEGIN|SAVEPOINT)\b/.test(sql)) return savepoint.begin(terms);
-  if (/^ROLLBACK\b/.test(sql)) return savepoint.undo();
-  if (!/^(?:COMMIT|RELEASE)\b/.test(sql)) throw unknownStatement();
+  const isCommit = /^(?:COMMIT|RELEASE)\b/.test(sql);
+  if (!isCommit && !/^ROLLBACK\b/.test(sql)) throw unknownStatement();
   try {
-    return await savepoint.release();
-  } catch (error) {
+    if (isCommit) await savepoint.release();
+  } finally {
     // Knex sends no ROLLBACK after a COMMIT that failed.
     await savepoint.undo();
-    throw error;
+    savepoint.end();
   }
 }
 
@@ -175,9 +184,10 @@ async function* rowsOf(query: Promise<KnexQuery>, isPostgres: boolean): AsyncGen
   yield* isPostgres ? (response as ExecuteResult).rows : (response as object[]);
 }
 
-function pipe(source: Readable, target: Writable): Promise<void> {
+function pipe(source: Readable, target: Writable, sql: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    source.on('error', (error) => {
+    source.on('error', (failure) => {
+      const error = (failure instanceof CarriedError ? failure.error : queryErrorOf(failure, sql)) as Error;
       reject(error);
       if (!target.destroyed) target.emit('error', error);
     });

@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex';
-import type { IConnection } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import type { IConnection, IDatabasePool } from '../core/contract.js';
+import { targetOf } from '../orm/target.js';
 import { type KnexClientName, type ScopedConfig, scopedClientOf } from './client.js';
 
 export type { KnexClientName } from './client.js';
@@ -19,10 +19,13 @@ export interface KnexOptions extends Omit<
  * nested run in it, like `runInTransaction()` in a transaction scope. Nothing that Knex does can commit; after the
  * transaction has completed, every query rejects with `AMBIT_TX_FINISHED`.
  *
- * @param connection - the `IConnection` of a transaction scope
+ * Knex on a pool, such as `IDatabasePool`: each query runs by itself, outside of transactions. `knex.transaction()` and
+ * `batchInsert()` are refused with `AMBIT_TX_CONTROL_STATEMENT`: `runInTransaction()` begins transactions.
+ *
+ * @param database - the `IConnection` of a transaction scope, or a pool
  * @param options - the dialect, and what `knex()` takes that concerns no connections
- * @returns a `Knex` for this transaction; it needs no `destroy()`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
+ * @returns a `Knex`; it needs no `destroy()`, which does nothing
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither
  *
  * @example
  * ```ts
@@ -38,15 +41,15 @@ export interface KnexOptions extends Omit<
  * }
  * ```
  */
-export function knexOn(connection: IConnection, { client = 'pg', ...options }: KnexOptions = {}): Knex {
-  const transaction = transactionOfConnection(connection, 'knexOn()');
+export function knexOn(database: IConnection | IDatabasePool, { client = 'pg', ...options }: KnexOptions = {}): Knex {
+  const target = targetOf(database, 'knexOn()');
   // Without it Knex warns of every client for SQLite.
   const defaults = client === 'sqlite3' ? { useNullAsDefault: true } : {};
   const config: ScopedConfig = {
     ...defaults,
     ...options,
     client: scopedClientOf(client) as unknown as typeof Knex.Client,
-    transaction,
+    target,
   };
   return knex(config);
 }

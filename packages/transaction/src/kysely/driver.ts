@@ -10,7 +10,9 @@ import {
   RawNode,
   type TransactionSettings,
 } from 'kysely';
-import type { ExecuteOptions, ExecuteResult, IConnection } from '../core/contract.js';
+import type { ExecuteOptions, ExecuteResult, IConnection, MayExecute } from '../core/contract.js';
+import { executeOn } from '../core/execute-on.js';
+import { queryErrorOf } from '../orm/errors.js';
 import { rowsInChunks } from '../orm/rows-in-chunks.js';
 import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
@@ -24,11 +26,24 @@ export interface StatementMeans {
   readonly dialect: KyselyDialect;
   /** Passed to `execute()`. */
   readonly options?: ExecuteOptions;
-  /** What the caller sees of an error. Default: the error itself. */
-  readonly errorOf?: (error: unknown) => unknown;
+  /** What the caller sees of an error. Default: an error with the fields of the driver's. */
+  readonly errorOf?: (error: unknown, sql: string) => unknown;
 }
 
-/** What Kysely takes for a connection of its own: one query, or a nested transaction from its begin to its end. */
+/** Sends one statement. */
+export async function send<R>(
+  database: MayExecute,
+  { sql, parameters }: CompiledQuery,
+  { options, errorOf = queryErrorOf }: StatementMeans,
+): Promise<QueryResult<R>> {
+  try {
+    return asKysely<R>(await executeOn(database, sql, parameters, options));
+  } catch (error) {
+    throw errorOf(error, sql);
+  }
+}
+
+/** What Kysely takes for a connection of its own: for one query, or for one nested transaction after another. */
 class ConnectionUse implements DatabaseConnection {
   readonly savepoint: Savepoint;
   readonly #connection: IConnection;
@@ -40,13 +55,8 @@ class ConnectionUse implements DatabaseConnection {
     this.#means = means;
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { options, errorOf } = this.#means;
-    try {
-      return asKysely<R>(await this.savepoint.within(() => this.#connection.execute(sql, parameters, options)));
-    } catch (error) {
-      throw errorOf ? errorOf(error) : error;
-    }
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.savepoint.within(() => send<R>(this.#connection, query, this.#means));
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize = ROWS_AT_A_TIME): AsyncIterableIterator<QueryResult<R>> {
@@ -61,13 +71,15 @@ class ConnectionUse implements DatabaseConnection {
     const next = (): ReturnType<typeof chunks.next> => this.savepoint.within(() => chunks.next());
     try {
       for (let chunk = await next(); !chunk.done; chunk = await next()) yield { rows: chunk.value as R[] };
+    } catch (error) {
+      throw (this.#means.errorOf ?? queryErrorOf)(error, sql);
     } finally {
       await this.savepoint.within(() => chunks.return());
     }
   }
 }
 
-export function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
+function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
   return {
     rows: rows as R[],
     ...(rowCount !== null && CHANGING.has(command) && { numAffectedRows: BigInt(rowCount) }),
@@ -88,9 +100,13 @@ export class ScopedDriver implements Driver, ConnectionProvider {
     this.#means = means;
   }
 
-  provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
+  async provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
     const use = this.#use();
-    return use.savepoint.within(() => consumer(use));
+    try {
+      return await use.savepoint.within(() => consumer(use));
+    } finally {
+      use.savepoint.end();
+    }
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -127,7 +143,9 @@ export class ScopedDriver implements Driver, ConnectionProvider {
 
   async init(): Promise<void> {}
 
-  async releaseConnection(): Promise<void> {}
+  async releaseConnection(use: DatabaseConnection): Promise<void> {
+    savepointOf(use).end();
+  }
 
   /** The connection belongs to the transaction. */
   async destroy(): Promise<void> {}

@@ -1,8 +1,8 @@
 import type { Kysely, KyselyPlugin } from 'kysely';
-import type { IConnection } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import type { IConnection, IDatabasePool } from '../core/contract.js';
+import { targetOf } from '../orm/target.js';
 import type { KyselyDialect } from './dialects.js';
-import { kyselyIn } from './kysely-in.js';
+import { kyselyIn, kyselyOver } from './kysely-in.js';
 
 export type { KyselyDialect } from './dialects.js';
 
@@ -19,10 +19,13 @@ export interface KyselyOptions {
  * nested run in it, like `runInTransaction()` in a transaction scope. Nothing that Kysely does can commit; after the
  * transaction has completed, every query rejects with `AMBIT_TX_FINISHED`.
  *
- * @param connection - the `IConnection` of a transaction scope
+ * Kysely on a pool, such as `IDatabasePool`: each query runs by itself, outside of transactions. `db.connection()` checks a
+ * connection out. `db.transaction()` is refused with `AMBIT_TX_CONTROL_STATEMENT`: `runInTransaction()` begins transactions.
+ *
+ * @param database - the `IConnection` of a transaction scope, or a pool
  * @param options - the dialect and Kysely's plugins
- * @returns a `Kysely` for this transaction, cheap enough to create per transaction; it needs no `destroy()`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or the dialect is not known
+ * @returns a `Kysely`, cheap enough to create per request and per transaction; it needs no `destroy()`, which does nothing
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither, or the dialect is not known
  *
  * @example
  * ```ts
@@ -43,7 +46,8 @@ export interface KyselyOptions {
  * }
  * ```
  */
-export function kyselyOn<DB>(connection: IConnection, options: KyselyOptions = {}): Kysely<DB> {
+export function kyselyOn<DB>(database: IConnection | IDatabasePool, options: KyselyOptions = {}): Kysely<DB> {
   const { dialect = 'postgres', plugins = [] } = options;
-  return kyselyIn<DB>(transactionOfConnection(connection, 'kyselyOn()'), { dialect }, plugins);
+  const { transaction, pool } = targetOf(database, 'kyselyOn()');
+  return transaction ? kyselyIn(transaction, { dialect }, plugins) : kyselyOver(pool, { dialect }, plugins);
 }

@@ -1,10 +1,10 @@
-import type { CompiledQuery, DatabaseConnection, Dialect, DialectAdapter, Driver, Kysely, QueryResult } from 'kysely';
+import type { CompiledQuery, Dialect, DialectAdapter, Driver, Kysely, QueryResult } from 'kysely';
 import type { IDatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { executeOn } from '../core/execute-on.js';
 import { type KyselyDialect, partsOf } from '../kysely/dialects.js';
-import { asKysely } from '../kysely/driver.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { AnyConnection } from '../kysely/pool-driver.js';
+import { driverErrorOf } from '../orm/errors.js';
+import { ownTransaction } from '../orm/target.js';
 import { OPTIONS } from './types.js';
 
 /**
@@ -27,7 +27,7 @@ function servingMany(adapter: DialectAdapter): DialectAdapter {
 export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialect {
   const { compiler, createIntrospector } = partsOf(dialect);
   return {
-    createDriver: () => new PoolDriver(pool, dialect),
+    createDriver: () => new StatementDriver(pool, dialect),
     createQueryCompiler: () => compiler,
     createAdapter: () => ADAPTERS[dialect],
     createIntrospector,
@@ -42,20 +42,19 @@ export function dialectOf(client: Kysely<unknown>): KyselyDialect {
   throw new TransactionError('AMBIT_TX_OPTION', what);
 }
 
-class PoolDriver implements Driver {
-  readonly #use: PoolUse;
+class StatementDriver implements Driver {
+  readonly #any: AnyConnection;
 
   constructor(pool: IDatabasePool, dialect: KyselyDialect) {
-    this.#use = new PoolUse(pool, dialect);
+    this.#any = new WithoutForeignKeys(pool, { dialect, options: OPTIONS[dialect], errorOf: driverErrorOf });
   }
 
-  async acquireConnection(): Promise<PoolUse> {
-    return this.#use;
+  async acquireConnection(): Promise<AnyConnection> {
+    return this.#any;
   }
 
   beginTransaction(): Promise<void> {
-    const what = 'MikroORM was about to begin a transaction of its own. Write with mikroOrmOn() instead';
-    return Promise.reject(new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what));
+    return Promise.reject(ownTransaction('MikroORM', 'mikroOrmOn'));
   }
 
   async init(): Promise<void> {}
@@ -66,27 +65,8 @@ class PoolDriver implements Driver {
   async destroy(): Promise<void> {}
 }
 
-/** What Kysely takes for a connection: each statement goes to the pool by itself. */
-class PoolUse implements DatabaseConnection {
-  readonly #pool: IDatabasePool;
-  readonly #dialect: KyselyDialect;
-
-  constructor(pool: IDatabasePool, dialect: KyselyDialect) {
-    this.#pool = pool;
-    this.#dialect = dialect;
-  }
-
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    if (sql === FOREIGN_KEYS) return { rows: [] };
-    try {
-      return asKysely<R>(await executeOn(this.#pool, sql, parameters, OPTIONS[this.#dialect]));
-    } catch (error) {
-      throw driverErrorOf(error);
-    }
-  }
-
-  /** A cursor needs a transaction. */
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query);
+class WithoutForeignKeys extends AnyConnection {
+  override async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return query.sql === FOREIGN_KEYS ? { rows: [] } : super.executeQuery<R>(query);
   }
 }

@@ -1,5 +1,5 @@
 import { kyselyIn } from '../kysely/kysely-in.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { driverErrorOf } from '../orm/errors.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { dialectOf } from './dialect.js';
 import { contextIn, adapt } from './context.js';

@@ -1,7 +1,7 @@
 import type { Dialect } from 'kysely';
 import type { IConnection, IDatabasePool } from '../core/contract.js';
 import type { KyselyDialect } from '../kysely/dialects.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import { transactionOfConnection } from '../orm/target.js';
 import { dialectOver } from './dialect.js';
 import { entityManagerIn } from './entity-manager.js';
 import type { MikroEntityManager, MikroOrm } from './orm.js';

@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecuteOptions, ExecuteResult, IDatabasePool } from '../core/contract.js';
 import { executeOn } from '../core/execute-on.js';
 import { TransactionError } from '../core/errors.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { driverErrorOf } from '../orm/errors.js';
+import { ownTransaction } from '../orm/target.js';
 import { withinRun } from '../transaction/nested-runs.js';
 import type { Transaction } from '../transaction/transaction.js';
 
@@ -53,7 +54,11 @@ export function pooled<A extends AdapterFactory>(adapters: A, pool: IDatabasePoo
       const adapter = await adapters.connect();
       return Object.assign(adapter, {
         client,
-        startTransaction: async () => adapterIn(beginning.getStore() ?? ownTransaction(), adapter),
+        startTransaction: async () => {
+          const state = beginning.getStore();
+          if (!state) throw ownTransaction('Prisma', 'prismaOn');
+          return adapterIn(state, adapter);
+        },
       });
     },
   });
@@ -93,9 +98,4 @@ async function run<T>(
   } catch (error) {
     throw driverErrorOf(error);
   }
-}
-
-function ownTransaction(): never {
-  const what = 'Prisma was about to begin a transaction of its own. Write with prismaOn() instead';
-  throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }

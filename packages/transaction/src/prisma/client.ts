@@ -1,4 +1,4 @@
-import { sqlStateOf } from '../core/sql-state.js';
+import { withOutcomeOf } from '../orm/errors.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { beginAs, type PrismaTransaction } from './adapter.js';
 import { clientThat } from './calls.js';
@@ -70,5 +70,5 @@ function open(state: PrismaTransaction, prisma: PrismaClientLike): Promise<objec
 /** Prisma's errors have codes of their own, and lack the database's: `runInTransaction()` retries by that. */
 function withCause(error: unknown, cause: unknown): unknown {
   if (!(error instanceof Error) || cause === undefined || error === cause || error.cause !== undefined) return error;
-  return Object.assign(error, { cause, sqlState: sqlStateOf(cause) });
+  return withOutcomeOf(cause, Object.assign(error, { cause }));
 }

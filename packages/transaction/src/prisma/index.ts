@@ -1,5 +1,5 @@
 import type { IConnection, IDatabasePool } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import { transactionOfConnection } from '../orm/target.js';
 import { type AdapterFactory, pooled } from './adapter.js';
 import { type PrismaClientLike, type TransactionClient, transactionClient } from './client.js';
 

@@ -3,19 +3,21 @@ import { isTransactionError, TransactionError } from '../core/errors.js';
 import type { TransactionState } from '../transaction/outcome.js';
 
 /**
- * What a run does where a transaction is open already: `nested` is a savepoint of it, `required` and `mandatory` join it,
- * `requires-new` begins a second one, and `never` is refused. Where none is open, `mandatory` is refused, `never` runs
- * without one, and the others begin one.
+ * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join
+ * it, `requires-new` begins a second one, `not-supported` runs outside of it, and `never` is refused. Where none is open,
+ * `mandatory` is refused, `supports`, `not-supported` and `never` run without one, and the others begin one.
  */
-export type Propagation = 'nested' | 'required' | 'requires-new' | 'mandatory' | 'never';
+export type Propagation = 'nested' | 'required' | 'requires-new' | 'supports' | 'not-supported' | 'mandatory' | 'never';
 
-/** How the work is run. */
-export type Way = 'begin' | 'savepoint' | 'join' | 'without';
+/** How the work is run. `outside`: without a transaction, in the scope that the one around it began in. */
+export type Way = 'begin' | 'savepoint' | 'join' | 'without' | 'outside';
 
 const WAYS: Readonly<Record<Propagation, { readonly inside: Way | 'refuse'; readonly outside: Way | 'refuse' }>> = {
   nested: { inside: 'savepoint', outside: 'begin' },
   required: { inside: 'join', outside: 'begin' },
   'requires-new': { inside: 'begin', outside: 'begin' },
+  supports: { inside: 'join', outside: 'without' },
+  'not-supported': { inside: 'outside', outside: 'without' },
   mandatory: { inside: 'join', outside: 'refuse' },
   never: { inside: 'refuse', outside: 'without' },
 };

@@ -44,9 +44,10 @@ const LONGEST_PAUSE_MS = 1000;
  * Inside of a transaction scope of the same database it is a savepoint of that transaction instead, unless `propagation` says
  * otherwise. Until it has finished, the connection refuses statements from outside of it, because its failure would undo them
  * too. A nested run may repeat the `isolation`, `readOnly` and `signal` of the outermost run; it refuses any other option. A
- * run that joins (`required`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can
+ * run that joins (`required`, `supports`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can
  * only roll back, or the savepoint around it. A `requires-new` run opens its scope under the scope that the transaction around
- * it began in: it shares the instances of that, and does not see the connection of the other transaction. On another database
+ * it began in: it shares the instances of that, and does not see the connection of the other transaction. So does a
+ * `not-supported` run, which has no transaction: its statements go to the pool. On another database
  * (`pool` and `connection`) a run is a transaction of its own: the two commit one after the other, not together.
  *
  * @param scope - the scope to run in
@@ -119,8 +120,10 @@ interface Run<T> {
 
 /** Runs the work once, with no BEGIN of its own. */
 function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, options }: Run<T>): Promise<T> {
-  if (!around || way === 'without')
-    return work(scope, { number: 1, signal: options.signal ?? new AbortController().signal });
+  if (!around || way === 'without' || way === 'outside') {
+    const inScope = around && way === 'outside' ? requireMember(around, 'parent').parent : scope;
+    return work(inScope, { number: 1, signal: options.signal ?? new AbortController().signal });
+  }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
   const terms = { ...options, propagation: undefined };
   return way === 'join' ? requireMember(around, 'runJoined').runJoined(run, terms) : around.runNested(run, terms);

@@ -1,5 +1,4 @@
 import type { IContainer } from '@ambit/container';
-import type { TransactionError } from '../core/errors.js';
 import { checkFunction, checkOneOf, type Settings } from '../core/options.js';
 import { type CallbackKind, Callbacks } from './callbacks.js';
 import type { Completion } from './completion.js';
@@ -93,8 +92,8 @@ export abstract class AroundCommit {
    * Calls `fn` when the work around it was rolled back: for what a database cannot undo, such as an uploaded file.
    * `rollback()`, and so the next attempt of `runInTransaction()`, waits for it.
    *
-   * @param fn - receives `transaction.error`; what the work threw is its `cause`. After a nested run that was undone, it receives
-   *   the error of that run. Its failure goes to `onError`
+   * @param fn - receives the reason: what the work or the nested run around it threw, or what `rollback()` was called with. Where
+   *   none was given, that is a `TransactionError`. Its failure goes to `onError`
    * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
@@ -111,7 +110,7 @@ export abstract class AroundCommit {
    * });
    * ```
    */
-  afterRollback(fn: (error: TransactionError) => unknown): void {
+  afterRollback(fn: (reason: unknown) => unknown): void {
     this.#register('afterRollback', fn);
   }
 

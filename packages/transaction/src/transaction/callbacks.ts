@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { isTransactionError, TransactionError } from '../core/errors.js';
+import { TransactionError } from '../core/errors.js';
 import type { Settings } from '../core/options.js';
 import { savepointIn } from '../sql/savepoints.js';
 import { callAndReport } from './callback-call.js';
@@ -14,7 +14,7 @@ interface Callback {
   /** A savepoint around it was undone. */
   isUndone: boolean;
   /** Why. */
-  error: TransactionError | undefined;
+  reason: unknown;
 }
 
 type Step = () => Promise<void> | undefined | void;
@@ -22,7 +22,8 @@ type Step = () => Promise<void> | undefined | void;
 /** A transaction whose outcome is decided. */
 interface Completed {
   readonly state: string;
-  readonly error: TransactionError | undefined;
+  /** Why it was rolled back. */
+  readonly reason: unknown;
 }
 
 /** The callbacks of one transaction, in the order in which they were registered. */
@@ -50,7 +51,7 @@ export class Callbacks {
       fn: AsyncResource.bind(fn as Callback['fn']),
       ofWhole,
       isUndone: false,
-      error: undefined,
+      reason: undefined,
     });
   }
 
@@ -75,8 +76,8 @@ export class Callbacks {
   }
 
   /** Why a nested run was undone, for its callbacks. */
-  undoneBecause(cause: unknown): void {
-    for (const callback of this.#callbacks) if (callback.isUndone) callback.error ??= undoneBy(cause);
+  undoneBecause(reason: unknown): void {
+    for (const callback of this.#callbacks) if (callback.isUndone) callback.reason ??= reason;
   }
 
   /**
@@ -115,13 +116,11 @@ function fits(callback: Callback, completed: Completed): boolean {
 
 function argumentOf(callback: Callback, completed: Completed): unknown {
   if (callback.kind === 'afterEnd') return outcomeOf(callback, completed);
-  return callback.kind === 'afterRollback'
-    ? (callback.error ?? (callback.isUndone ? undoneBy(undefined) : completed.error))
-    : undefined;
+  if (callback.kind !== 'afterRollback') return undefined;
+  return callback.isUndone ? (callback.reason ?? savepointUndone()) : completed.reason;
 }
 
-function undoneBy(cause: unknown): TransactionError {
-  if (isTransactionError(cause)) return cause;
-  const options = cause === undefined ? {} : { cause };
-  return new TransactionError('AMBIT_TX_FINISHED', 'The savepoint around the callback was undone', options);
+/** The code that has undone it gave no reason. */
+function savepointUndone(): TransactionError {
+  return new TransactionError('AMBIT_TX_FINISHED', 'The savepoint around the callback was undone');
 }

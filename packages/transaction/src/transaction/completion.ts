@@ -67,6 +67,11 @@ export class Completion {
     return this.#error;
   }
 
+  /** The same, for callbacks: what the work threw, rather than the error that has it as its cause. */
+  get reason(): unknown {
+    return this.#rollback?.reason ?? this.#error;
+  }
+
   /** What `commit()` rejects with: what a `beforeCommit` callback threw is passed on as it is, like what a run's work throws. */
   get rejection(): unknown {
     return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());

@@ -15,12 +15,14 @@ interface OuterTransaction {
 
 /**
  * A nested run in separate calls, for ORMs whose nested transactions are not one function: `begin()`, then `release()` or
- * `undo()`, or `undo()` after a `release()` that failed. Further calls change nothing.
+ * `undo()`, or `undo()` after a `release()` that failed. Further calls change nothing. A connection of an ORM may begin one
+ * after another, until `end()`; the code that uses the connection is part of each of them.
  */
 export class Savepoint {
   readonly #outer: OuterTransaction;
   readonly #parent: Savepoint | undefined;
   readonly #run: NestedRun = { isOver: false };
+  #isBegun = false;
   #name = '';
 
   /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
@@ -29,7 +31,7 @@ export class Savepoint {
     this.#parent = parent;
   }
 
-  /** Makes `work` part of the run. Before `begin()` and after the run this changes nothing. */
+  /** Makes `work` part of the run. Where none is begun this changes nothing. */
   within<T>(work: () => T): T {
     const enter = (): T => withinRun(this.#run, work);
     return this.#parent ? this.#parent.within(enter) : enter();
@@ -37,10 +39,12 @@ export class Savepoint {
 
   begin(options: object = {}): Promise<void> {
     return this.within(async () => {
+      if (this.#isBegun) throw alreadyBegun();
       refuseOtherOptions(this.#outer.settings, options);
       const { nestedRuns } = this.#outer;
       refuseOutsider(nestedRuns);
       nestedRuns.push(this.#run);
+      this.#isBegun = true;
       this.#name = `ambit_${nestedRuns.length}`;
       try {
         await this.#send('SAVEPOINT');
@@ -52,16 +56,21 @@ export class Savepoint {
   }
 
   async release(): Promise<void> {
-    if (this.#run.isOver) return;
+    if (!this.#isBegun) return;
     await this.within(() => this.#send('RELEASE SAVEPOINT'));
     this.#close();
   }
 
   /** Undoes the statements of the run, unless the transaction is completed. Its callbacks receive the reason. Never rejects. */
   async undo(reason?: unknown): Promise<void> {
-    if (this.#run.isOver) return;
+    if (!this.#isBegun) return;
     if (this.#outer.state === 'open') await this.within(() => this.#undo(reason));
     this.#close();
+  }
+
+  /** No further `begin()` follows. Code that outlives the run does not take it along into others. */
+  end(): void {
+    this.#run.isOver = true;
   }
 
   async #undo(reason: unknown): Promise<void> {
@@ -77,7 +86,7 @@ export class Savepoint {
   }
 
   #close(): void {
-    this.#run.isOver = true;
+    this.#isBegun = false;
     const { nestedRuns } = this.#outer;
     const index = nestedRuns.indexOf(this.#run);
     if (index !== -1) nestedRuns.splice(index, 1);
@@ -86,6 +95,11 @@ export class Savepoint {
   async #send(command: string): Promise<void> {
     await this.#outer.connection.query(`${command} ${this.#name}`);
   }
+}
+
+function alreadyBegun(): TransactionError {
+  const what = 'A nested transaction was begun on a connection of an ORM where one was in progress';
+  return new TransactionError('AMBIT_TX_NESTED', what);
 }
 
 /** Runs `work` so that it can fail alone: its statements are undone, and the transaction around it continues. */
@@ -104,6 +118,8 @@ export async function runInSavepoint<T>(
     } catch (error) {
       await savepoint.undo(error);
       throw error;
+    } finally {
+      savepoint.end();
     }
   });
 }

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { IConnection, IDatabasePool } from '../core/contract.js';
-import { transactionOfConnection } from '../orm/transaction-of-connection.js';
+import { transactionOfConnection } from '../orm/target.js';
 import { type PgModule, pgModuleOver } from './pg-module.js';
 import { queryRunnerIn } from './query-runner.js';
 

@@ -1,7 +1,7 @@
 import { executeOn } from '../core/execute-on.js';
 import type { ExecuteResult, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { driverErrorOf } from '../orm/errors.js';
+import { ownTransaction } from '../orm/target.js';
 import { isTransactionControl } from '../sql/control-statements.js';
 
 type Callback<T> = (error: unknown, result?: T) => void;
@@ -65,7 +65,7 @@ class PooledClient {
   }
 
   async #run(sql: string, params?: readonly unknown[]): Promise<ExecuteResult> {
-    if (isTransactionControl(sql)) throw ownTransaction();
+    if (isTransactionControl(sql)) throw ownTransaction('The DataSource', 'typeormOn');
     try {
       return await executeOn(this.#connection, sql, params);
     } catch (error) {
@@ -83,9 +83,4 @@ export function pgModuleOver(pool: IDatabasePool): PgModule {
       }
     },
   };
-}
-
-function ownTransaction(): TransactionError {
-  const what = 'The DataSource was about to begin or complete a transaction of its own. Write with typeormOn() instead';
-  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }

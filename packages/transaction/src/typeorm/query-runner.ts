@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { driverErrorOf } from '../orm/driver-error.js';
+import { driverErrorOf } from '../orm/errors.js';
 import { rowsInChunks } from '../orm/rows-in-chunks.js';
 import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
@@ -28,8 +28,8 @@ export function queryRunnerIn(transaction: Transaction, dataSource: DataSource):
     release: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
     startTransaction: (isolation) => client.begin(isolation),
-    commitTransaction: async () => client.innermost('commitTransaction').release(),
-    rollbackTransaction: async () => client.innermost('rollbackTransaction').undo(),
+    commitTransaction: () => client.finish('commitTransaction', (savepoint) => savepoint.release()),
+    rollbackTransaction: () => client.finish('rollbackTransaction', (savepoint) => savepoint.undo()),
     // TypeORM declares the stream of a file, and returns that of `pg-query-stream`.
     stream: async (sql, params, onEnd, onError) => listen(client.stream(sql, params), onEnd, onError) as ReadStream,
   };
@@ -84,12 +84,16 @@ class TransactionClient {
     this.#savepoints.push(savepoint);
   }
 
-  /** Removes it, because its caller completes it. */
-  innermost(caller: string): Savepoint {
-    const savepoint = this.#savepoints.pop();
-    if (savepoint) return savepoint;
-    const what = `${caller}() was called where startTransaction() had begun nothing`;
-    throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+  /** Finishes the innermost. After a commit that failed it can still be rolled back. */
+  async finish(caller: string, how: (savepoint: Savepoint) => Promise<void>): Promise<void> {
+    const savepoint = this.#savepoints.at(-1);
+    if (!savepoint) {
+      const what = `${caller}() was called where startTransaction() had begun nothing`;
+      throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+    }
+    await how(savepoint);
+    savepoint.end();
+    this.#savepoints.pop();
   }
 
   stream(sql: string, params: readonly unknown[] = []): Readable {
