@@ -2,7 +2,7 @@ import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, SCOPES } from './app-container.js';
-import { type Config, replicatedDatabase } from './config/config.js';
+import type { Config } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/log-output.js';
 import { listenError } from './http/listen-error.js';
@@ -50,7 +50,7 @@ function inspectorOf({ inspector }: Config, container: Container): InspectorOpti
 async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
-  const pool = container.resolve(replicatedDatabase(config) ? 'IReplicatedPool' : 'IDatabasePool');
+  const pool = container.resolve('IReplicatedPool') ?? container.resolve('IDatabasePool');
   const telemetry = startTelemetry(pool, config, output);
   container.defer(() => telemetry.stop());
   return telemetry;
@@ -66,7 +66,7 @@ export async function startService(
   let cleanUp = (): Promise<void> => container.dispose();
   try {
     const health = container.resolve('IHealth');
-    const replicas = replicatedDatabase(config) ? container.resolve('IReplicatedPool') : undefined;
+    const replicas = container.resolve('IReplicatedPool');
     const pool = replicas ?? container.resolve('IDatabasePool');
     const telemetry = await telemetryOf(config, container, output);
     const inspect = inspectorOf(config, container);
@@ -78,7 +78,7 @@ export async function startService(
       ...options,
       logger,
       telemetry,
-      replicas: replicas !== undefined,
+      replicas,
       inspect,
       sandboxes,
     });

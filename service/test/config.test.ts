@@ -205,7 +205,14 @@ describe('the configuration', () => {
   test('of events and replicas together makes an object graph that is complete', async () => {
     const both = { EVENTS_URL: 'https://example.org', EVENTS_SECRET, DATABASE_READ_URL: POSTGRES_URL };
     await using container = createAppContainer(readConfig({ DATABASE_URL: POSTGRES_URL, ...both }));
-    expect(container.resolve('IReplicatedPool').size).toEqual({ open: 0, idle: 0, waiting: 0 });
+    expect(container.resolve('IReplicatedPool')?.size).toEqual({ open: 0, idle: 0, waiting: 0 });
+    expect(container.resolve('IEventRelay')).toBeDefined();
+  });
+
+  test('without events and replicas makes an object graph in which theirs are undefined', async () => {
+    await using container = createAppContainer(readConfig({ DATA_DIR: ':memory:' }));
+    for (const key of ['IReplicatedPool', 'IReplicaPools', 'IOutbox', 'IEventRelay', 'ITransactionEvents'] as const)
+      expect(container.resolve(key)).toBeUndefined();
   });
 
   test.each(['foo', 'allow', 'REQUIRE', 'require&sslmode=foo'])('refuses sslmode=%s', (sslmode) => {

@@ -14,6 +14,7 @@ export {
   type Dependency,
   type Key,
   type Lazy,
+  type Listed,
   type Mismatch,
   type Optional,
   type ServiceMap,
@@ -25,5 +26,8 @@ export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from
 export { currentScope, runInScope } from './current.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
-export type { Checked, CheckedReplacements, Outlasting, OwnList, ServiceOf } from './lifetimes/checked.js';
-export type { Alias, AliasByLifetime, Also, Entry, NoList, Override } from './lifetimes/entry.js';
+export type { Checked, CheckedFeature, CheckedReplacements } from './lifetimes/checked.js';
+export type { ServiceOf } from './lifetimes/delivered.js';
+export type { OwnList, Requiring } from './lifetimes/needs.js';
+export type { Outlasting } from './lifetimes/outlasting.js';
+export type { Alias, AliasByLifetime, Also, Conditional, Entry, NoList, Override, Unfit } from './lifetimes/entry.js';

@@ -2,7 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { all, Container, decorate, lifetimes, onDispose, onStart, type ContainerError } from '../src/index.js';
 import { explain, graph, override, verify } from '../src/tools.js';
 
-const { of, make, value, alias, registered, feature, build, lazy } = lifetimes('application', 'request', 'transaction');
+const { of, make, value, alias, registered, feature, when, build, lazy } = lifetimes(
+  'application',
+  'request',
+  'transaction',
+);
 
 class Pool {
   constructor(readonly url: string) {}
@@ -207,11 +211,15 @@ describe('features', () => {
   it('replace services of earlier ones, or add to them', () => {
     const { registrations, scopes } = build(
       users,
-      feature('orders', {
-        IClock: make('application', () => ({ now: () => 2 })).override(),
-        rule: make('request', () => 'orders').also(),
-        rules: make('request', (rules: string[]) => rules, [all('rule')]),
-      }),
+      feature(
+        'orders',
+        {
+          IClock: make('application', () => ({ now: () => 2 })).override(),
+          rule: make('request', () => 'orders').also(),
+          rules: make('request', (rules: string[]) => rules, [all('rule')]),
+        },
+        users,
+      ),
     );
     const container = open({ registrations });
     verify(container, ...scopes);
@@ -273,5 +281,65 @@ describe('features', () => {
     const refused = (): void => verify(container, ...scopes);
     expect(refused).toThrow(/'IConnection'/);
     expect(refused).toThrow(/AMBIT_INVALID/);
+  });
+});
+
+describe('an optional feature', () => {
+  class Mail {
+    constructor(readonly from: string) {}
+  }
+  const hosts = feature('hosts', { IName: make('request', () => 'plain'), rule: make('request', () => 'first') });
+  const graphWith = (from: string | undefined) =>
+    build(
+      hosts,
+      when(from, (given) =>
+        feature(
+          'mail',
+          {
+            from: given,
+            IMail: of('application', Mail, ['from']),
+            post: alias('IMail'),
+            several: [make('application', () => 1), make('request', () => 2)],
+            signal: registered('request').as<AbortSignal>(),
+            IName: make('request', () => 'with mail').override(),
+            rule: make('request', () => 'second').also(),
+          },
+          hosts,
+        ),
+      ),
+      { sender: make('request', (mail?: Mail) => mail?.from ?? 'nobody', ['IMail']) },
+    );
+  const KEYS = ['from', 'IMail', 'post', 'several', 'signal'] as const;
+
+  it('is like any other where its condition holds', () => {
+    const { registrations, scopes } = graphWith('ada');
+    const container = open({ registrations });
+    verify(container, ...scopes);
+    expect(scopes).toMatchObject([{ tags: ['request'], registers: ['signal'] }]);
+    const request = container.createScope({ tags: ['request'] });
+    expect(request.resolve('IMail')).toEqual(new Mail('ada'));
+    expect(request.resolve('post')).toBe(request.resolve('IMail'));
+    expect(['sender', 'IName', 'several'].map((key) => request.resolve(key))).toEqual(['ada', 'with mail', 2]);
+    expect(request.resolveAll('rule')).toEqual(['first', 'second']);
+  });
+
+  it('delivers undefined for each of its keys elsewhere, and leaves those of others as they are', async () => {
+    const { registrations, scopes } = graphWith(undefined);
+    const container = open({ registrations });
+    verify(container, ...scopes);
+    expect(scopes).toMatchObject([{ tags: ['request'], registers: [] }]);
+    await container.start();
+    const request = container.createScope({ tags: ['request'] });
+    for (const scope of [container, request])
+      expect(KEYS.map((key) => scope.resolve(key))).toEqual(KEYS.map(() => undefined));
+    expect(['sender', 'IName'].map((key) => request.resolve(key))).toEqual(['nobody', 'plain']);
+    expect(request.resolveAll('rule')).toEqual(['first']);
+    expect(explain(container, 'IMail').winner).toMatchObject({ kind: 'value', feature: 'mail' });
+    await container.dispose();
+  });
+
+  it('may be an object, whose entries have the name of their place', () => {
+    const { registrations } = build(hosts, when(false, { IMail: of('application', Mail, ['from' as never]) }));
+    expect(explain(open({ registrations }), 'IMail').winner).toMatchObject({ feature: 'feature 2' });
   });
 });

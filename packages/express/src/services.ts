@@ -1,4 +1,4 @@
-import type { AbstractClass, Delivered, Key, ServiceMap } from '@ambit/container';
+import type { AbstractClass, Delivered, Key, Listed, ServiceMap } from '@ambit/container';
 import type { Request, RequestHandler, Response } from 'express';
 import { currentScopeOf, type ExpressRequest } from './request.js';
 
@@ -13,7 +13,7 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  * scope of the request everywhere else: before and after the transaction, and in error handlers.
  *
  * @param req - the request
- * @param key - what to resolve
+ * @param key - what to resolve; with `strictKeys`, a string that `ServiceMap` does not list is a compile error
  * @returns the instance
  * @throws `HttpError` `AMBIT_HTTP_NO_REQUEST_SCOPE`: `containerMiddleware()` did not run. `ContainerError`, as `Container.resolve()`:
  *   the key cannot be resolved
@@ -27,7 +27,10 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  */
 export function resolve<K extends keyof ServiceMap>(req: ExpressRequest, key: K): ServiceMap[K];
 export function resolve<T>(req: ExpressRequest, key: AbstractClass<T>): T;
-export function resolve<T = unknown>(req: ExpressRequest, key: string | symbol): T;
+export function resolve<T = unknown, const K extends string | symbol = string | symbol>(
+  req: ExpressRequest,
+  key: Listed<K>,
+): T;
 export function resolve(req: ExpressRequest, key: Key): unknown {
   return currentScopeOf(req, 'resolve()').resolve(key as string);
 }
@@ -36,7 +39,7 @@ export function resolve(req: ExpressRequest, key: Key): unknown {
  * A handler that is called with its services, from the scope that `resolve()` would use. Whatever it throws, or rejects with, goes
  * to the error handler.
  *
- * @param deps - names, and the keys of the services
+ * @param deps - names, and the keys of the services, checked like that of `resolve()`
  * @param handler - is called with the services under these names
  * @returns a handler for Express
  *
@@ -54,10 +57,10 @@ export function resolve(req: ExpressRequest, key: Key): unknown {
  * ```
  */
 export function withDeps<const D extends Deps, P = Request['params']>(
-  deps: D,
+  deps: { readonly [Name in keyof D]: Listed<D[Name]> },
   handler: (req: Request<P>, res: Response, services: Services<D>) => unknown,
 ): RequestHandler<P> {
-  const entries = Object.entries(deps);
+  const entries = Object.entries<Key>(deps);
   return (req, res, next) => {
     const fail = (thrown: unknown): void => next(givenReason(thrown));
     try {

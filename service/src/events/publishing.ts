@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { afterCommit, type IConnection } from '@ambit/transaction';
+import type { IConnection } from '@ambit/transaction';
 import type { Outbox, Relay } from '@ambit/transaction/outbox';
 import type { IRequestContext } from '../audit.js';
 import type { ISqlDialect } from '../database/dialect.js';
@@ -9,23 +9,28 @@ import { inRequestTransaction } from '../users/use-cases.js';
 import type { NewUser, User } from '../users/user.js';
 import { UserRepository } from '../users/user-repository.js';
 
+/** Calls back when the transaction is committed. */
+export type AfterCommit = (act: () => void) => void;
+
 /** One per transaction: stores what happened in it, and lets the relay look for it after COMMIT. */
 export class TransactionEvents {
-  readonly #scope: IContainer;
   readonly #outbox: Outbox;
   readonly #relay: Relay;
+  readonly #connection: IConnection;
+  readonly #afterCommit: AfterCommit;
   #isFirst = true;
 
-  constructor(scope: IContainer) {
-    this.#scope = scope;
-    this.#outbox = scope.resolve('IOutbox');
-    this.#relay = scope.resolve('IEventRelay');
+  constructor(outbox: Outbox, relay: Relay, connection: IConnection, onCommit: AfterCommit) {
+    this.#outbox = outbox;
+    this.#relay = relay;
+    this.#connection = connection;
+    this.#afterCommit = onCommit;
   }
 
   /** The id of what it is about is the key: what happens to one order or user is sent in order. */
   async publish(topic: string, about: { readonly id: string }): Promise<void> {
-    await this.#outbox.publish(this.#scope.resolve('IConnection'), { topic, key: about.id, payload: about });
-    if (this.#isFirst) afterCommit(this.#scope, () => this.#relay.wake());
+    await this.#outbox.publish(this.#connection, { topic, key: about.id, payload: about });
+    if (this.#isFirst) this.#afterCommit(() => this.#relay.wake());
     this.#isFirst = false;
   }
 }

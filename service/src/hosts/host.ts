@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { InspectorOptions } from '@ambit/inspector';
+import type { ReplicatedPool } from '@ambit/transaction/replicas';
 import type { Sandboxes } from '@ambit/transaction/testing';
 import type { ILogger } from '../logging/logger.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
@@ -21,8 +22,8 @@ export interface HostOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Serves the inspector at `/inspector`; off by default. */
   readonly inspect?: InspectorOptions | undefined;
-  /** Whether requests read from replicas, through the `IReplicatedPool` of the container. Off by default. */
-  readonly replicas?: boolean;
+  /** Requests read through its sessions, from replicas; none by default. */
+  readonly replicas?: ReplicatedPool | undefined;
   /** For tests: requests run in the sandbox that they name, and `/sandboxes` opens and releases them. Off by default. */
   readonly sandboxes?: Sandboxes | undefined;
 }

@@ -28,7 +28,7 @@ export function beginRequest(
   const trace = telemetry?.traceIdsOf(container);
   if (trace) context.trace = trace;
   logRequest(logger, context, req, res);
-  if (replicas) continueSession(container, req, res);
+  if (replicas) continueSession(replicas, container, req, res);
   return context;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import type { ReplicaSession } from '@ambit/transaction/replicas';
+import type { ReplicaSession, ReplicatedPool } from '@ambit/transaction/replicas';
 
 /** For how long a client remembers its last write. Later, a replica has it or serves no reads. */
 export const SESSION_S = 60;
@@ -18,9 +18,14 @@ const SOURCES = {
  * Continues the client's session of reads and writes, and tells the client in the head of the response how far it has written, and
  * where its reads came from.
  */
-export function continueSession(container: IContainer, req: IncomingMessage, res: ServerResponse): void {
+export function continueSession(
+  replicas: ReplicatedPool,
+  container: IContainer,
+  req: IncomingMessage,
+  res: ServerResponse,
+): void {
   const sent = SENT.exec(req.headers.cookie ?? '')?.[1];
-  const session = container.resolve('IReplicatedPool').session(sent);
+  const session = replicas.session(sent);
   container.register('IDatabasePool', () => session);
   const before = session.token;
   beforeHead(res, () => describeSession(session, before, res));

@@ -2,8 +2,11 @@ import { bound, type Binding } from '../binding.js';
 import { refuse, show } from '../errors.js';
 import type { Key } from '../keys.js';
 import type { ScopeDeclaration } from '../verify.js';
-import type { CheckedReplacements, Outlasting, ServiceOf } from './checked.js';
+import { Registration } from '../registration.js';
+import type { CheckedReplacements } from './checked.js';
+import type { ServiceOf } from './delivered.js';
 import { Entry } from './entry.js';
+import type { Outlasting } from './outlasting.js';
 
 /** A graph that the compiler has checked, ready for a container. */
 export interface Composition<G, Tags> {
@@ -83,3 +86,12 @@ export function named<F extends object>(name: string, feature: F): F {
     Reflect.ownKeys(feature).map((key) => [key, entries.flatMap(([k, e]) => (k === key ? e : []))]),
   ) as F;
 }
+
+/** The same keys without their services: each is undefined. What would join entries of earlier features is left out. */
+export const absent = (feature: object): object =>
+  Object.fromEntries(
+    keyed(feature).flatMap(([key, { declared }]) => {
+      const nothing = new Entry({ feature: declared.feature }, Registration.fromValue(undefined));
+      return declared.joining ? [] : [[key, nothing]];
+    }),
+  );

@@ -65,7 +65,8 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
    * Lets others know the service as a `U`, for example as an interface of its class.
    * @returns the same entry, with another type
    */
-  as<U>(this: Entry<Tag, U, Needs, Takes>): Entry<Tag, U, Needs, Takes> {
+  as<U extends WiderThan<T, U>>(): Entry<Tag, U, Needs, Takes>;
+  as(): unknown {
     return this;
   }
 
@@ -96,6 +97,17 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
   }
 }
 
+/** What `U` has to be where a service `T` is known as a `U`. */
+type WiderThan<T, U> = [T] extends [U] ? unknown : Unfit<'the service does not fit', T, U>;
+
+/**
+ * What the compiler prints where a service does not fit: the problem, and both types. A conditional type, because the compiler prints its result and
+ * not its name.
+ */
+export type Unfit<Problem, Delivers, Wanted> = [Problem] extends [string]
+  ? Problem & { readonly delivers: Delivers; readonly wanted: Wanted }
+  : never;
+
 /** A second name for another key. */
 export interface Alias<out K> {
   /** The other key. Only in types. */
@@ -118,6 +130,14 @@ export interface Override<out E> {
 export interface Also<out E> {
   /** The entry. Only in types. */
   readonly adding: E;
+}
+
+/** An entry of the optional feature `Own`, made by `when`. */
+export interface Conditional<out E, out Own> {
+  /** The entry, where the condition holds. Only in types. */
+  readonly provided: E;
+  /** All entries of the feature. Only in types. */
+  readonly feature: Own;
 }
 
 /** Why a class has no list of keys, in place of the list. */

@@ -13,9 +13,14 @@ import {
 } from '../keys.js';
 import { scope, singleton } from '../modifiers.js';
 import { Registration } from '../registration.js';
-import type { Checked, Outlasting, OwnList } from './checked.js';
-import { Entry, type Alias, type AliasByLifetime } from './entry.js';
-import { composed, named, type Composition } from './composition.js';
+import type { Checked, CheckedFeature } from './checked.js';
+import { absent, composed, named, type Composition } from './composition.js';
+import { Entry, type Alias, type AliasByLifetime, type Conditional } from './entry.js';
+import type { OwnList } from './needs.js';
+import type { Outlasting } from './outlasting.js';
+
+/** What a condition is where it holds. */
+type Truthy<C> = Exclude<C, undefined | null | false | 0 | 0n | ''>;
 
 /** The functions that make the entries of a graph, and the graph. `Tags` are its lifetimes, the longest first. */
 export interface Lifetimes<Tags extends readonly string[]> {
@@ -106,12 +111,32 @@ export interface Lifetimes<Tags extends readonly string[]> {
   optional<const K extends string | symbol>(this: void, key: K): Optional<K>;
 
   /**
-   * Gives the entries of a feature a name, which `explain` and the graph show.
+   * A part of the graph, with a name that `explain` and the graph show. The compiler checks it against what it requires, so that an error is at the
+   * key that is wrong.
    * @param name - the name of the feature
    * @param entries - the entries by key
+   * @param requires - the features that have the keys which this one needs or replaces, or the functions that make those
    * @returns the same entries, with the name
    */
-  feature<const F extends object>(this: void, name: string, entries: F): F;
+  feature<const F extends object, const Features extends readonly object[]>(
+    this: void,
+    name: string,
+    entries: CheckedFeature<F, Features, Outlasting<Tags>>,
+    ...requires: Features
+  ): F;
+
+  /**
+   * An optional feature. Where the condition does not hold, each of its keys delivers `undefined`, and what it would replace or add to stays as it is.
+   * What needs one of its keys accepts `undefined`, unless it is in the same feature.
+   * @param condition - whether the feature is in the graph: any value, of which only its truth counts
+   * @param feature - the feature, or a function that receives an entry with the condition's value and returns the feature; the function is called in any case
+   * @returns the entries of the feature, each of which may be missing
+   */
+  when<C, const F extends object>(
+    this: void,
+    condition: C,
+    feature: F | ((value: Entry<Tags[0], Truthy<C>, [], []>) => F),
+  ): { readonly [K in keyof F]: Conditional<F[K], F> };
 
   /**
    * The graph of all features, checked by the compiler: keys that are not registered, services that do not fit, captive dependencies,
@@ -187,12 +212,13 @@ export function lifetimes<const Tags extends readonly [string, ...string[]]>(...
     const applies = asked.every((tag) => tag === tags[0]) ? [] : [scope((at) => asked.some((tag) => at.hasTag(tag)))];
     return new Entry({ lifetimes: asked }, registration?.pipe(...applies));
   };
+  const value = (ready: unknown) => declared(tags[0], Registration.fromValue(ready));
   return {
     of: (lifetime: string, target: Class, needs?: never) =>
       declared(lifetime, Registration.fromClass(target, needs as never).pipe(singleton())),
     make: (lifetime: string, factory: () => unknown, needs?: never) =>
       declared(lifetime, Registration.fromFactory(factory, needs as never).pipe(singleton())),
-    value: (value: unknown) => declared(tags[0], Registration.fromValue(value)),
+    value,
     alias: (key: Key | Readonly<Record<string, string>>) => {
       if (typeof key !== 'object') return new Entry({}, Registration.alias(key as string));
       const entries = Object.entries(key).map(([tag, other]) => declared(tag, Registration.alias(other)));
@@ -203,6 +229,10 @@ export function lifetimes<const Tags extends readonly [string, ...string[]]>(...
     all,
     optional,
     feature: named,
+    when: (condition: unknown, feature: object | ((entry: object) => object)) => {
+      const entries = typeof feature === 'function' ? feature(value(condition)) : feature;
+      return condition ? entries : absent(entries);
+    },
     build: (...features: object[]) => composed(tags, features),
   } as never;
 }

@@ -203,7 +203,7 @@ interface HasUrl {
 }
 exactly<HasUrl>()(null as unknown as Services<typeof narrowed>['IPool'])(true);
 const narrowed = build({ IPool: value(new Pool('')).as<HasUrl>() });
-// error: is not assignable to method's 'this'
+// error: "the service does not fit" & { readonly delivers: number; readonly wanted: HasUrl; }
 value(5).as<HasUrl>();
 // error: Argument of type '"requets"'
 of('requets', Context);

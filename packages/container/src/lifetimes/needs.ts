@@ -1,0 +1,105 @@
+import type { All, Dependency, Lazy, Optional, Shown } from '../keys.js';
+import type { Delivered } from './delivered.js';
+import type { Alias, AliasByLifetime, Entry, NoList, Unfit } from './entry.js';
+import type { Captive } from './outlasting.js';
+
+// Does a service get what it needs? Each result is the entry itself, or the text of what is wrong.
+
+/** Only in types: a feature is checked against what it requires, not against the whole graph. */
+declare const requiring: unique symbol;
+export interface Requiring {
+  readonly [requiring]?: never;
+}
+
+type NotRegistered<G, K> = G extends Requiring
+  ? `${Shown<K>} is not registered: neither this feature has it nor one that it requires`
+  : `${Shown<K>} is not registered`;
+
+/** What is wrong with the keys of a list, apart from their types; never where nothing is. */
+type KeyProblems<G, Needs, Tag, Longer> = {
+  [I in keyof Needs]: KeyProblem<G, Needs[I], Tag, Longer>;
+}[keyof Needs & number];
+
+type KeyProblem<G, D, Tag, Longer> = D extends keyof G
+  ? Captive<G, D, Tag, Longer>
+  : D extends Lazy<infer K>
+    ? K extends keyof G
+      ? Captive<G, K, Tag, Longer>
+      : NotRegistered<G, K>
+    : D extends Optional<infer K>
+      ? K extends keyof G
+        ? Captive<G, K, Tag, Longer>
+        : never
+      : D extends All<infer K>
+        ? // It delivers what there is, but an alias is always there, so that its key has to be, too.
+          K extends keyof G
+          ? G[K] extends Alias<infer Other>
+            ? KeyProblem<G, Other, Tag, Longer>
+            : never
+          : never
+        : D extends abstract new (...args: never[]) => unknown
+          ? 'a class is not a key of a graph: register it under a name'
+          : NotRegistered<G, D>;
+
+type At<P, I> = P extends readonly unknown[] ? (I extends `${infer N extends number}` ? P[N] : P[number]) : never;
+
+/** The parameters without those that may be left out. */
+type Mandatory<P> = P extends readonly [unknown, ...infer Rest] ? [unknown, ...Mandatory<Rest>] : [];
+
+/** Why the services of a list do not fit the parameters. */
+type Misfit<Services, Needs, P> = P extends readonly unknown[]
+  ? Services extends readonly [...Mandatory<P>, ...unknown[]]
+    ? Services['length'] extends Partial<P>['length']
+      ? MisfitAt<Services, Needs, P>
+      : `there is no parameter ${Required<P>['length'] & number}`
+    : Services extends readonly unknown[]
+      ? `parameter ${Services['length'] & number} has no key`
+      : never
+  : never;
+
+type MisfitAt<Services, Needs, P> = {
+  [I in keyof Needs]: Services[I & keyof Services] extends At<P, I>
+    ? never
+    : Unfit<`${Shown<Needs[I]>} does not fit parameter ${I & string}`, Services[I & keyof Services], At<P, I>>;
+}[keyof Needs & number];
+
+/** An entry, or what is wrong with what it needs. */
+export type CheckedEntry<G, E, Longer> =
+  E extends Entry<infer Tag, unknown, infer Needs, infer Takes>
+    ? Needs extends NoList<infer Why>
+      ? Why
+      : [KeyProblems<G, Needs, Tag, Longer>] extends [never]
+        ? Delivered<G, Needs> extends Takes
+          ? E
+          : Misfit<Delivered<G, Needs>, Needs, Takes>
+        : KeyProblems<G, Needs, Tag, Longer>
+    : 'not an entry of a graph: make it with of, make, value, alias or registered';
+
+/** An alias, or what is wrong with the keys that it stands for. */
+export type CheckedAlias<G, N, Longer> =
+  N extends AliasByLifetime<infer Keys>
+    ? [AliasProblems<G, Keys, Longer>] extends [infer Problems]
+      ? [Problems] extends [never]
+        ? N
+        : Problems
+      : never
+    : N extends Alias<infer Other>
+      ? Other extends keyof G
+        ? N
+        : NotRegistered<G, Other>
+      : never;
+
+type AliasProblems<G, Keys, Longer> = {
+  [Tag in keyof Keys]: Tag extends keyof Longer
+    ? KeyProblem<G, Keys[Tag], Tag, Longer>
+    : `${Shown<Tag>} is no lifetime`;
+}[keyof Keys];
+
+/** The list that a class has with `static inject`; none is needed without parameters. */
+export type OwnList<C> = C extends { readonly inject: infer Needs extends readonly Dependency[] }
+  ? number extends Needs['length']
+    ? NoList<'add `as const` to its static inject'>
+    : Needs
+  : C extends new () => unknown
+    ? []
+    : NoList<'list the keys of its parameters: of(lifetime, Class, [keys])'>;

@@ -1,0 +1,34 @@
+import { onStart } from '@ambit/container';
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { TransactionCheck } from '@ambit/transaction/check';
+import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
+import { type Config, ConfigService, type IConfigService } from './config/config.js';
+import { createPool, dialectOf } from './database/pool.js';
+import { prepareDatabase } from './database/prepare.js';
+import { createTransactionCheck } from './database/transaction-check.js';
+import { Health } from './health.js';
+import { feature, make, of, registered, value } from './lifetimes.js';
+import type { ILogger } from './logging/logger.js';
+
+/** What the hosts register directly on the scopes that they open. */
+export const hosts = feature('hosts', {
+  IRequestSignal: registered('request').as<AbortSignal>(),
+  IConnection: registered('transaction').as<IConnection>(),
+});
+
+/** What every part of the service uses. */
+export const infrastructure = (config: Config, log: ILogger) =>
+  feature('infrastructure', {
+    IConfigService: value<IConfigService>(new ConfigService(config)),
+    ILogger: value(log),
+    ISqlDialect: make('application', () => dialectOf(config.database)),
+    ITransactionCheck: make('application', (logger: ILogger) => createTransactionCheck(config, logger), ['ILogger']),
+    IDatabasePool: make('application', (check: TransactionCheck) => check.pool(createPool(config.database)), [
+      'ITransactionCheck',
+    ])
+      .pipe(onStart((pool) => prepareDatabase(pool, config, log)))
+      .as<IDatabasePool>(),
+    IHealth: of('application', Health, ['IDatabasePool', 'ILogger']),
+    IRequestContext: of('request', RequestContext).as<IRequestContext>(),
+    IAuditLogger: of('request', AuditLogger, ['ILogger', 'IRequestContext']).as<IAuditLogger>(),
+  });
