@@ -25,7 +25,7 @@ function sources(): { find: RegExp; replacement: string }[] {
   });
 }
 
-const TESTS = '{packages/*,service,examples,scripts}/test/**/*';
+const TESTS = '{packages/*,service,examples,examples/conduit,scripts}/test/**/*';
 /** What `npm test` leaves to `npm run check`: the contract on further hosts, and the runs of random clients on all of them. */
 const MORE_HOSTS = 'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,node}.isolated}.test.ts';
 
