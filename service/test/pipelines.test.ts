@@ -29,7 +29,7 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
     await using service = new ServiceProcess({ ...database.env, HOST_VARIANT: variant });
     const port = await service.port();
     const clients = await flood(service, ORDERS);
-    let isOver = false;
+    const state = { isOver: false };
     const responses = Promise.all(
       clients.map(async (client) => {
         const statuses = new Set<number>();
@@ -37,7 +37,7 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
         client.leave();
         return [...statuses];
       }),
-    ).finally(() => (isOver = true));
+    ).finally(() => (state.isOver = true));
     let longest = 0;
     let probes = 0;
     do {
@@ -47,7 +47,7 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
       client.leave();
       longest = Math.max(longest, performance.now() - started);
       probes += 1;
-    } while (!isOver);
+    } while (!state.isOver);
     expect(await responses).toEqual(clients.map(() => [201]));
     console.log(`${variant}: the longest of ${probes} probes took ${longest.toFixed(0)} ms`);
     expect(probes).toBeGreaterThan(5);

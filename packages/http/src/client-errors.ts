@@ -12,9 +12,9 @@ const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
 /** What is done with the socket of a connection that no longer speaks HTTP as it should. */
 interface SocketActions {
   /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
-  finishOn(socket: Socket): boolean;
+  readonly finishOn: (socket: Socket) => boolean;
   /** The connection of a socket speaks another protocol from now on. */
-  leaveHttp(socket: Socket): void;
+  readonly leaveHttp: (socket: Socket) => void;
 }
 
 /**

@@ -105,7 +105,11 @@ export class Connections implements ConnectionList<Connection> {
    */
   add(connection: Connection, channel: Http2Stream | Socket): void {
     this.#connections.add(connection);
-    if (!this.#isServing) finishBeforeErrors(this.#server, Connection);
+    if (!this.#isServing)
+      finishBeforeErrors(this.#server, {
+        finishOn: (socket) => Connection.finishOn(socket),
+        leaveHttp: (socket) => Connection.leaveHttp(socket),
+      });
     this.#isServing = true;
     if ('rstCode' in channel) this.#meetStream(channel);
   }

@@ -47,7 +47,7 @@ export function hasNoRequest(socket: Socket): boolean {
 /** Whether a client would take what is written now for a part of a response in progress, or for the response to a request in progress. */
 export function isResponding(socket: Socket): boolean {
   const { _httpMessage: response } = socket as ServedSocket;
-  return Boolean(response && (response._headerSent || response.req.complete));
+  return response ? response._headerSent === true || response.req.complete : false;
 }
 
 /** Reads from a socket that has got a listener for `data`. */
