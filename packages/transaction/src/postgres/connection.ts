@@ -159,12 +159,12 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
 
   #run<T>(statement: Statement, read: (result: QueryResult) => T, commits: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      statement.callback = (error, result) => {
+      // As an argument: assigned here, the callback keeps the rows until they are promoted to the old generation (decision 0003).
+      this.#session.client.query(statement, (error, result) => {
         if (error) reject(error);
         else if (commits && (this.#cancelled || this.#session.unconfirmed)) reject(unconfirmed());
         else resolve(read(result));
-      };
-      this.#session.client.query(statement);
+      });
     });
   }
 

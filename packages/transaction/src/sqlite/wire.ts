@@ -37,7 +37,7 @@ export const SQLITE_LANGUAGE: Language = {
   translate: (error, isLost) => (isLost ? connectionLost(error, '08003') : translated(error)),
 };
 
-/** One checkout of a session. A wait that its user cancelled or left stays unwanted, whoever checks the session out next. */
+/** One checkout of a session. A wait that its user cancelled or left stays unwanted for the next user, too. */
 export class SqliteWire implements Wire {
   readonly synchronous = true;
   readonly #session: SqliteSession;
