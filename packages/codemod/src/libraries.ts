@@ -1,10 +1,9 @@
 import type { Library } from './core/library.js';
 import { awilix } from './awilix/awilix.js';
 import { inversify } from './inversify/inversify.js';
-import { tsIocContainer } from './ts-ioc-container/ts-ioc-container.js';
 import { tsyringe } from './tsyringe/tsyringe.js';
 
-const ALL: readonly Library[] = [awilix, tsyringe, inversify, tsIocContainer];
+const ALL: readonly Library[] = [awilix, tsyringe, inversify];
 
 /**
  * What the codemod knows of a library.

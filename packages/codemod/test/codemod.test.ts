@@ -49,11 +49,6 @@ const programs: Program[] = [
     prints: ['postgres://localhost/shop 2026 Ada false', 'true', '7 label of postgres://localhost/shop', 'pool closed'],
   },
   { fixture: 'awilix-classic', library: 'awilix', prints: ['postgres://localhost/shop true'] },
-  {
-    fixture: 'ts-ioc-container',
-    library: 'ts-ioc-container',
-    prints: ['1 users of postgres://localhost/shop', '26 true true', 'true'],
-  },
 ];
 
 describe.each(programs)('a program of $fixture', ({ fixture, library, prints }) => {

@@ -1,7 +1,7 @@
 import type { SourceFile } from 'ts-morph';
 
 /** The libraries whose programs can be converted. */
-export const LIBRARIES = ['awilix', 'tsyringe', 'inversify', 'ts-ioc-container'] as const;
+export const LIBRARIES = ['awilix', 'tsyringe', 'inversify'] as const;
 
 /** The package name of a library that the codemod knows. */
 export type LibraryName = (typeof LIBRARIES)[number];

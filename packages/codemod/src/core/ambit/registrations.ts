@@ -11,7 +11,7 @@ export const registration = (rewriter: Rewriter, { source, modifiers }: Service,
   `${rewriter.use('Registration')}.${source}${suffix(modifiers, key)}`;
 
 /** `.pipe(singleton()).to('users')`, after the beginning of a registration. */
-export function suffix(modifiers: readonly string[], key: string | undefined): string {
+function suffix(modifiers: readonly string[], key: string | undefined): string {
   const piped = modifiers.length > 0 ? `.pipe(${modifiers.join(', ')})` : '';
   return key === undefined ? piped : `${piped}.to(${key})`;
 }

@@ -8,6 +8,3 @@ export const markOf = (name: string, from: string): string => `\uE000${name}|${f
 
 /** Stands for a type of Ambit. */
 export const markOfType = (name: string): string => markOf(`type ${name}`, AMBIT);
-
-/** Whether the text uses the export of Ambit. */
-export const isMarked = (text: string, name: string): boolean => text.includes(markOf(name, AMBIT));
