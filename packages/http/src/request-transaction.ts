@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
-import { readRest, respondPlainly } from './error-response.js';
+import { readRest, respondPlainly, TIME_TO_RESPOND_MS } from './error-response.js';
 import { HttpError } from './errors.js';
 import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
 import { nameOf } from './request.js';
 import { ResponseGate } from './response-gate.js';
 
 type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
-
-/** After a success was discarded, error handlers have this long before the client gets a plain error. */
-const TIME_TO_RESPOND_MS = 1000;
 
 /** A transaction that could not commit for a reason the handler knew, or could know, allows the response to say so. */
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
@@ -144,7 +141,6 @@ export abstract class RequestTransaction implements GateKeeper {
     CurrentScope.of(this.req)?.leave();
     if (this.#failure || this.wouldSeeFailure()) return;
     this.#isUnseen = true;
-    this.#gate.forget();
   }
 
   /**
@@ -216,6 +212,8 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   #respond(): void {
+    // An error handler may have written a head, and no more.
+    this.#gate.forget();
     respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
   }
 

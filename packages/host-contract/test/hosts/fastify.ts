@@ -78,10 +78,12 @@ async function start(
   };
 }
 
-function handlerOf({ transaction, handle }: Route) {
+function handlerOf({ transaction, handle, wrap }: Route) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     let open = transaction !== undefined;
+    wrap?.before?.(reply.raw);
     if (transaction) await request.startTransaction(transaction);
+    wrap?.behind?.(reply.raw);
     const respond = async (sent: Reply): Promise<void> => {
       if (open) {
         open = false;
