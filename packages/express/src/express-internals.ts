@@ -97,11 +97,16 @@ function observeHandlers(call: CallHandler): CallHandler {
   };
 }
 
-/** What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. */
+/**
+ * What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. So it does where a
+ * head counts as sent, unless that is taken back before.
+ */
 function nextInTime(watcher: FailureWatcher, next: Next): Next {
   return (error) => {
     if (error && watcher.isOfDisconnect(error)) return;
-    if (!watcher.isTooLate && !watcher.hold(next, error)) next(error);
+    if (watcher.isTooLate || watcher.hold(next, error)) return;
+    if (watcher.isError(error)) watcher.fail(error);
+    next(error);
   };
 }
 
@@ -139,6 +144,8 @@ export interface FailureWatcher {
   readonly hasResponse: boolean;
   /** The error handlers were called in place of a handler that is still running. */
   readonly isTooLate: boolean;
+  /** Whether a handler that calls `next` with this has failed. */
+  isError(given: unknown): boolean;
   /** Whether `next(error)` must wait, and will be called, because it is still open which error the handlers get. */
   hold(next: (error?: unknown) => void, error: unknown): boolean;
 }

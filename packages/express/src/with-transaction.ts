@@ -106,7 +106,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
   }
 
   /** To Express, what else `next()` may be called with is no error. */
-  protected override isError(given: unknown): boolean {
+  override isError(given: unknown): boolean {
     return Boolean(given) && given !== 'route' && given !== 'router';
   }
 

@@ -11,7 +11,9 @@ const begins: readonly [how: string, begin: (res: Response) => unknown][] = [
   ['res.writeHead()', (res) => res.writeHead(200)],
 ];
 
-async function respond(before: RequestHandler, reached?: () => void) {
+const goOn: ErrorRequestHandler = (error, _req, _res, next) => next(error);
+
+async function respond(before: RequestHandler, reached?: () => void, handleError = goOn) {
   const { app, pool, container } = application({ pool: { max: 1 } });
   const errors: unknown[] = [];
   let ran = false;
@@ -21,9 +23,9 @@ async function respond(before: RequestHandler, reached?: () => void) {
     await store(req, 'order');
     res.json('done');
   });
-  app.use(((error, _req, _res, next) => {
+  app.use(((error, req, res, next) => {
     errors.push(error);
-    next(error);
+    void handleError(error, req, res, next);
   }) satisfies ErrorRequestHandler);
   const { socket, close } = await serve(app);
   const held = reached && (await pool.getConnection());
@@ -51,6 +53,21 @@ describe('a response that has begun before withTransaction()', () => {
     expect((await received).split('HTTP/1.1').length).toBeLessThanOrEqual(2);
     expect(errors).toEqual([expect.objectContaining({ code: 'AMBIT_HTTP_HEAD_SENT' })]);
     expect([ran(), pool.out, pool.stored]).toEqual([false, 0, []]);
+    await end();
+  });
+
+  it.each(begins)('by %s is closed after a second where the error handler leaves it open', async (_how, begin) => {
+    const { received, errors, pool, end } = await respond(
+      (_req, res, next) => {
+        begin(res);
+        next();
+      },
+      undefined,
+      () => undefined,
+    );
+    expect((await received).split('HTTP/1.1').length).toBeLessThanOrEqual(2);
+    expect(errors).toEqual([expect.objectContaining({ code: 'AMBIT_HTTP_HEAD_SENT' })]);
+    expect([pool.out, pool.stored]).toEqual([0, []]);
     await end();
   });
 

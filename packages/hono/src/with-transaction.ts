@@ -58,7 +58,10 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   return (c, next) => inOwnContext(run, c, next);
 }
 
-/** What is true of one response only; the rest belongs to every response of the application. */
+/**
+ * What is true of one response only; the rest belongs to every response of the application. The same as in packages/http/src/head.ts,
+ * which cannot be loaded without Node; the contract of all hosts compares.
+ */
 const OF_THE_RESPONSE = [
   'cache-control',
   'content-disposition',
@@ -72,6 +75,8 @@ const OF_THE_RESPONSE = [
   'expires',
   'last-modified',
   'location',
+  'trailer',
+  'transfer-encoding',
 ];
 
 /** Hono would merge the headers of the handler's response into those of the error handler's. */

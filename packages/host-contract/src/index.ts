@@ -19,3 +19,4 @@ export { ScopeLedger } from './scopes.js';
 export { signal } from './signal.js';
 export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
 export { type Interference, WatchedPool } from './watched-pool.js';
+export { addWithHead, compress, saveFirst, type Wrap } from './wrappers.js';

@@ -20,6 +20,7 @@ import { requestOptionContract } from './contract/request-options.js';
 import { requestScopeContract } from './contract/request-scope.js';
 import { connectionCloseContract } from './contract/connection-close.js';
 import { turnContract } from './contract/turns.js';
+import { wrappedResponseContract } from './contract/wrapped-responses.js';
 import { shutdownContract } from './contract/shutdown.js';
 import { signalContract } from './contract/signal.js';
 import { Stage } from './support/stage.js';
@@ -39,6 +40,7 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       containerContract(stageTest);
       responseContract(stageTest);
       replacedResponseContract(stageTest);
+      wrappedResponseContract(stageTest);
       outcomeContract(stageTest);
       aroundCommitContract(stageTest);
       bareErrorResponseContract(stageTest);

@@ -2,15 +2,29 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import { finished } from 'node:stream/promises';
 import { HttpError } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
+import { clearHead } from './head.js';
+
+/** After this time, error handlers that were called and have not responded are not waited for any longer. */
+export const TIME_TO_RESPOND_MS = 1000;
 
 /** Responds where no error handler does. Of errors, only ours may say what happened: others may expose internal matters. */
 export function respondPlainly(res: ServerResponse, error: unknown): void {
   const { status, statusCode = status } = Object(error) as { status?: unknown; statusCode?: unknown };
   const isError = typeof statusCode === 'number' && statusCode >= 400 && statusCode in STATUS_CODES;
-  res.statusCode = isError ? statusCode : 500;
+  // The handler may have said something of the response that it did not send.
+  clearHead(res, false);
+  if (isError) res.statusCode = statusCode;
   const isOurs = error instanceof TransactionError || error instanceof HttpError;
   res.setHeader('content-type', 'application/json; charset=utf-8');
   res.end(JSON.stringify({ error: isOurs ? error.message : STATUS_CODES[res.statusCode] }));
+}
+
+/** A response that has begun can carry no error: where nobody ends it in time, its client learns of the failure from a closed connection. */
+export function closeUnlessEnded(res: ServerResponse): void {
+  const closing = setTimeout(() => {
+    if (!res.writableEnded) res.destroy();
+  }, TIME_TO_RESPOND_MS);
+  res.once('close', () => clearTimeout(closing));
 }
 
 /**

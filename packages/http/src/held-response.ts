@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 
 /** What decides whether a held response may leave: its transaction. */
 export interface GateKeeper {
+  /** An error handler is being called. */
+  readonly isHandlingError: boolean;
   /** Whether a response of this status may go out at all. One that may not is discarded, and another may follow. */
   readonly admits: (status: number) => boolean;
   readonly onDiscarded: (isWhole: boolean) => void;

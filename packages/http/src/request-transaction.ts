@@ -2,15 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpError, isAfterDisconnect, isDisconnect, isKnownBefore, isServerError } from '@ambit/host';
 import type { Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
-import { readRest, respondPlainly } from './error-response.js';
+import { readRest, respondPlainly, TIME_TO_RESPOND_MS } from './error-response.js';
 import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
 import { nameOf } from './request.js';
 import { ResponseGate } from './response-gate.js';
 
 type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 
-/** After a success was discarded, error handlers have this long before the client gets a plain error. */
-const TIME_TO_RESPOND_MS = 1000;
 
 /**
  * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
@@ -158,7 +156,6 @@ export abstract class RequestTransaction implements GateKeeper {
     CurrentScope.of(this.req)?.leave();
     if (this.#failure || this.wouldSeeFailure()) return;
     this.#isUnseen = true;
-    this.#gate.forget();
   }
 
   /**
@@ -239,6 +236,8 @@ export abstract class RequestTransaction implements GateKeeper {
   }
 
   #respond(): void {
+    // An error handler may have written a head, and no more.
+    this.#gate.forget();
     respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
   }
 

@@ -4,13 +4,28 @@ import * as heads from './head.js';
 import { pretendSent } from './node-internals.js';
 
 type Method = (...args: unknown[]) => unknown;
-type Methods = Record<heads.Sender | 'on', Method> & { /** On Express only. */ readonly send?: Method };
+/** What sends something: `send` on Express only. */
+type Sending = heads.Sender | 'send';
+type Methods = Record<heads.Sender | 'on', Method> & Partial<Record<'send', Method>>;
 
 const GATE = Symbol('ambit.gate');
 
 /**
+ * How far a response has come:
+ * - `none`: nothing has come.
+ * - `head`: `writeHead()` was called. The head counts as sent; nothing is decided, and another response may take its place.
+ * - `part`, `whole`: what has come, up to its end, waits for the decision.
+ * - `leaving`, `left`: it may leave, and what comes is passed on; after its end, what comes belongs to a second response.
+ */
+type Phase = 'none' | 'head' | 'part' | 'whole' | 'leaving' | 'left';
+
+/**
  * Holds a response back until it is decided whether it may leave. Whatever would send the first byte starts the
  * decision; it and all that follows wait, and then happen, in order and with the head as it was at that moment.
+ *
+ * A response that must not leave makes way for the next one. What other middlewares wrapped around the gate has
+ * seen the first response, and may have reached its end (`compression()`), or may still send what it kept back (`express-session`).
+ * So the next response gets methods of its own, below all of these, and what still comes through the old ones is ignored.
  *
  * Our methods stay on the response, since others may have wrapped them; once the gate is open they only pass on. They
  * are properties of the response and not of a prototype, which Express replaces on the way into a mounted application.
@@ -18,95 +33,116 @@ const GATE = Symbol('ambit.gate');
 export class ResponseGate {
   readonly #res: ServerResponse;
   readonly #keeper: GateKeeper;
-  readonly #direct: Methods;
+  /** What is behind the gate: Node's methods, or what was wrapped around them before. */
+  #direct: Methods;
+  #phase: Phase = 'none';
+  /** How many responses have made way for another. */
+  #turn = 0;
   #waiting: (() => unknown)[] = [];
-  #state: 'unasked' | 'asked' | 'open' = 'unasked';
-  /** `end()` was called: whatever comes now belongs to a second response. */
-  #complete = false;
-  /** The first part of a response was discarded, and the rest of it may follow. */
-  #isDiscarding = false;
+  /** As it was when `writeHead()` was called. */
+  #head: heads.Head | undefined = undefined;
+  /** The last response made way before its end, and its handler may still write the rest of it. */
+  #mayRestCome = false;
   /** Listeners for `drain` that a middleware keeps for a stream of its own, which knows nothing of this gate. */
   #kept: (() => unknown)[] | undefined = undefined;
 
   constructor(res: ServerResponse, keeper: GateKeeper) {
     this.#res = res;
     this.#keeper = keeper;
-    const { end, flushHeaders, on, send, write, writeHead } = res as unknown as Methods;
-    this.#direct = { end, flushHeaders, on, write, writeHead, ...(send && { send }) };
-    Object.assign(res, { [GATE]: this }, ResponseGate.#methods, send && ResponseGate.#send);
+    this.#direct = methodsOf(res);
+    Object.assign(res, { [GATE]: this }, ResponseGate.#methods, this.#direct.send && ResponseGate.#send);
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
   static readonly #methods: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
     end(...args) {
-      return this[GATE].#end(args);
+      return this[GATE].#receive(0, 'end', args);
     },
-    flushHeaders() {
-      const gate = this[GATE];
-      return gate.#complete ? undefined : gate.#start('flushHeaders', []);
+    flushHeaders(...args) {
+      return this[GATE].#receive(0, 'flushHeaders', args);
     },
     on(...args) {
       return this[GATE].#on(args);
     },
     write(...args) {
-      return this[GATE].#write(args);
+      return this[GATE].#receive(0, 'write', args);
     },
     writeHead(...args) {
-      return this[GATE].#writeHead(args);
+      return this[GATE].#receive(0, 'writeHead', args);
     },
   };
 
-  /** Behind `json()` as well. It would change the head, and so throw, where the first response has left already. */
   static readonly #send: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
     send(...args) {
-      const gate = this[GATE];
-      return gate.#complete ? gate.#drop() : gate.#direct.send?.apply(gate.#res, args);
+      return this[GATE].#receive(0, 'send', args);
     },
   };
 
   /** Makes way for the response of an error handler, unless the handler's own came first; says whether it did. */
   forget(): boolean {
-    if (this.#state !== 'unasked') return false;
-    this.#waiting = [];
-    return true;
+    if (this.#phase === 'head') this.#makeWay(true);
+    return this.#phase === 'none';
+  }
+
+  get #isOpen(): boolean {
+    return this.#phase === 'leaving' || this.#phase === 'left';
+  }
+
+  get #isWhole(): boolean {
+    return this.#phase === 'whole' || this.#phase === 'left';
+  }
+
+  #receive(turn: number, method: Sending, args: unknown[]): unknown {
+    // Of a response that has made way.
+    if (turn !== this.#turn) return this.#ignore(method);
+    if (method === 'end') return this.#end(args);
+    if (method === 'write') return this.#write(args);
+    if (method === 'writeHead') return this.#writeHead(args);
+    if (method === 'flushHeaders') return this.#isWhole ? undefined : this.#start('flushHeaders', []);
+    // Behind `json()` as well. It would change the head, and so throw, where the first response has left already.
+    return this.#isWhole ? this.#drop(method) : this.#direct.send?.apply(this.#res, args);
   }
 
   #end(args: unknown[]): unknown {
-    if (this.#complete) return this.#drop();
-    if (this.#state !== 'open' && typeof args[0] !== 'function') heads.checkBody(args[0] ?? '');
+    if (this.#isWhole) return this.#drop('end');
+    if (this.#phase !== 'leaving' && typeof args[0] !== 'function') heads.checkBody(args[0] ?? '');
     return this.#start('end', args);
   }
 
   #write(args: unknown[]): unknown {
-    if (this.#state === 'open') return this.#pass('write', args);
-    if (this.#complete) return this.#drop();
+    if (this.#isOpen) return this.#pass('write', args);
+    if (this.#phase === 'whole') return this.#drop('write');
     heads.checkBody(args[0]);
+    if (this.#isRest()) {
+      this.#keeper.onDiscarded(false);
+      return this.#ignore('write');
+    }
+    const turn = this.#turn;
     this.#start('write', args);
     // The writer of what is discarded need not wait for `drain`.
-    return this.#isDiscarding;
+    return turn !== this.#turn;
   }
 
-  /** Sends nothing by itself, so it decides nothing; but once it has run there is no way back. */
+  /** Sends nothing by itself, so it decides nothing. */
   #writeHead(args: unknown[]): unknown {
-    if (this.#state === 'open') return this.#pass('writeHead', args);
+    if (this.#isOpen) return this.#pass('writeHead', args);
     const res = this.#res;
-    if (this.#complete) return this.#drop();
-    if (this.#state === 'asked') throw heads.headersSent();
-    if (this.#waiting.length > 0) {
-      // A middleware that compresses the body behind this gate writes the head before each part, until one has left.
-      if (args.length === 1 && args[0] === res.statusCode) return res;
-      throw heads.headersSent();
-    }
-    if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard('writeHead');
+    if (this.#phase === 'whole') return this.#drop('writeHead');
+    if (this.#phase === 'head' && !res.headersSent && isImplicit(res, args)) return res;
+    if (this.#phase !== 'none') throw heads.headersSent();
+    if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard(true);
     heads.dryRun(res, 'writeHead', args);
     res.statusCode = args[0] as number;
+    this.#head = heads.readHead(res);
     this.#waiting.push(() => this.#call('writeHead', args));
+    this.#phase = 'head';
+    pretendSent(res, true);
     return res;
   }
 
   /** A middleware around this gate may keep the listeners for `drain` for a stream that is there from the first byte on. */
   #on(args: unknown[]): unknown {
-    if (args[0] !== 'drain' || this.#state === 'open') return this.#call('on', args);
+    if (args[0] !== 'drain' || this.#isOpen) return this.#call('on', args);
     const before = this.#res.listenerCount('drain');
     const result = this.#call('on', args);
     if (this.#res.listenerCount('drain') === before) (this.#kept ??= []).push(args[1] as () => unknown);
@@ -115,36 +151,48 @@ export class ResponseGate {
 
   #start(method: Exclude<heads.Sender, 'writeHead'>, args: unknown[]): unknown {
     const res = this.#res;
-    const isFirst = this.#state === 'unasked';
-    if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(method);
-    this.#isDiscarding = false;
-    // Before the decision, nothing else waits than a head.
-    if (isFirst && this.#waiting.length === 0) heads.checkHead(res, method, args);
-    this.#complete = method === 'end';
-    if (this.#state === 'open') return this.#call(method, args);
-    if (isFirst) this.#keeper.onFirstResponse();
+    const isEnd = method === 'end';
+    if (this.#phase === 'leaving') {
+      const result = this.#call(method, args);
+      // Not before: Node's own `end()` calls other methods of the response.
+      if (isEnd) this.#phase = 'left';
+      return result;
+    }
+    const isFirst = this.#phase !== 'part';
+    if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(!isEnd);
+    if (this.#phase === 'none') heads.checkHead(res, method, args);
     this.#waiting.push(() => this.#call(method, args));
+    this.#phase = isEnd ? 'whole' : 'part';
     if (isFirst) {
-      this.#state = 'asked';
-      const head = heads.readHead(res);
+      const head = this.#head ?? heads.readHead(res);
+      this.#keeper.onFirstResponse();
       this.#keeper.decide(head.status).then(
         () => this.#release(head),
-        (error: unknown) => this.#refuse(error),
+        (error: unknown) => {
+          pretendSent(res, false);
+          this.#refuse(error, this.#phase === 'part');
+        },
       );
     }
     // To the handler and its error handler, a part of a body that waits counts as sent.
-    pretendSent(res, !this.#complete);
+    pretendSent(res, !isEnd);
     return res;
   }
 
   #release(head: heads.Head): void {
-    this.#open();
+    const res = this.#res;
+    const isWhole = this.#phase === 'whole';
+    pretendSent(res, false);
+    this.#phase = 'leaving';
     try {
-      heads.restoreHead(this.#res, head);
+      heads.restoreHead(res, head);
       const results = this.#waiting.map((step) => step());
-      if (!this.#complete && results.at(-1) !== false) this.#goOn();
+      if (isWhole) this.#phase = 'left';
+      else if (results.at(-1) !== false) this.#goOn();
     } catch (error) {
-      this.#refuse(error);
+      // What was wrapped around Node's methods before the gate has seen this response, too.
+      this.#direct = methodsOf(Object.getPrototypeOf(res) as object);
+      this.#refuse(error, !isWhole);
     }
   }
 
@@ -155,45 +203,78 @@ export class ResponseGate {
     for (const listener of this.#kept ?? []) if (!reached.includes(listener)) listener.call(this.#res);
   }
 
-  /** The next response is the first again, unless the head has left. */
-  #refuse(error: unknown): void {
-    const res = this.#res;
-    this.#open();
-    if (!res.headersSent) {
-      this.#state = 'unasked';
-      this.#isDiscarding = !this.#complete;
-      this.#waiting = [];
-      heads.clearHead(res, this.#isDiscarding);
-    }
-    this.#complete = false;
+  #refuse(error: unknown, isRestToCome: boolean): void {
+    if (!this.#res.headersSent) this.#makeWay(isRestToCome);
     this.#keeper.onRefused(error);
   }
 
-  /** Nothing of this response leaves; the next one finds no trace of it. */
-  #discard(method: heads.Sender): ServerResponse {
-    this.#isDiscarding = method !== 'end';
+  /** Nothing of this response leaves. */
+  #discard(isRestToCome: boolean): ServerResponse {
+    this.#makeWay(isRestToCome);
+    this.#keeper.onDiscarded(!isRestToCome);
+    return this.#res;
+  }
+
+  /** The next response finds no trace of this one. */
+  #makeWay(isRestToCome: boolean): void {
+    const res = this.#res;
+    if (this.#phase === 'head') pretendSent(res, false);
+    this.#phase = 'none';
     this.#waiting = [];
-    heads.clearHead(this.#res, this.#isDiscarding);
-    this.#keeper.onDiscarded(!this.#isDiscarding);
-    return this.#res;
+    this.#head = this.#kept = undefined;
+    this.#mayRestCome ||= isRestToCome;
+    heads.clearHead(res, isRestToCome);
+    const turn = (this.#turn += 1);
+    const receiver =
+      (method: Sending): Method =>
+      (...args) =>
+        this.#receive(turn, method, args);
+    Object.assign(res, {
+      end: receiver('end'),
+      flushHeaders: receiver('flushHeaders'),
+      on: ResponseGate.#methods.on,
+      write: receiver('write'),
+      writeHead: receiver('writeHead'),
+      ...(this.#direct.send && { send: receiver('send') }),
+    });
   }
 
-  #open(): void {
-    if (this.#state !== 'open') pretendSent(this.#res, false);
-    this.#state = 'open';
+  /** Only an error handler that is being called is certain to have written this: others say first what they write. */
+  #isRest(): boolean {
+    const isUnnamed = this.#phase === 'none' && !this.#res.hasHeader('content-type');
+    return this.#mayRestCome && isUnnamed && !this.#keeper.isHandlingError;
   }
 
-  #drop(): ServerResponse {
-    this.#keeper.onSecondResponse();
-    return this.#res;
+  /** Sends nothing, and says that the writer may go on. */
+  #ignore(method: Sending): unknown {
+    if (method === 'end') this.#mayRestCome = false;
+    return method === 'write' || this.#res;
   }
 
-  /** After `end()`, Node would crash the process, or throw where nobody catches. During it, `end()` itself may be calling. */
-  #pass(name: 'write' | 'writeHead', args: unknown[]): unknown {
-    return this.#res.writableEnded ? this.#drop() : this.#call(name, args);
+  #drop(method: Sending): unknown {
+    if (!this.#mayRestCome) this.#keeper.onSecondResponse();
+    return this.#ignore(method);
+  }
+
+  /** After `end()`, Node would crash the process, or throw where nobody catches. What is behind the gate may end later than that. */
+  #pass(method: 'write' | 'writeHead', args: unknown[]): unknown {
+    if (this.#res.writableEnded) return this.#drop(method);
+    const isOfRest = this.#phase === 'left' && this.#mayRestCome;
+    if (isOfRest && (method === 'write' || !isImplicit(this.#res, args))) return this.#ignore(method);
+    return this.#call(method, args);
   }
 
   #call(name: heads.Sender | 'on', args: unknown[]): unknown {
     return this.#direct[name].apply(this.#res, args);
   }
+}
+
+function methodsOf(res: object): Methods {
+  const { end, flushHeaders, on, send, write, writeHead } = res as Methods;
+  return { end, flushHeaders, on, write, writeHead, ...(send && { send }) };
+}
+
+/** Node, and middlewares that compress, write the head so before the first byte. */
+function isImplicit(res: ServerResponse, args: unknown[]): boolean {
+  return args.length === 1 && args[0] === res.statusCode;
 }

@@ -10,6 +10,7 @@ import {
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { CurrentScope } from './current-scope.js';
+import { closeUnlessEnded } from './error-response.js';
 import type { HeldResponseOptions } from './held-response.js';
 import { Load } from './load.js';
 import type { RequestHost } from './request-host.js';
@@ -91,7 +92,7 @@ export async function beginTransaction(
   options: TransactionOptions,
 ): Promise<Transaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-  if (res.headersSent) throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
+  if (res.headersSent) throw headSent(req, res);
   const start = new TransactionStart(scope, options);
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
   request.onDisconnect((reason) => abort(start, reason));
@@ -99,7 +100,12 @@ export async function beginTransaction(
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.
   await transaction.rollback();
-  throw new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
+  throw headSent(req, res);
+}
+
+function headSent(req: ScopedRequest, res: ServerResponse): HttpError {
+  closeUnlessEnded(res);
+  return new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
 }
 
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */

@@ -82,6 +82,22 @@ describe('createHandler()', () => {
     expect([response.status, await response.json()]).toEqual([404, { error: 'Not Found' }]);
   });
 
+  test('responds with the length of the error, whatever the handler had said of its response', async () => {
+    const print = printed();
+    const handler: Handler = (_req, res) => {
+      res.setHeader('content-length', 5);
+      res.statusMessage = 'Made';
+      throw new Error('secret');
+    };
+    const response = await fetch(await serve(createHandler(application().container, handler)));
+    expect([response.status, response.statusText, await response.json()]).toEqual([
+      500,
+      'Internal Server Error',
+      { error: 'Internal Server Error' },
+    ]);
+    print.mockRestore();
+  });
+
   test('leaves the response to onError, and responds 500 where onError fails', async () => {
     const print = printed();
     const handler: Handler = ({ url }) => {

@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { connectionLost } from '../../src/index.js';
 import { expectTakenBack, MANY_HEADERS } from '../support/headers.js';
-import { CREATED } from '../support/stage.js';
+import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** An error that takes the place of a response says nothing that was true of that response only. */
@@ -19,6 +20,24 @@ export function replacedResponseContract(test: StageTest): void {
       const response = await stage.order();
       expect(response.status).toBe(503);
       expectTakenBack(response);
+    });
+
+    test('because COMMIT fails takes back how its body would have been framed', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        call.setHeaders({ 'transfer-encoding': 'chunked', trailer: 'x-sum' });
+        return { kind: 'stream', stream: Readable.from(['a', 'b']) };
+      });
+      stage.pool.before('commit', () => {
+        throw connectionLost();
+      });
+      const client = await stage.client();
+      const { status, headers, text } = await client.request(ORDER);
+      expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+      const framing = ['content-length', 'transfer-encoding', 'trailer'].filter((name) => name in headers);
+      expect(framing).toEqual(['content-length']);
+      expect((await client.request({ path: '/ping' })).text).toBe('pong');
+      expect(client.unread).toBe('');
     });
   });
 }

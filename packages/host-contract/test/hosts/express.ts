@@ -11,6 +11,7 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
+import type { Wrap } from '../../src/index.js';
 // @ts-expect-error -- its types are those of the other major version
 import express4 from 'express-4';
 import {
@@ -56,7 +57,9 @@ async function start(
     const method = route.method === 'GET' ? 'get' : 'post';
     app[method](
       route.path,
+      ...wrapping(route.wrap?.before),
       ...(route.transaction ? [withTransaction(route.transaction)] : []),
+      ...wrapping(route.wrap?.behind),
       handlerOf(route, create),
     );
   }
@@ -81,6 +84,15 @@ async function start(
   };
 }
 
+function wrapping(wrap: Wrap | undefined): RequestHandler[] {
+  if (!wrap) return [];
+  const middleware: RequestHandler = (_req, res, next) => {
+    wrap(res);
+    next();
+  };
+  return [middleware];
+}
+
 /** Express 4 does not see that an `async` handler rejects. */
 function handlerOf(route: Route, create: typeof express): RequestHandler {
   if (create === express) return (req, res, next) => handle(route, req, res, next);
@@ -94,6 +106,7 @@ async function handle(route: Route, req: Request, res: Response, next: NextFunct
       return req.transactionScope as IContainer;
     },
     body: req.body as unknown,
+    res,
     setHeaders: (headers) => void res.set(headers),
     respond: async (reply) => send(res, reply),
     fail: next,

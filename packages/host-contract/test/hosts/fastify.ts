@@ -80,10 +80,12 @@ async function start(
   };
 }
 
-function handlerOf({ transaction, responseDecides = false, handle }: Route) {
+function handlerOf({ transaction, responseDecides = false, handle, wrap }: Route) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     let open = transaction !== undefined && !responseDecides;
+    wrap?.before?.(reply.raw);
     if (transaction && open) await request.startTransaction(transaction);
+    wrap?.behind?.(reply.raw);
     const respond = async (sent: Reply): Promise<void> => {
       if (open) {
         open = false;

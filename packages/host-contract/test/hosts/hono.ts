@@ -113,7 +113,9 @@ const readBody: MiddlewareHandler = async (c, next) => {
 };
 
 /** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
-function handled({ handle }: Route, c: Context): Promise<Response> {
+function handled({ handle, wrap }: Route, c: Context<{ Bindings: HttpBindings }>): Promise<Response> {
+  wrap?.before?.(c.env.outgoing);
+  wrap?.behind?.(c.env.outgoing);
   return new Promise((resolve, reject) => {
     const call: Call = {
       scope: c.get('container'),

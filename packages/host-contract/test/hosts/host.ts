@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
+import type { Wrap } from '../../src/index.js';
 
 /** What a handler responds with, in no host's words. */
 export type Reply =
@@ -20,6 +21,8 @@ export interface Call {
   /** `transactionScope` of the request; on a route without a transaction there is none. */
   readonly transactionScope: IContainer;
   readonly body: unknown;
+  /** The response of `node:http`, on hosts whose handlers respond with it. */
+  readonly res?: ServerResponse;
   /** Says something of the response to come. */
   setHeaders(headers: Readonly<Record<string, string>>): void;
   /** Responds before the handler returns. On Fastify, where handlers commit by themselves, that commits first. */
@@ -40,6 +43,8 @@ export interface Route {
   readonly transaction?: RouteTransaction;
   /** On Fastify the response commits, too, by `config.transaction`, and the handler does not. */
   readonly responseDecides?: boolean;
+  /** What middlewares wrap around the response before the transaction begins, and behind it, in the handler. */
+  readonly wrap?: { readonly before?: Wrap; readonly behind?: Wrap };
   readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
 }
 

@@ -54,15 +54,18 @@ async function start({
   };
 }
 
-function handlerOf({ transaction, handle }: Route): Handler {
+function handlerOf({ transaction, handle, wrap }: Route): Handler {
   return async (req, res, requestScope) => {
     const body = await readJson(req);
+    wrap?.before?.(res);
     const work: Handler = async (_req, _res, scope) => {
+      wrap?.behind?.(res);
       let failure: { readonly error: unknown } | undefined;
       const call: Call = {
         scope: requestScope,
         transactionScope: scope,
         body,
+        res,
         setHeaders: (headers) => void res.setHeaders(new Map(Object.entries(headers))),
         respond: async (reply) => send(res, reply),
         fail: (error) => void (failure = { error }),

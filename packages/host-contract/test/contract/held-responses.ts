@@ -1,0 +1,98 @@
+import type { ServerResponse } from 'node:http';
+import { setImmediate, setTimeout as after } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { connectionLost, saveFirst } from '../../src/index.js';
+import { CREATED, ORDER, type Stage } from '../support/stage.js';
+import type { StageTest } from '../support/stage-test.js';
+
+/** What is guaranteed where handlers respond with a response of `node:http`, which is held back until COMMIT. */
+export function heldResponseContract(test: StageTest): void {
+  describe('a response that is held back', () => {
+    /** Writes rows until its response is complete, without waiting for anybody. */
+    const writeRows = async (res: ServerResponse): Promise<void> => {
+      while (!res.writableFinished) {
+        res.write('a row that is rolled back');
+        await setImmediate();
+      }
+    };
+
+    test.for(['before', 'behind'] as const)(
+      'and refused: no row of it is in the error that waits for a session %s the transaction',
+      async (where, { stage }) => {
+        const routes = [
+          {
+            method: 'POST' as const,
+            path: '/orders',
+            transaction: {},
+            wrap: { [where]: (res: ServerResponse) => saveFirst(res, () => after(20)) },
+            handle: async (call: Parameters<Stage['insertOrder']>[0] & { readonly res?: ServerResponse }) => {
+              await stage.insertOrder(call);
+              await writeRows(call.res!);
+            },
+          },
+          { method: 'GET' as const, path: '/ping', handle: () => ({ kind: 'text' as const, text: 'pong' }) },
+        ];
+        await stage.serve(routes);
+        stage.pool.before('commit', () => {
+          throw connectionLost();
+        });
+        const client = await stage.client();
+        const { status, text } = await client.request(ORDER);
+        expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+        expect((await client.request({ path: '/ping' })).text).toBe('pong');
+        expect(client.unread).toBe('');
+      },
+    );
+
+    test('counts as begun from writeHead() on, and leaves with the head of that moment', async ({ stage }) => {
+      const seen: unknown[] = [];
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        const res = call.res!;
+        res.writeHead(201, { 'content-length': 11 });
+        seen.push(res.headersSent);
+        for (const change of [() => res.setHeader('content-length', 3), () => res.writeHead(200)]) {
+          expect(change).toThrow(expect.objectContaining({ code: 'ERR_HTTP_HEADERS_SENT' }));
+        }
+        res.end('hello world');
+      });
+      const client = await stage.client();
+      expect(await client.request(ORDER)).toMatchObject({
+        status: 201,
+        headers: { 'content-length': '11' },
+        text: 'hello world',
+      });
+      expect((await client.request({ path: '/ping' })).text).toBe('pong');
+      expect(seen).toEqual([true]);
+    });
+
+    test('of which only a head has come is replaced when its handler fails', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        call.res!.writeHead(201, { 'content-length': 11, 'content-type': 'text/html' });
+        throw new Error('no');
+      });
+      const client = await stage.client();
+      const { status, text } = await client.request(ORDER);
+      expect([status, JSON.parse(text)]).toMatchObject([500, { error: 'Internal error' }]);
+      expect((await client.request({ path: '/ping' })).text).toBe('pong');
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('that has begun before the transaction is closed after a second, if nobody else does', async ({ stage }) => {
+      await stage.serve([
+        {
+          method: 'POST',
+          path: '/orders',
+          transaction: {},
+          wrap: { before: (res) => res.flushHeaders() },
+          handle: () => CREATED,
+        },
+      ]);
+      const client = await stage.client();
+      client.send(ORDER);
+      await client.closed();
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
+    });
+  });
+}
