@@ -68,10 +68,9 @@ export async function onFastify(pool: ReplicatedPool): Promise<FastifyInstance> 
     },
   });
   await server.register(transactionPlugin);
-  // Behind the hook of the transaction plugin, which commits.
-  server.addHook('onSend', async (request, reply) => {
-    const token = request.reads?.token;
-    if (token) reply.header(TOKEN, token);
+  // Hooks of Fastify run before COMMIT, and the head is written after it.
+  server.addHook('onRequest', async (request, reply) => {
+    beforeHead(reply.raw, (res) => request.reads?.token && res.setHeader(TOKEN, request.reads.token));
   });
   server.post<{ Body: { name: string } }>('/orders', { config: { transaction: true } }, async (request, reply) => {
     await place(scopeOf(request), request.body.name);

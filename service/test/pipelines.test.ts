@@ -7,7 +7,8 @@ import { ServiceProcess } from './support/service-process.js';
 const CONNECTIONS = 10;
 /** Of each connection; `PIPELINED_ORDERS=4000` for a longer flood. */
 const ORDERS = Number(process.env['PIPELINED_ORDERS'] ?? 300);
-const MOST_MS = 500;
+/** Measured 243 to 362 ms on a machine that does nothing else; before, one probe came through while all orders were placed. */
+const MOST_MS = 2000;
 const SHUTDOWN_MS = 2000;
 
 const ORDER = requestText({
@@ -49,7 +50,6 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
       probes += 1;
     } while (!state.isOver);
     expect(await responses).toEqual(clients.map(() => [201]));
-    console.log(`${variant}: the longest of ${probes} probes took ${longest.toFixed(0)} ms`);
     expect(probes).toBeGreaterThan(5);
     expect(longest).toBeLessThan(MOST_MS);
   });
@@ -69,8 +69,8 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
     const { code } = await service.exit;
     const took = performance.now() - started;
     for (const client of clients) client.leave();
-    console.log(`${variant}: exit after ${took.toFixed(0)} ms`);
     expect(code).toBe(0);
-    expect(took).toBeLessThan(SHUTDOWN_MS + 2000);
+    // Measured 2.2 s; before, 9.6 to 19.9 s.
+    expect(took).toBeLessThan(SHUTDOWN_MS + 4000);
   });
 });

@@ -5,6 +5,7 @@ import { fromMysql2Pool } from '@ambit/transaction/mysql2';
 import { fromNodeSqlite } from '@ambit/transaction/node-sqlite';
 import { fromPgPool } from '@ambit/transaction/pg';
 import { fromPostgresJs } from '@ambit/transaction/postgres-js';
+import { createPool } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
@@ -127,6 +128,12 @@ describe.each([
 });
 
 describe('a pool over mysql2', () => {
+  it('refuses a pool that takes callbacks, and says which it needs', () => {
+    const withCallbacks = createPool(mysqlUrl);
+    expect(() => fromMysql2Pool(withCallbacks as never)).toThrow(/mysql2\/promise.*pass pool\.promise\(\)/);
+    withCallbacks.end();
+  });
+
   const name = newName();
   let pool: DatabasePool;
   beforeEach(async () => {

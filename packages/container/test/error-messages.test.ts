@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ContainerError, DisposeError, ErrorCode } from '../src/index.js';
 import { declaring } from './support/situations/declaring.js';
 import { disposing } from './support/situations/disposing.js';
@@ -26,6 +26,13 @@ async function errorOf(happen: () => unknown): Promise<ContainerError | DisposeE
   }
   return { code: undefined, message: 'nothing was thrown' } as never;
 }
+
+// Other packages, loaded in the same process, say more of their own keys.
+const HINTS = Symbol.for('@ambit/hints');
+const shared = globalThis as { [HINTS]?: unknown };
+const ofOthers = shared[HINTS];
+beforeAll(() => void delete shared[HINTS]);
+afterAll(() => void (shared[HINTS] = ofOthers));
 
 /** Ages and stack traces differ from run to run. */
 const timeless = (message: string): string =>

@@ -3,6 +3,7 @@ import type { IContainer } from '@ambit/container';
 import {
   ActiveRequest,
   clearRepresentation,
+  closeUnlessEnded,
   type HeldResponseOptions,
   HttpError,
   type HttpErrorCode,
@@ -51,6 +52,10 @@ export class FastifyActiveRequest extends ActiveRequest {
   begin(options: TransactionOptions): WatchedPromise<IContainer> {
     if (!this.scope || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
+    if (this.res.headersSent) {
+      closeUnlessEnded(this.res);
+      return this.#refuse('AMBIT_HTTP_HEAD_SENT');
+    }
     const transaction = new RequestTransaction(this.scope, options);
     this.transaction = transaction;
     return WatchedPromise.of(transaction.begun, {

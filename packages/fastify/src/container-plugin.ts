@@ -147,11 +147,11 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   // A hook before ours that fails keeps the one above from being run.
   connections.startReaping();
 
-  server.addHook('onError', (request, _reply, error, done) => {
-    // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
-    if (!request[ACTIVE_REQUEST]?.isOfDisconnect(error)) done();
-  });
   if (disposeOn !== 'response') {
+    server.addHook('onError', (request, _reply, error, done) => {
+      // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
+      if (!request[ACTIVE_REQUEST]?.isOfDisconnect(error)) done();
+    });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
       goOnAfter(request[ACTIVE_REQUEST]?.dispose(error), reply, done, { limit: timeLimit });

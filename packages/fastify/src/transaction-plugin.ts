@@ -22,7 +22,7 @@ declare module 'fastify' {
      * @param options - the terms of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
      * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
-     *   finished. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
+     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
      */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
     /**

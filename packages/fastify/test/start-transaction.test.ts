@@ -3,7 +3,7 @@ import type { Container } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
-import { application, failing, leftovers, server, store } from './support/app.js';
+import { application, failing, leftovers, serve, server, store } from './support/app.js';
 
 describe('startTransaction()', () => {
   test('gives the scope tagged `transaction`, with the connection, and sets transactionScope', async () => {
@@ -46,6 +46,30 @@ describe('startTransaction()', () => {
 
     expect(response.statusCode).toBe(500);
     expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_STARTED' });
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['startTransaction()', {}],
+    ['the transaction of its route', { config: { transaction: true } }],
+  ])('is refused for a response that has begun, and its connection is closed: %s', async (_how, route) => {
+    const made = await application();
+    const errors: unknown[] = [];
+    made.app.setErrorHandler((error) => void errors.push(error));
+    const flush = (reply: { raw: { flushHeaders(): void } }): void => reply.raw.flushHeaders();
+    made.app.post('/', { ...route, preHandler: async (_request, reply) => flush(reply) }, async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.commitTransaction();
+      return 'stored';
+    });
+    const { fetch } = await serve(made.app);
+
+    const response = await fetch('/', { method: 'POST' });
+
+    await expect(response.text()).rejects.toThrow('terminated');
+    expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });

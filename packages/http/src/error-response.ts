@@ -19,7 +19,23 @@ export function respondPlainly(res: ServerResponse, error: unknown): void {
   res.end(JSON.stringify({ error: isOurs ? error.message : STATUS_CODES[res.statusCode] }));
 }
 
-/** A response that has begun can carry no error: where nobody ends it in time, its client learns of the failure from a closed connection. */
+/**
+ * Closes the connection of a response that has begun and is not complete within a second. Such a response can carry no error, so
+ * its client learns of the failure from the closed connection.
+ *
+ * @param res - the response
+ *
+ * @example
+ * ```ts
+ * import type { ServerResponse } from 'node:http';
+ * import { closeUnlessEnded } from '@ambit/http/host';
+ *
+ * function refuseTransaction(res: ServerResponse, next: (error: Error) => void): void {
+ *   closeUnlessEnded(res); // the error handlers have a second to complete it
+ *   next(new Error('The response has begun already'));
+ * }
+ * ```
+ */
 export function closeUnlessEnded(res: ServerResponse): void {
   const closing = setTimeout(() => {
     if (!res.writableEnded) res.destroy();

@@ -17,6 +17,7 @@ export {
 export { ActiveRequest } from './active-request.js';
 export { beginTransaction } from './with-transaction.js';
 export { Connections } from './connections.js';
+export { closeUnlessEnded } from './error-response.js';
 export { clearRepresentation } from './head.js';
 export type { HeldResponseOptions } from './held-response.js';
 export { Load, type LoadOptions } from './load.js';

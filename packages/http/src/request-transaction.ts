@@ -9,7 +9,6 @@ import { ResponseGate } from './response-gate.js';
 
 type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 
-
 /**
  * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
  * the first response, with the failure of a handler before it, or at its time limit. A host says where its error handlers are.

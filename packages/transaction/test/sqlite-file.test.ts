@@ -113,6 +113,15 @@ describe('the file of a SQLite pool', () => {
       ],
     ];
 
+    test.each(['libsql://shop.example.org', 'https://shop.example.org', 'ws://127.0.0.1:8080'])(
+      'that is an address, %s, is refused as one',
+      (address) => {
+        const error = refusal(address);
+        expect(error).toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        expect(error.message).toContain('`path` is the address of a server');
+      },
+    );
+
     test.each(cases)('that %s fails at once, for good, and says why', (_what, make, says, cause) => {
       const at = make();
       const error = refusal(at);

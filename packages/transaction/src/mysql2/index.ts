@@ -1,4 +1,5 @@
 import type { DatabasePool } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
 import { checkCount } from '../core/options.js';
 import type { DriverPoolOptions } from '../driver/options.js';
 import { DriverPool } from '../driver/pool.js';
@@ -34,6 +35,10 @@ export interface Mysql2PoolOptions extends DriverPoolOptions {
  */
 export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql2PoolOptions = {}): DatabasePool {
   checkCount('max', max, 1);
+  if ('promise' in pool) {
+    const what = 'fromMysql2Pool() needs a pool of mysql2/promise, and this one takes callbacks: pass pool.promise()';
+    throw new TransactionError('AMBIT_TX_OPTION', what);
+  }
   const texts = new PositionalTexts(MYSQL);
   const driver = {
     language: MYSQL_LANGUAGE,
