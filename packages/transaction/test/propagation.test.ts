@@ -206,7 +206,12 @@ describe.each([
         const outside = runInTransaction(
           step,
           async (inner, { number, signal }) => {
-            expect([inner, number, signal.aborted, transactionOf(inner)]).toEqual([request, 1, false, undefined]);
+            expect([inner, number, signal.aborted, inner.has?.('IConnection') ?? false]).toEqual([
+              request,
+              1,
+              false,
+              false,
+            ]);
             await inner.resolve<FakePool>('IDatabasePool').query('beside');
             throw new Error('only this');
           },
@@ -293,8 +298,7 @@ describe.each(databases)('supports and not-supported over $name', ({ name, missi
     const work = (propagation: Propagation, scope: IContainer): Promise<void> =>
       runInTransaction(
         scope,
-        async (inner) =>
-          void (await add(inner.resolve(transactionOf(inner) ? 'IConnection' : 'IDatabasePool'), propagation)),
+        async (inner) => void (await add(inner.resolve(inner === app ? 'IDatabasePool' : 'IConnection'), propagation)),
         { propagation },
       );
 

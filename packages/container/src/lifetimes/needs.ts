@@ -7,6 +7,7 @@ import type { Captive } from './outlasting.js';
 
 /** Only in types: a feature is checked against what it requires, not against the whole graph. */
 declare const requiring: unique symbol;
+/** A feature with what it requires, in place of the whole graph. */
 export interface Requiring {
   readonly [requiring]?: never;
 }

@@ -8,7 +8,7 @@ import {
   rolledBack,
   savepointAlone,
 } from '../core/connection-errors.js';
-import { isTransactionError, TransactionError } from '../core/errors.js';
+import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { checkExecuteOptions, checkIsolation } from '../core/options.js';
@@ -126,7 +126,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
       if (params) this.#check(sql);
       return await this.#wire.send(sql, params, options);
     } catch (error) {
-      throw this.#failure(error);
+      throw withCallersStack(this.#failure(error));
     } finally {
       this.#queue.leave();
     }

@@ -15,7 +15,7 @@ import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { SqliteDatabase } from './database.js';
 import { isReadOnlyRefusal } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
-import { whenFree } from './retry-busy.js';
+import { retryIfBusy } from './retry-busy.js';
 import { SQLITE_LANGUAGE, SqliteWire } from './wire.js';
 
 const MOST_KNOWN_WRITES = 1000;
@@ -107,9 +107,8 @@ export class SqlitePool implements DatabasePool {
   async #alone<T>(sql: string, run: (database: SqliteDatabase) => T): Promise<T> {
     const reader = this.#reader;
     if (!reader || this.#closing || this.#knownWrites.has(sql)) return this.#write(run);
-    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     try {
-      return await whenFree(() => run(reader), { clock, timeoutMs });
+      return await this.#whenFree(() => run(reader));
     } catch (error) {
       if (!isReadOnlyRefusal((error as TransactionError).cause)) throw error;
     } finally {
@@ -122,13 +121,22 @@ export class SqlitePool implements DatabasePool {
   }
 
   async #write<T>(run: (database: SqliteDatabase) => T): Promise<T> {
-    const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
-    const leave = await this.#writers.enter(undefined, timeoutMs);
+    const leave = await this.#writers.enter(undefined, this.#settings.acquireTimeoutMs);
     try {
-      return await whenFree(() => run(this.#writer), { clock, timeoutMs });
+      return await this.#whenFree(() => run(this.#writer));
     } finally {
       this.#writer.cleanUp();
       leave();
+    }
+  }
+
+  /** At once, or as soon as no other process is in the way. */
+  #whenFree<T>(run: () => T): T | Promise<T> {
+    try {
+      return run();
+    } catch (error) {
+      const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
+      return retryIfBusy(run, error, { clock, timeoutMs });
     }
   }
 

@@ -10,19 +10,13 @@ export interface RetryOptions {
   readonly isWanted?: () => boolean;
 }
 
-/** Does it at once, or as soon as no other process is in the way. */
-export function whenFree<T>(attempt: () => T, options: RetryOptions): T | Promise<T> {
-  try {
-    return attempt();
-  } catch (error) {
-    if (!isBusy(error) || options.timeoutMs === 0) throw translated(error);
-    return retryBusy(attempt, error, options);
-  }
-}
-
-/** With pauses between the attempts: SQLite's own waiting blocks the event loop. */
-async function retryBusy<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
+/**
+ * After an attempt that failed with `busy`: tries again as soon as no other process is in the way, with pauses between the
+ * attempts, because SQLite's own waiting blocks the event loop. Every other error is translated.
+ */
+export async function retryIfBusy<T>(attempt: () => T, busy: unknown, options: RetryOptions): Promise<T> {
   const { clock, timeoutMs, isWanted = () => true } = options;
+  if (!isBusy(busy) || timeoutMs === 0) throw translated(busy);
   const deadline = clock.now() + timeoutMs;
   let last = busy;
   for (let tries = 1; ; tries += 1) {

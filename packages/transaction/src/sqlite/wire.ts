@@ -4,7 +4,7 @@ import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import type { Language, Wire } from '../driver/driver.js';
 import { translated } from './errors.js';
-import { whenFree } from './retry-busy.js';
+import { retryIfBusy } from './retry-busy.js';
 import { allowsWriting } from './session-state.js';
 
 /** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
@@ -90,7 +90,12 @@ export class SqliteWire implements Wire {
       if (!reader) this.#setReadOnly(readOnly);
       this.#session.exec(sql);
     };
-    return whenFree(begin, { clock, timeoutMs, isWanted: () => this.#isWanted });
+    try {
+      begin();
+      return undefined;
+    } catch (error) {
+      return retryIfBusy(begin, error, { clock, timeoutMs, isWanted: () => this.#isWanted });
+    }
   }
 
   /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */

@@ -1,6 +1,6 @@
 import type { Failure } from '../core/clock.js';
 import { asCoded } from '../core/errors.js';
-import type { Milestone } from './milestone.js';
+import type { Milestone } from './transaction.js';
 
 type Settle = (failure?: Failure) => void;
 

@@ -1,4 +1,4 @@
-import type { Failure } from '../core/clock.js';
+import { type Failure, settleWithin } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { isTransactionError, TransactionError } from '../core/errors.js';
 import { transactionFinished } from '../core/events.js';
@@ -9,7 +9,6 @@ import type { CallbackKind, Callbacks } from './callbacks.js';
 import { cancelSoon } from './cancellation.js';
 import { failedBefore, failedCommit, isConnectionLost, refusalAfter, type TransactionState } from './outcome.js';
 import type { ScopedConnection } from './scoped-connection.js';
-import { sendBegin, sendEnd } from './send.js';
 
 const oneTurn = Promise.resolve();
 
@@ -199,5 +198,52 @@ export class Completion {
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
     if (transactionFinished.hasSubscribers) this.sentAt = performance.now();
     sendEnd(what, this.#connection, this.#settings, onSettled);
+  }
+}
+
+/** Called once: with the response of the database, when the time limit has passed, or when the statement is abandoned. */
+type OnSettled = (failure?: Failure) => void;
+
+function sendBegin(
+  connection: IPooledConnection,
+  queue: StatementQueue,
+  terms: BeginOptions,
+  onSettled: OnSettled,
+): void {
+  let isSettled = false;
+  const settle = (failure?: Failure): void => {
+    if (isSettled) return;
+    isSettled = true;
+    queue.leave();
+    onSettled(failure);
+  };
+  void queue.enter();
+  try {
+    const response = connection.beginTransaction(terms);
+    queue.unlessAbandoned(
+      response,
+      () => settle(),
+      (error) => settle({ error }),
+    );
+  } catch (error) {
+    settle({ error });
+  }
+}
+
+function sendEnd(
+  what: 'COMMIT' | 'ROLLBACK',
+  connection: IPooledConnection,
+  { clock, endTimeoutMs }: Settings,
+  onSettled: OnSettled,
+): void {
+  try {
+    const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
+    const late = (): TransactionError => {
+      const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
+      return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
+    };
+    settleWithin(clock, connection.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
+  } catch (error) {
+    onSettled({ error });
   }
 }

@@ -4,17 +4,17 @@ import { type Failure, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
-import type { Settings } from '../core/options.js';
+import type { Settings, TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { thenCall } from './after-begin.js';
-import { addBegun, removeBegun } from './begun.js';
+import { AroundCommit } from './around-commit.js';
 import { Completion } from './completion.js';
-import { LostSignal, Milestone } from './milestone.js';
 import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
 import { release } from '../pool/checkout.js';
-import { RunsInside } from './runs-inside.js';
+import { refuseOtherOptions, runInSavepoint, Savepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
+import { addBegun, removeBegun } from './transaction-of.js';
 
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
@@ -41,7 +41,7 @@ import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
  * }
  * ```
  */
-export class Transaction extends RunsInside {
+export class Transaction extends AroundCommit {
   /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
   /** @internal The transaction before it that began in the same scope, while both have not completed. */
@@ -100,6 +100,34 @@ export class Transaction extends RunsInside {
    */
   onLost(listener: (error: TransactionError) => void): void {
     this.#lost.listen(listener);
+  }
+
+  /** @internal A nested run in a savepoint. */
+  runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
+    return runInSavepoint(this, work, options);
+  }
+
+  /** @internal A nested run in separate calls, for the drivers of ORMs. */
+  createSavepoint(parent?: Savepoint): Savepoint {
+    return new Savepoint(this, parent);
+  }
+
+  /** @internal A run that cannot fail alone. Retries and time limits are those of the whole. */
+  async runJoined<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
+    if (this.completion.isRequested) throw this.completion.refusal();
+    const { isolation, readOnly, signal } = options;
+    refuseOtherOptions(this.settings, { isolation, readOnly, signal });
+    try {
+      return await work();
+    } catch (error) {
+      this.scoped.fail(error);
+      throw error;
+    }
+  }
+
+  /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
+  markRollbackOnly(error: unknown): void {
+    this.scoped.markRollbackOnly(error);
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
@@ -210,5 +238,52 @@ export class Transaction extends RunsInside {
   #reachCompletion(): void {
     removeBegun(this);
     this.#completed.reach();
+  }
+}
+
+/** Something that happens once. It creates a promise only where somebody waits for it. */
+export class Milestone {
+  #isReached = false;
+  #promise: Promise<void> | undefined = undefined;
+  #resolve: (() => void) | undefined = undefined;
+
+  reach(): void {
+    this.#isReached = true;
+    this.#resolve?.();
+  }
+
+  reached(): Promise<void> {
+    this.#promise ??= new Promise((resolve) => {
+      if (this.#isReached) resolve();
+      else this.#resolve = resolve;
+    });
+    return this.#promise;
+  }
+}
+
+/** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
+class LostSignal {
+  #error: TransactionError | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #listener: ((error: TransactionError) => void) | undefined = undefined;
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#error) this.#controller.abort(this.#error);
+    }
+    return this.#controller.signal;
+  }
+
+  /** One listener at a time, for much less than a signal costs. */
+  listen(listener: (error: TransactionError) => void): void {
+    this.#listener = listener;
+    if (this.#error) listener(this.#error);
+  }
+
+  notify(error: TransactionError): void {
+    this.#error = error;
+    this.#controller?.abort(error);
+    this.#listener?.(error);
   }
 }
