@@ -6,9 +6,10 @@ import ts from 'typescript-6.0';
  * It uses a real parser, because comments and strings may contain text that looks like an import.
  * (TypeScript 7 has no stable parser API yet; the 6.0 that the type tests use has one.)
  * @param {string} file
+ * @param {{ withTypes?: boolean }} [options] - `withTypes: false`: without those that exist for the compiler only
  * @returns {string[]}
  */
-export function importsOf(file) {
+export function importsOf(file, { withTypes = true } = {}) {
   /** @type {string[]} */
   const found = [];
   visit(ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest));
@@ -16,10 +17,16 @@ export function importsOf(file) {
 
   /** @param {ts.Node} node */
   function visit(node) {
-    const specifier = specifierIn(node);
+    const specifier = withTypes || !isOfTypes(node) ? specifierIn(node) : undefined;
     if (specifier && ts.isStringLiteralLike(specifier)) found.push(specifier.text);
     ts.forEachChild(node, visit);
   }
+}
+
+/** @param {ts.Node} node */
+function isOfTypes(node) {
+  if (ts.isImportDeclaration(node)) return node.importClause?.isTypeOnly === true;
+  return ts.isImportTypeNode(node) || (ts.isExportDeclaration(node) && node.isTypeOnly);
 }
 
 /**
