@@ -13,17 +13,25 @@ export const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
 function disposalOf(scope: Scope): Disposal {
   if (scope.disposal && !(scope.disposal instanceof Promise)) return scope.disposal;
   const promise = scope.disposal;
-  return (scope.disposal = { promise, settle: undefined, done: false, pending: 0, failures: [], below: [] });
+  return (scope.disposal = {
+    promise,
+    settle: undefined,
+    done: false,
+    pending: 0,
+    failures: [],
+    below: [],
+    reason: undefined,
+  });
 }
 
 // How long a disposal waits for an `onStart` callback that is running.
 const START_LIMIT_MS = 5000;
 
 /** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
-export function dispose(scope: Scope): Promise<void> {
+export function dispose(scope: Scope, reason: unknown): Promise<void> {
   scope.closed = 1;
   if (!scope.newest) {
-    const own = disposeOwn(scope, true);
+    const own = disposeOwn(scope, reason, true);
     // A disposer may have asked for the promise before there was one.
     scope.disposal ??= own;
     return promiseOf(scope);
@@ -37,6 +45,7 @@ export function dispose(scope: Scope): Promise<void> {
     const disposal = disposalOf(one);
     for (let child = one.newest; child; child = child.older) disposal.below.push(disposalOf(child));
     disposal.pending = disposal.below.length;
+    disposal.reason = reason;
   }
   for (const one of starting) if (disposalOf(one).pending === 0 && !disposalOf(one).done) disposeUpward(one);
   return promise;
@@ -56,7 +65,7 @@ export function promiseOf(scope: Scope): Promise<void> {
 function disposeUpward(first: Scope | undefined): void {
   for (let scope = first; scope; scope = nextAbove(scope)) {
     const disposing = scope;
-    const own = disposeOwn(disposing);
+    const own = disposeOwn(disposing, disposalOf(disposing).reason);
     if (!disposalOf(disposing).done) {
       void own.then(() => disposeUpward(nextAbove(disposing)));
       return;
@@ -69,8 +78,10 @@ function nextAbove({ parent }: Scope): Scope | undefined {
 }
 
 /** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
-async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
+async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promise<void> {
   let failures: Failure[] | undefined;
+  // Where nothing failed, disposers get no argument at all.
+  const why = reason === undefined ? [] : [reason];
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
   if (scope.rare?.starting) failures = await startedOrLate(scope, scope.rare.starting);
@@ -82,8 +93,8 @@ async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
       try {
         const hook = onDispose?.[i];
         const disposing = hook
-          ? (hook.act as (layer: unknown) => unknown)(layerOf(kept, hook.layer))
-          : disposeObject(kept);
+          ? (hook.act as (layer: unknown, ...why: unknown[]) => unknown)(layerOf(kept, hook.layer), ...why)
+          : disposeObject(kept, why);
         if (isPromise(disposing)) await disposing;
       } catch (error) {
         failure = failureOf(scope, key, error);
@@ -144,10 +155,10 @@ async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<
 const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
 
 /** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
-function disposeObject({ instance }: Kept): unknown {
-  if (!isPromise(instance)) return findDisposer(instance)?.call(instance);
+function disposeObject({ instance }: Kept, why: readonly unknown[]): unknown {
+  if (!isPromise(instance)) return findDisposer(instance)?.call(instance, ...why);
   return instance.then(
-    (made) => findDisposer(made)?.call(made),
+    (made) => findDisposer(made)?.call(made, ...why),
     () => undefined,
   );
 }

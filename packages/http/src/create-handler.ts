@@ -63,6 +63,8 @@ export function createHandler(container: ParentScope, handler: Handler, options:
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
   const fail = async (error: unknown, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const request = ActiveRequest.of(req, res);
+    if (request) request.failure = error;
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);

@@ -72,6 +72,11 @@ export class Completion {
     return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
   }
 
+  /** Why it was rolled back, as the caller said it; undefined where it was committed. */
+  get reason(): unknown {
+    return this.#state === 'committed' ? undefined : (this.#rollback?.reason ?? this.rejection);
+  }
+
   /** Why the connection may be broken and must not be used again. */
   get broken(): Error | undefined {
     return this.#broken;
