@@ -251,9 +251,16 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * @internal Keeps `console.log` from printing the whole application.
+   * @internal Keeps `JSON.stringify` from printing the whole application.
+   */
+  toJSON(): string {
+    return `Container ${showTags(this.shape.lineage)}`;
+  }
+
+  /**
+   * @internal Keeps `console.log` from printing it.
    */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
-    return `Container ${showTags(this.shape.lineage)}`;
+    return this.toJSON();
   }
 }
