@@ -80,8 +80,6 @@ function nextAbove({ parent }: Scope): Scope | undefined {
 /** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
 async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promise<void> {
   let failures: Failure[] | undefined;
-  // Where nothing failed, disposers get no argument at all.
-  const why = reason === undefined ? [] : [reason];
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
   if (scope.rare?.starting) failures = await startedOrLate(scope, scope.rare.starting);
@@ -93,8 +91,8 @@ async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promi
       try {
         const hook = onDispose?.[i];
         const disposing = hook
-          ? (hook.act as (layer: unknown, ...why: unknown[]) => unknown)(layerOf(kept, hook.layer), ...why)
-          : disposeObject(kept, why);
+          ? callHook(hook.act as Act, layerOf(kept, hook.layer), reason)
+          : disposeObject(kept, reason);
         if (isPromise(disposing)) await disposing;
       } catch (error) {
         failure = failureOf(scope, key, error);
@@ -154,11 +152,17 @@ async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<
 
 const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
 
+type Act = (layer: unknown, reason?: unknown) => unknown;
+
+/** Where nothing failed, callbacks and disposers get no reason, not even undefined. */
+const callHook = (act: Act, layer: unknown, reason: unknown): unknown =>
+  reason === undefined ? act(layer) : act(layer, reason);
+
 /** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
-function disposeObject({ instance }: Kept, why: readonly unknown[]): unknown {
-  if (!isPromise(instance)) return findDisposer(instance)?.call(instance, ...why);
-  return instance.then(
-    (made) => findDisposer(made)?.call(made, ...why),
-    () => undefined,
-  );
+function disposeObject({ instance }: Kept, reason: unknown): unknown {
+  const disposed = (made: unknown): unknown => {
+    const disposer = findDisposer(made);
+    return reason === undefined ? disposer?.call(made) : disposer?.call(made, reason);
+  };
+  return isPromise(instance) ? instance.then(disposed, () => undefined) : disposed(instance);
 }
