@@ -25,7 +25,7 @@ export function importsOf(file, { withTypes = true } = {}) {
 
 /** @param {ts.Node} node */
 function isOfTypes(node) {
-  if (ts.isImportDeclaration(node)) return node.importClause?.isTypeOnly === true;
+  if (ts.isImportDeclaration(node)) return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
   return ts.isImportTypeNode(node) || (ts.isExportDeclaration(node) && node.isTypeOnly);
 }
 

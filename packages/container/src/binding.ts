@@ -26,7 +26,7 @@ type Source =
 /** A callback for an instance; `layer` says how many decorators had wrapped it. */
 interface Hook {
   readonly layer: number;
-  readonly act: (instance: never) => unknown;
+  readonly act: (instance: never, reason: unknown) => unknown;
 }
 
 /** What a graph says of one of its entries. */

@@ -193,10 +193,10 @@ export class Container implements IContainer, AsyncDisposable {
   /**
    * Adds a cleanup callback. It runs when this scope is disposed, in turn with its instances: the newest first.
    *
-   * @param work - the callback; the disposal awaits its promise
+   * @param work - the callback; receives the reason of `dispose(reason)`, and the disposal awaits its promise
    * @throws `ContainerError` `AMBIT_DISPOSED`: the scope is disposed
    */
-  defer(work: () => unknown): void {
+  defer(work: (reason: unknown) => unknown): void {
     if (this.closed) refuseDisposed(this, 'defer');
     keep(this, DEFERRED, work);
   }
@@ -216,12 +216,14 @@ export class Container implements IContainer, AsyncDisposable {
    * Disposes the scopes below, then this scope's instances, the newest first. From the call on the scope refuses every use.
    * A disposer here or below, or an `onStart`, must not await it: it would wait for itself.
    *
+   * @param reason - why the work of this scope failed. It is passed to each disposer and cleanup callback, also of the scopes below, so that
+   *   they may discard in place of saving. Without it, nothing is known to have failed. That of the first call counts
    * @returns the same promise at each call
    * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: some disposers failed; all other instances have been disposed
    */
-  dispose(): Promise<void> {
+  dispose(reason?: unknown): Promise<void> {
     if (this.closed) return promiseOf(this);
-    if (this.newest || this.kept || this.rare?.starting || progress.resolving > 0) return dispose(this);
+    if (this.newest || this.kept || this.rare?.starting || progress.resolving > 0) return dispose(this, reason);
     this.closed = 1;
     this.disposal = NOTHING_TO_DISPOSE;
     this.leave();
@@ -249,9 +251,16 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * @internal Keeps `console.log` from printing the whole application.
+   * @internal Keeps `JSON.stringify` from printing the whole application.
+   */
+  toJSON(): string {
+    return `Container ${showTags(this.shape.lineage)}`;
+  }
+
+  /**
+   * @internal Keeps `console.log` from printing it.
    */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
-    return `Container ${showTags(this.shape.lineage)}`;
+    return this.toJSON();
   }
 }

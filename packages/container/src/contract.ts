@@ -42,14 +42,15 @@ export interface IContainer {
   /**
    * Disposes the scope, its children first.
    *
+   * @param reason - why the work of the scope failed; a container may ignore it
    * @returns a promise, if there is something to wait for
    */
-  dispose(): Promise<void> | void;
+  dispose(reason?: unknown): Promise<void> | void;
   /**
    * Runs a callback when the scope is disposed; a container may lack this.
    *
-   * @param cleanup - the callback; its promise is awaited
+   * @param cleanup - the callback; its promise is awaited. It receives the reason of `dispose(reason)`, where the container passes it on
    * @returns whatever the container returns: nobody reads it
    */
-  defer?(cleanup: () => unknown): unknown;
+  defer?(cleanup: (reason?: unknown) => unknown): unknown;
 }

@@ -13,17 +13,25 @@ export const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
 function disposalOf(scope: Scope): Disposal {
   if (scope.disposal && !(scope.disposal instanceof Promise)) return scope.disposal;
   const promise = scope.disposal;
-  return (scope.disposal = { promise, settle: undefined, done: false, pending: 0, failures: [], below: [] });
+  return (scope.disposal = {
+    promise,
+    settle: undefined,
+    done: false,
+    pending: 0,
+    failures: [],
+    below: [],
+    reason: undefined,
+  });
 }
 
 // How long a disposal waits for an `onStart` callback that is running.
 const START_LIMIT_MS = 5000;
 
 /** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
-export function dispose(scope: Scope): Promise<void> {
+export function dispose(scope: Scope, reason: unknown): Promise<void> {
   scope.closed = 1;
   if (!scope.newest) {
-    const own = disposeOwn(scope, true);
+    const own = disposeOwn(scope, reason, true);
     // A disposer may have asked for the promise before there was one.
     scope.disposal ??= own;
     return promiseOf(scope);
@@ -37,6 +45,7 @@ export function dispose(scope: Scope): Promise<void> {
     const disposal = disposalOf(one);
     for (let child = one.newest; child; child = child.older) disposal.below.push(disposalOf(child));
     disposal.pending = disposal.below.length;
+    disposal.reason = reason;
   }
   for (const one of starting) if (disposalOf(one).pending === 0 && !disposalOf(one).done) disposeUpward(one);
   return promise;
@@ -56,7 +65,7 @@ export function promiseOf(scope: Scope): Promise<void> {
 function disposeUpward(first: Scope | undefined): void {
   for (let scope = first; scope; scope = nextAbove(scope)) {
     const disposing = scope;
-    const own = disposeOwn(disposing);
+    const own = disposeOwn(disposing, disposalOf(disposing).reason);
     if (!disposalOf(disposing).done) {
       void own.then(() => disposeUpward(nextAbove(disposing)));
       return;
@@ -69,7 +78,7 @@ function nextAbove({ parent }: Scope): Scope | undefined {
 }
 
 /** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
-async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
+async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promise<void> {
   let failures: Failure[] | undefined;
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
@@ -82,8 +91,8 @@ async function disposeOwn(scope: Scope, isAlone = false): Promise<void> {
       try {
         const hook = onDispose?.[i];
         const disposing = hook
-          ? (hook.act as (layer: unknown) => unknown)(layerOf(kept, hook.layer))
-          : disposeObject(kept);
+          ? callHook(hook.act as Act, layerOf(kept, hook.layer), reason)
+          : disposeObject(kept, reason);
         if (isPromise(disposing)) await disposing;
       } catch (error) {
         failure = failureOf(scope, key, error);
@@ -143,11 +152,17 @@ async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<
 
 const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
 
+type Act = (layer: unknown, reason?: unknown) => unknown;
+
+/** Where nothing failed, callbacks and disposers get no reason, not even undefined. */
+const callHook = (act: Act, layer: unknown, reason: unknown): unknown =>
+  reason === undefined ? act(layer) : act(layer, reason);
+
 /** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
-function disposeObject({ instance }: Kept): unknown {
-  if (!isPromise(instance)) return findDisposer(instance)?.call(instance);
-  return instance.then(
-    (made) => findDisposer(made)?.call(made),
-    () => undefined,
-  );
+function disposeObject({ instance }: Kept, reason: unknown): unknown {
+  const disposed = (made: unknown): unknown => {
+    const disposer = findDisposer(made);
+    return reason === undefined ? disposer?.call(made) : disposer?.call(made, reason);
+  };
+  return isPromise(instance) ? instance.then(disposed, () => undefined) : disposed(instance);
 }

@@ -12,10 +12,10 @@ import { progress } from './tracing.js';
 export const DEFERRED: Binding = {
   key: Symbol('work given to defer()'),
   source: { kind: 'class', target: Object },
-  onDispose: [{ layer: 0, act: (work) => (work as () => unknown)() }],
+  onDispose: [{ layer: 0, act: (work, reason) => (work as (reason: unknown) => unknown)(reason) }],
 };
 
-type Disposer = (this: unknown) => unknown;
+type Disposer = (this: unknown, ...why: unknown[]) => unknown;
 
 /** The object's own way to be disposed. */
 export function findDisposer(object: unknown): Disposer | undefined {

@@ -113,7 +113,8 @@ export const decorate =
  * Disposes an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. For a `singleton()` from a class or a
  * factory only.
  *
- * @param cleanup - receives the instance, as the decorators listed before had wrapped it; the disposal awaits its promise
+ * @param cleanup - receives the instance, as the decorators listed before had wrapped it, and the reason that `dispose(reason)` was called
+ *   with: undefined unless the work of the scope failed. The disposal awaits its promise
  * @returns the modifier, for `Registration.pipe`
  *
  * @example
@@ -123,7 +124,7 @@ export const decorate =
  * ```
  */
 export const onDispose =
-  <T>(cleanup: (instance: T) => unknown): Modifier<T> =>
+  <T>(cleanup: (instance: T, reason: unknown) => unknown): Modifier<T> =>
   (recipe) => ({
     ...recipe,
     onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: cleanup }],

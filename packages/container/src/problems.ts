@@ -105,7 +105,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its predicate asks for ${asked}; neither this scope nor one around it has that`,
+      hint: `its ${reachable(home, key)[0]?.declared ? 'lifetime' : 'predicate'} asks for ${asked}; neither this scope nor one around it has that`,
     });
   // A search through all keys for each of thousands of problems would take too long.
   const near = search.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;

@@ -34,6 +34,8 @@ export interface Disposal {
   /** What failed here; what failed below is in `below`. */
   failures: readonly Failure[];
   below: Disposal[];
+  /** Why the scope is disposed, where its work failed. */
+  reason: unknown;
 }
 
 /** The first slots of a scope are one array. The slots beyond are in pages, which a scope allocates on first use. */

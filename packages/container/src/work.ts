@@ -27,7 +27,8 @@ export interface InScopeOptions<C extends IContainer = IContainer> {
 }
 
 /**
- * Opens a scope, runs the work in it and disposes the scope, whether the work returns, throws or is cancelled.
+ * Opens a scope, runs the work in it and disposes the scope, whether the work returns, throws or is cancelled. What the work threw is the
+ * reason of the disposal, which disposers receive.
  * A scope that fails to dispose does not change the result: work that is done must not be retried because of its cleanup.
  * Work that opens further scopes with `inScope(scope, ...)` is done when they are.
  *
@@ -65,15 +66,19 @@ export async function inScope<C extends IContainer, T>(
     const scope = container.createScope({ tags: [...tags] }) as ScopeOf<C>;
     const nested = Workload.of(scope, running.signal);
     const workAndDispose = async (): Promise<T> => {
+      let reason: unknown;
       try {
         if (register) {
           await register(scope);
           running.signal.throwIfAborted();
         }
         return await work(scope, running.signal);
+      } catch (error) {
+        reason = error;
+        throw error;
       } finally {
         await nested.drain({ timeoutMs: Infinity });
-        await disposeAndReport(scope, onError);
+        await disposeAndReport(scope, reason, onError);
       }
     };
     return await (current ? runInScope(scope, workAndDispose) : workAndDispose());
@@ -109,9 +114,13 @@ export async function drainScopes(container: IContainer, options: DrainScopesOpt
   return Workload.of(container).drain(options);
 }
 
-async function disposeAndReport(scope: IContainer, onError: (error: unknown) => unknown): Promise<void> {
+async function disposeAndReport(
+  scope: IContainer,
+  reason: unknown,
+  onError: (error: unknown) => unknown,
+): Promise<void> {
   try {
-    await scope.dispose();
+    await scope.dispose(reason);
   } catch (error) {
     try {
       await onError(error);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasTag, scope } from '../src/index.js';
+import { hasTag, lifetimes, scope } from '../src/index.js';
 import { override } from '../src/tools.js';
 import { asking } from './support/asking.js';
 import { refusal } from './support/refusal.js';
@@ -29,6 +29,14 @@ describe('the hint', () => {
     override(app, asking().to('INew'))[Symbol.dispose]();
 
     expect(refusal(() => app.resolve('INew')).hint).not.toContain('did you mean');
+  });
+
+  it('speaks of the lifetime of an entry of a graph, whose predicate nobody wrote', () => {
+    const { make, build } = lifetimes('application', 'request', 'transaction');
+    const { registrations } = build({ IUnitOfWork: make('transaction', () => ({})) });
+    const { hint } = refusal(() => openRequest(openApplication(...registrations)).resolve('IUnitOfWork'));
+
+    expect(hint).toBe("its lifetime asks for 'transaction'; neither this scope nor one around it has that");
   });
 
   it('suggests nothing far-fetched', () => {

@@ -132,7 +132,7 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   protected override disposeAll(reason: unknown): Promise<void> | undefined {
-    return this.transaction ? this.#disposeBoth(this.transaction, reason) : this.disposeScope();
+    return this.transaction ? this.#disposeBoth(this.transaction, reason) : this.disposeScope(reason);
   }
 
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
@@ -143,7 +143,7 @@ export class FastifyActiveRequest extends ActiveRequest {
     else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
     else await transaction.rollback(reason);
     this.transaction = undefined;
-    await Promise.allSettled([this.disposeScope()]);
+    await Promise.allSettled([this.disposeScope(reason)]);
   }
 
   #refuse<T>(code: HttpErrorCode): WatchedPromise<T> {

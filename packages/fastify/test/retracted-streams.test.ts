@@ -17,7 +17,7 @@ describe('a response stream that fails while its transaction is undone', () => {
       (request: FastifyRequest) =>
         new Promise<void>((resolve) => {
           const { transactionScope } = request;
-          transactionScope?.defer?.(resolve);
+          transactionScope?.defer?.(() => resolve());
         }),
     ],
   ] as const)('because it %s is dropped, and the response is the error', async (_why, code, status, wait) => {

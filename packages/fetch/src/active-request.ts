@@ -130,6 +130,9 @@ export class ActiveRequest {
     return this.#disconnectReason;
   }
 
+  /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
+  failure: unknown = undefined;
+
   /**
    * Goes on only where the client is still there.
    *
@@ -193,9 +196,9 @@ export class ActiveRequest {
   /**
    * Rolls back what is still open, then disposes the scope. A second call changes nothing.
    *
-   * @param reason - why the transaction is rolled back
+   * @param reason - why the transaction is rolled back; disposers receive it. Default: {@link ActiveRequest.failure}
    */
-  finish(reason?: unknown): void {
+  finish(reason: unknown = this.failure): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     this.#clientSignal?.removeEventListener('abort', this);
@@ -207,7 +210,7 @@ export class ActiveRequest {
   async #dispose(reason?: unknown): Promise<void> {
     if (this.transaction) await this.transaction.rollback(reason);
     try {
-      await this.#scope?.dispose();
+      await this.#scope?.dispose(reason);
     } catch (error) {
       this.#observer.onDisposeError(error, this.#request);
     } finally {

@@ -65,7 +65,9 @@ export function containerMiddleware(
       const opening = scopes.open(c, undefined, client);
       const active = opening instanceof Promise ? await opening : opening;
       c.set('container', active.scope);
-      return active.run(next);
+      await active.run(next);
+      active.failure = c.error;
+      return;
     }
     const { raw } = c.req;
     const active = await scopes.open(c, undefined, {
@@ -76,6 +78,7 @@ export function containerMiddleware(
       c.set('container', active.scope);
       await active.whileClientIsThere(next);
       const { res } = c;
+      active.failure = c.error;
       const followed = await finishWithBody(active, raw.method, res);
       if (followed === res) return;
       replaceResponse(c, followed);

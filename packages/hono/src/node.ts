@@ -73,7 +73,7 @@ class SocketClient extends ActiveRequest implements RequestClient {
 
   protected override finished(): void {
     if (this.isDisconnected) this.active?.leave();
-    else this.active?.finish();
+    else this.active?.finish(this.active.failure ?? this.reason);
   }
 }
 

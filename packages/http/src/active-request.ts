@@ -57,6 +57,8 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
   /** What it waits for. */
   #turn: PendingTurn | undefined = undefined;
   #hasTurn = false;
+  /** What its handler threw, where the host knows that. */
+  failure: unknown = undefined;
   /** It counts as in progress in the application. */
   #hasEntered = false;
   #disposing: Promise<void> | undefined = undefined;
@@ -156,14 +158,14 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
       scope.register('IRequestSignal', () => this.signal);
       return scope;
     } finally {
-      if (this.isDisposed) void this.disposeScope();
+      if (this.isDisposed) void this.disposeScope(this.reason);
     }
   }
 
   /**
    * Disposes the scope once. What fails goes to `onDisposeError` of the host, and the promise does not reject.
    *
-   * @param reason - why, where a failure is the reason; a host rolls back an open transaction with it
+   * @param reason - why, where a failure is the reason; disposers receive it, and a host rolls back an open transaction with it
    * @returns a promise where there may be something to wait for
    */
   dispose(reason?: unknown): Promise<void> | undefined {
@@ -211,18 +213,26 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return this.res.writableEnded && this.res.writableFinished;
   }
 
+  /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
+  protected get reason(): unknown {
+    if (this.isDisconnected) return new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED');
+    const { statusCode } = this.res;
+    // Who responded to the error did not pass it on.
+    return this.failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
+  }
+
   /** Called once, when the request has finished. */
   protected finished(): void {
-    void this.dispose();
+    void this.dispose(this.reason);
   }
 
-  protected disposeAll(_reason: unknown): Promise<void> | undefined {
-    return this.disposeScope();
+  protected disposeAll(reason: unknown): Promise<void> | undefined {
+    return this.disposeScope(reason);
   }
 
-  protected disposeScope(): Promise<void> | undefined {
+  protected disposeScope(reason: unknown): Promise<void> | undefined {
     try {
-      const disposing = this.scope?.dispose() ?? undefined;
+      const disposing = this.scope?.dispose(reason) ?? undefined;
       disposing?.then(undefined, (error: unknown) => this.#host.onDisposeError(error, this));
       return disposing;
     } catch (error) {

@@ -64,7 +64,9 @@ export function createHandler(
     load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
-  const fail = async (error: unknown, { req, res, isDisconnected }: ActiveRequest): Promise<void> => {
+  const fail = async (error: unknown, request: ActiveRequest): Promise<void> => {
+    const { req, res, isDisconnected } = request;
+    request.failure = error;
     if (isDisconnected && isAfterDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);

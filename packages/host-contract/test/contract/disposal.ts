@@ -28,6 +28,55 @@ export function disposalContract(test: StageTest): void {
       expect(ends).toBe(1);
     });
 
+    const outcomes = [
+      { name: 'is undefined after a success', handle: () => CREATED, expected: undefined },
+      {
+        name: 'is what the handler threw, or the status of the response',
+        handle: () => {
+          throw new Error('the reason');
+        },
+        // On Express a middleware does not see errors.
+        expected: expect.objectContaining({ message: expect.stringMatching(/^the reason$|status 500/) as string }),
+      },
+    ];
+    test.for(outcomes)('receives a reason, which $name', async ({ handle, expected }, { stage }) => {
+      const reasons: unknown[] = [];
+      await stage.serveRequest(({ scope: request }) => {
+        request.defer?.((reason) => void reasons.push(reason));
+        return handle();
+      });
+      await stage.get();
+      await stage.quiet();
+      expect(reasons).toEqual([expected]);
+    });
+
+    test.for(outcomes)('of a transaction receives a reason, which $name', async ({ handle, expected }, { stage }) => {
+      const reasons: unknown[] = [];
+      await stage.serveOrder(async (call) => {
+        call.transactionScope.defer?.((reason) => void reasons.push(reason));
+        await stage.insertOrder(call);
+        return handle();
+      });
+      await stage.order();
+      await stage.quiet();
+      expect(reasons).toEqual([expected]);
+    });
+
+    test('receives the disconnect of the client as its reason', async ({ stage }) => {
+      const reasons: unknown[] = [];
+      const handler = new Pause();
+      await stage.serveRequest(async ({ scope: request }) => {
+        request.defer?.((reason) => void reasons.push(reason));
+        await handler.here();
+      });
+      const client = await stage.client();
+      client.send({ method: 'GET', path: '/' });
+      await handler.reached;
+      client.reset();
+      await stage.quiet();
+      expect(reasons).toMatchObject([{ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' }]);
+    });
+
     const failures = [
       {
         name: 'throws',

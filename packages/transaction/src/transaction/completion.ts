@@ -66,14 +66,14 @@ export class Completion {
     return this.#error;
   }
 
-  /** The same, for callbacks: what the work threw, rather than the error that has it as its cause. */
-  get reason(): unknown {
-    return this.#rollback?.reason ?? this.#error;
-  }
-
   /** What `commit()` rejects with: what a `beforeCommit` callback threw is passed on as it is, like what a run's work throws. */
   get rejection(): unknown {
     return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
+  }
+
+  /** Why it was rolled back, as the work threw it, for callbacks and disposers; undefined where it was committed. */
+  get reason(): unknown {
+    return this.#state === 'committed' ? undefined : (this.#rollback?.reason ?? this.rejection);
   }
 
   /** Why the connection may be broken and must not be used again. */

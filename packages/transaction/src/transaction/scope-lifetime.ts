@@ -33,8 +33,8 @@ export class ScopeLifetime {
     this.#forgetParent = beforeDispose(this.#parent, () => this.#rollBack());
   }
 
-  /** Calls `onDisposed` once: when the scope is disposed, or at once where somebody else disposes it. */
-  dispose(settings: Settings, onDisposed: () => void): void {
+  /** Disposes the scope with the reason of a rollback. Calls `onDisposed` once: when the scope is disposed, or at once where somebody else disposes it. */
+  dispose(settings: Settings, reason: unknown, onDisposed: () => void): void {
     if (this.#isDisposed) return onDisposed();
     this.#isDisposed = true;
     const settle = (failure?: Failure): void => {
@@ -42,7 +42,7 @@ export class ScopeLifetime {
       onDisposed();
     };
     try {
-      const disposing = this.#scope.dispose();
+      const disposing = this.#scope.dispose(reason);
       const { clock, endTimeoutMs } = settings;
       if (disposing) settleWithin(clock, endTimeoutMs, disposing, () => new Error('it took too long'), settle);
       else settle();

@@ -225,7 +225,7 @@ export class Transaction extends AroundCommit {
     this.#stopListening?.();
     this.#decided.reach();
     if (this.error) this.#lost.notify(this.error);
-    this.#lifetime.dispose(this.settings, () => this.#release());
+    this.#lifetime.dispose(this.settings, this.completion.reason, () => this.#release());
   }
 
   #release(): void {
