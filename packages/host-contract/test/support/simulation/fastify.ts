@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -22,8 +23,7 @@ async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
   const application = new Application();
   server.addHook('onRequest', takeTime);
   server.addHook('onRequest', (request, _reply, done) => {
-    application.isNow(visitOf(request.raw).run.application);
-    done();
+    application.is(visitOf(request.raw).run.application, done);
   });
   const onDisposeError = (_error: unknown, { raw }: FastifyRequest): void => void (visitOf(raw).disposeErrors += 1);
   await server.register(containerPlugin, { container: application, disposeOn, onDisposeError });
@@ -51,16 +51,21 @@ function mountRoutes(server: FastifyInstance): void {
 }
 
 async function close(server: FastifyInstance, application: Application, ending: IContainer): Promise<void> {
-  application.isNow(ending);
+  application.closing = ending;
   await server.close();
 }
 
-/** Stands for the application container of the run whose request has just come: the plugin takes one for good. */
+/**
+ * Stands for the application container of the run that the request belongs to: the plugin takes one for good, and opens the scope
+ * of a request that waits for its turn later, in the asynchronous context of that request.
+ */
 class Application implements IContainer {
-  #current: IContainer | undefined = undefined;
+  /** That of the one run whose server closes, and calls its hooks in no request's context. */
+  closing: IContainer | undefined = undefined;
+  readonly #current = new AsyncLocalStorage<IContainer>();
 
-  isNow(current: IContainer): void {
-    this.#current = current;
+  is<T>(current: IContainer, act: () => T): T {
+    return this.#current.run(current, act);
   }
 
   createScope(options: { tags: string[] }): IContainer {
@@ -80,8 +85,9 @@ class Application implements IContainer {
   }
 
   #get(): IContainer {
-    if (!this.#current) throw new Error('no run has begun');
-    return this.#current;
+    const current = this.#current.getStore() ?? this.closing;
+    if (!current) throw new Error('no run has begun');
+    return current;
   }
 }
 
