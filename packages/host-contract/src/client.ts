@@ -99,11 +99,17 @@ export class RawClient {
     RawResponse | undefined
   > {
     let read: ReturnType<typeof readResponse>;
+    let failure: Error | undefined;
     const whole = (): boolean => {
-      read = readResponse(this.#bytes, { toHead, noMoreWillCome: this.#ended });
-      return read !== undefined || this.#ended;
+      try {
+        read = readResponse(this.#bytes, { toHead, noMoreWillCome: this.#ended });
+      } catch (error) {
+        failure = error as Error;
+      }
+      return read !== undefined || failure !== undefined || this.#ended;
     };
     await this.#happenings.until(whole, 'the response came whole', timeoutMs);
+    if (failure !== undefined) throw failure;
     this.#bytes = this.#bytes.subarray(read?.length ?? 0);
     return read?.response;
   }

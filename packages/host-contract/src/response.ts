@@ -6,7 +6,10 @@ export interface RawResponse {
   readonly text: string;
 }
 
-/** The first whole response in `bytes` and how many of them it took, or nothing when more must come. */
+/**
+ * The first whole response in `bytes` and how many of them it took, or nothing when more must come. Throws what a client would be
+ * confused by: two lengths, a chunk that does not stop where it says.
+ */
 export function readResponse(
   bytes: Buffer,
   { toHead = false, noMoreWillCome = false } = {},
@@ -14,12 +17,21 @@ export function readResponse(
   const headLength = bytes.indexOf('\r\n\r\n');
   if (headLength === -1) return undefined;
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
-  const status = Number(statusLine.split(' ')[1]);
+  const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1]);
+  if (Number.isNaN(status)) throw malformed(`it begins with "${statusLine}"`);
+  const framing = lines.map((line) => readHeader(line)[0]).filter((name) => FRAMING.has(name));
+  if (framing.length > 1) throw malformed(`its head has ${framing.join(' and ')}`);
   const headers = Object.fromEntries(lines.map(readHeader));
   const start = headLength + 4;
   const body = readBody(bytes.subarray(start), { status, headers, toHead, noMoreWillCome });
   if (!body) return undefined;
   return { response: { status, headers, text: body.content.toString() }, length: start + body.length };
+}
+
+const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
+
+function malformed(what: string): Error {
+  return new Error(`The response is malformed: ${what}`);
 }
 
 function readHeader(line: string): [name: string, value: string] {
@@ -52,9 +64,13 @@ function readChunks(bytes: Buffer): Body | undefined {
   for (let at = 0; ;) {
     const lineEnd = bytes.indexOf('\r\n', at);
     if (lineEnd === -1) return undefined;
-    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const line = bytes.toString('latin1', at, lineEnd);
+    if (!/^[\da-f]+$/i.test(line)) throw malformed(`the size of a chunk is "${line}"`);
+    const size = Number.parseInt(line, 16);
     const next = lineEnd + 2 + size + 2;
     if (bytes.length < next) return undefined;
+    const behind = bytes.toString('latin1', next - 2, next);
+    if (behind !== '\r\n') throw malformed(`behind a chunk of ${size} bytes comes "${behind}"`);
     if (size === 0) return { content: Buffer.concat(chunks), length: next };
     chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
     at = next;
