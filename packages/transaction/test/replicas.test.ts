@@ -20,8 +20,9 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
   const pools: IDatabasePool[] = [];
 
   beforeAll(async () => {
-    primary = await startServer({ max_standby_streaming_delay: '0' });
-    onPrimary = new Client({ connectionString: primary.url });
+    // Whatever a busy machine does to the standby's receiver, what it has yet to receive is still there.
+    primary = await startServer({ max_standby_streaming_delay: '0', wal_keep_size: '256MB' });
+    onPrimary = new Client({ connectionString: primary.url, options: '-c lock_timeout=10s' });
     await onPrimary.connect();
     await onPrimary.query('CREATE TABLE orders (id serial PRIMARY KEY, name text)');
     standby = await primary.standby();
@@ -71,7 +72,16 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
   async function catchUp(): Promise<void> {
     const { rows } = await onPrimary.query('SELECT pg_current_wal_insert_lsn() AS lsn');
     const isThere = 'SELECT pg_last_wal_replay_lsn() >= $1 AS there';
-    while ((await onStandby.query(isThere, [rows[0].lsn])).rows[0].there !== true);
+    const deadline = Date.now() + 10_000;
+    while ((await onStandby.query(isThere, [rows[0].lsn])).rows[0].there !== true)
+      if (Date.now() > deadline) throw new Error(`the standby stands still: ${JSON.stringify(await positions())}`);
+  }
+  async function positions(): Promise<unknown[]> {
+    const sent = await onPrimary.query('SELECT state, sent_lsn, replay_lsn FROM pg_stat_replication');
+    const replayed = await onStandby.query(
+      'SELECT pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), pg_get_wal_replay_pause_state()',
+    );
+    return [...sent.rows, ...replayed.rows];
   }
   /** From now on the standby falls behind. */
   async function pauseReplay(): Promise<void> {
