@@ -55,14 +55,16 @@ function outsideOfCode(text, change) {
 /** @param {string} text @param {string} source @param {Pages} pages */
 function withLinks(text, source, pages) {
   const isOurs = (/** @type {string} */ to) => !/^[a-z]+:|^$/.test(to);
+  const addressOf = (/** @type {string} */ to) =>
+    /\.(png|svg)$/.test(to) ? `/${posix.basename(to)}` : pages.resolve(source, to);
   return outsideOfCode(text, (prose) =>
     prose
       .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) =>
-        isOurs(to) ? `${name}="/${posix.basename(to)}"` : whole,
+        isOurs(to) ? `${name}="${addressOf(to)}"` : whole,
       )
-      .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${pages.resolve(source, to)})` : whole))
+      .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${addressOf(to)})` : whole))
       .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) =>
-        isOurs(to) ? name + pages.resolve(source, to) : whole,
+        isOurs(to) ? name + addressOf(to) : whole,
       ),
   );
 }

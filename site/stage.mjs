@@ -48,6 +48,9 @@ export function stage(root, target) {
   };
 }
 
+/** @param {string} markdown of a staged page */
+export const isUnlisted = (markdown) => /^search: false$/m.test(markdown.slice(0, markdown.indexOf('\n---')));
+
 /** @param {StagedPage} page */
 function frontMatter({ path, title, summary, isListed }) {
   const wide = path === 'playground.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'wide' };

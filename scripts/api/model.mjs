@@ -48,35 +48,32 @@ const OPTIONS = {
 
 /** @param {string} root of the workspace @returns {EntryPoint[]} of every published package, in the order of its manifest */
 export function readApi(root) {
-  return readdirSync(join(root, 'packages')).flatMap((folder) => {
-    const path = join(root, 'packages', folder);
-    const manifest = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
-    return manifest.private ? [] : readPackage(path, manifest);
+  const packages = readdirSync(join(root, 'packages')).flatMap((name) => {
+    const folder = join(root, 'packages', name);
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return manifest.private ? [] : [{ folder, name: manifest.name, entries: entriesOf(folder, manifest) }];
+  });
+  const program = ts.createProgram(
+    packages.flatMap(({ entries }) => entries.map(({ file }) => file)),
+    OPTIONS,
+  );
+  return packages.flatMap(({ folder, name, entries }) => {
+    const files = entries.map(({ file }) => program.getSourceFile(file));
+    const reader = new Reader(program.getTypeChecker(), folder, files);
+    return entries.map((entry, i) => ({ name: entry.name, package: name, symbols: reader.exportsOf(files[i]) }));
   });
 }
 
 /**
  * @param {string} folder
  * @param {{ name: string, exports: Record<string, string | { types?: string }> }} manifest
- * @returns {EntryPoint[]}
  */
-function readPackage(folder, manifest) {
-  const entries = Object.entries(manifest.exports).flatMap(([name, target]) =>
+function entriesOf(folder, manifest) {
+  return Object.entries(manifest.exports).flatMap(([name, target]) =>
     typeof target === 'object' && target.types
       ? [{ name: join(manifest.name, name), file: sourceOf(folder, target.types) }]
       : [],
   );
-  const program = ts.createProgram(
-    entries.map(({ file }) => file),
-    OPTIONS,
-  );
-  const files = entries.map(({ file }) => program.getSourceFile(file));
-  const reader = new Reader(program.getTypeChecker(), folder, files);
-  return entries.map(({ name, file }) => ({
-    name,
-    package: manifest.name,
-    symbols: reader.exportsOf(program.getSourceFile(file)),
-  }));
 }
 
 /** @param {string} folder @param {string} types */

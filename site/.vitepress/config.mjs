@@ -4,7 +4,7 @@ import { defineConfig } from 'vitepress';
 import { forModels } from '../llms.mjs';
 import { anchorOf } from '../markdown.mjs';
 import { buildPlayground } from '../playground/build.mjs';
-import { stage } from '../stage.mjs';
+import { isUnlisted, stage } from '../stage.mjs';
 
 const site = resolve(import.meta.dirname, '..');
 const staged = stage(resolve(site, '..'), join(site, '.pages'));
@@ -42,9 +42,10 @@ export default defineConfig({
       provider: 'local',
       options: {
         _render(source, env, markdown) {
-          // It is known only after rendering whether a page is to be found.
-          const html = markdown.render(source, env);
-          return env.frontmatter?.['search'] === false ? '' : html;
+          if (isUnlisted(source)) return '';
+          // Nobody sees the colours of what is searched.
+          markdown.options.highlight = null;
+          return markdown.render(source, env);
         },
         miniSearch: {
           options: {
