@@ -15,6 +15,16 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, honoHost])('pip
     expect(await trial.close()).toEqual([]);
   });
 
+  // What waits for its turn beyond the limit is parsed later than the rest.
+  test.each([0, 30])(
+    'get their responses behind a stream that waits for its socket: %i, then an upgrade',
+    async (count) => {
+      const trial = await PipelineTrial.on(host);
+      expect(await trial.playUpgrade(count)).toBeUndefined();
+      expect(await trial.close()).toEqual([]);
+    },
+  );
+
   test.skipIf(SEED)(`get their responses, ${PIPELINED} of them in random pipelines`, { timeout: 900_000 }, async () => {
     const trial = await PipelineTrial.on(host);
     const started = performance.now();

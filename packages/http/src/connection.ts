@@ -112,6 +112,13 @@ export class Connection {
     if (this.#isOverLimit && !this.#input) process.nextTick(this.#holdInput);
   }
 
+  /** The one that waits with `begin` gets the next turn, as no other response can leave before its own. */
+  putFirst(begin: () => void): void {
+    const waiting = this.#waiting;
+    const place = waiting?.indexOf(begin) ?? -1;
+    if (place > 0) waiting?.unshift(...waiting.splice(place, 1));
+  }
+
   passTurn(): void {
     this.#inProgress -= 1;
     this.#scheduleTurn();

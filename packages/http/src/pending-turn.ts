@@ -23,16 +23,19 @@ export class PendingTurn {
   constructor(request: ConnectedRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
     this.#begin = AsyncResource.bind(begin);
-    connection.waitForTurn(load, () => {
+    const onTurn = (): void => {
       if (request.isFinished) return connection.passTurn();
       take();
       this.#beginOnce();
-    });
-    // Most often the response before it hands over its turn as it finishes.
-    const beginIfFull = (): void => {
-      if (!this.#isOver && connection.isFull) load.soon(() => this.#beginOnce());
     };
-    onNextToLeave(request.res, () => queueMicrotask(beginIfFull));
+    connection.waitForTurn(load, onTurn);
+    const beginNext = (): void => {
+      if (this.#isOver) return;
+      if (connection.isFull) load.soon(() => this.#beginOnce());
+      else connection.putFirst(onTurn);
+    };
+    // Most often the response before it hands over its turn as it finishes.
+    onNextToLeave(request.res, () => queueMicrotask(beginNext));
   }
 
   cancel(): void {

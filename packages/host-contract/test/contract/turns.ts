@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect } from 'vitest';
+import { Pause } from '../../src/index.js';
 import type { StageTest } from '../support/stage-test.js';
 
 /** Pipelined requests that wait for their turn on a connection. */
@@ -56,6 +57,39 @@ export function turnContract(test: StageTest): void {
       expect(texts).toEqual(ids.map((id) => `<${id}>`));
       // The one whose response is next is never made to wait.
       expect(most).toBeLessThanOrEqual(3);
+    });
+
+    test('is not kept waiting by those that have overtaken it and wait as well', async ({ stage }) => {
+      const ids = [0, 1, 2, 3, 4];
+      const overtaken = new Pause();
+      let arrived = 0;
+      await stage.serve(
+        ids.map((id) => ({
+          method: 'GET',
+          path: `/${id}`,
+          handle: async () => {
+            if (id === 0) await overtaken.reached;
+            return { kind: 'text', text: `<${id}>` };
+          },
+        })),
+        {
+          limits: { maxRequestsPerConnection: 1 },
+          before: async (_req, next) => {
+            arrived += 1;
+            // The second goes on last, and is the next to leave when the first has been responded to.
+            if (arrived === 2) {
+              await stage.happenings.until(() => arrived === ids.length, 'all have arrived');
+              setImmediate(() => void overtaken.here());
+            } else stage.happenings.tell();
+            next();
+          },
+        },
+      );
+      const client = await stage.client();
+      client.send(...ids.map((id) => ({ path: `/${id}` })));
+      const texts: string[] = [];
+      for (const _ of ids) texts.push((await client.response()).text);
+      expect(texts).toEqual(ids.map((id) => `<${id}>`));
     });
   });
 
