@@ -93,7 +93,7 @@ function observeHandlers(call: CallHandler): CallHandler {
     // A router may be of another copy.
     observe(this.handle.stack);
     const watcher = noteRouter(req, req.next);
-    return call.call(this, req, res, watcher && !watcher.isTooLate ? nextInTime(watcher, next) : next);
+    return call.call(this, req, res, watcher && !watcher.isReplaced ? nextInTime(watcher, next) : next);
   };
 }
 
@@ -104,7 +104,8 @@ function observeHandlers(call: CallHandler): CallHandler {
 function nextInTime(watcher: FailureWatcher, next: Next): Next {
   return (error) => {
     if (error && watcher.isOfDisconnect(error)) return;
-    if (watcher.isTooLate || watcher.hold(next, error)) return;
+    if (watcher.isReplaced) return watcher.reportLate(error);
+    if (watcher.hold(next, error)) return;
     if (watcher.isError(error)) watcher.fail(error);
     next(error);
   };
@@ -144,6 +145,9 @@ export interface FailureWatcher {
   readonly hasResponse: boolean;
   /** The error handlers were called in place of a handler that is still running. */
   readonly isTooLate: boolean;
+  /** They were called in place of the response of handlers that may go on; what these fail with is reported. */
+  readonly isReplaced: boolean;
+  reportLate(error: unknown): void;
   /** Whether a handler that calls `next` with this has failed. */
   isError(given: unknown): boolean;
   /** Whether `next(error)` must wait, and will be called, because it is still open which error the handlers get. */

@@ -4,6 +4,10 @@ export interface RawResponse {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
+  /** The body as bytes, since a compressed one is no text. */
+  readonly body: Buffer;
+  /** All of it, framing included. */
+  readonly bytes: Buffer;
 }
 
 /**
@@ -25,7 +29,12 @@ export function readResponse(
   const start = headLength + 4;
   const body = readBody(bytes.subarray(start), { status, headers, toHead, noMoreWillCome });
   if (!body) return undefined;
-  return { response: { status, headers, text: body.content.toString() }, length: start + body.length };
+  const { content } = body;
+  const length = start + body.length;
+  return {
+    response: { status, headers, text: content.toString(), body: content, bytes: bytes.subarray(0, length) },
+    length,
+  };
 }
 
 const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { PassThrough, type Transform } from 'node:stream';
 
 type Method = (...args: unknown[]) => unknown;
-type Methods = Record<'end' | 'on' | 'write' | 'writeHead', Method>;
+type Methods = Record<'end' | 'flush' | 'on' | 'write' | 'writeHead', Method>;
 
 /** What a middleware wraps around a response. */
 export type Wrap = (res: ServerResponse) => void;
@@ -44,6 +44,7 @@ export function compress(res: ServerResponse, options: Compression = {}): void {
     ended = true;
     return stream.end(args[0] as Buffer | string | undefined);
   };
+  replaced.flush = () => void (stream as { flush?: Method } | undefined)?.flush?.();
   replaced.on = (...args) => {
     if (!waiting || args[0] !== 'drain') return on.apply(res, args);
     if (stream) return (stream.on as Method)(...args);

@@ -84,6 +84,12 @@ export abstract class RequestTransaction implements GateKeeper {
     return this.#timeout !== undefined;
   }
 
+  /** The error handlers were called in place of the response of handlers that may go on. */
+  get isReplaced(): boolean {
+    if (this.isTooLate) return true;
+    return this.#failure?.isOfHandler === false && !this.isOfDisconnect(this.#failure.error);
+  }
+
   /**
    * Whether this failed only because the client has left: the host passes it to no error handler.
    *
@@ -105,6 +111,17 @@ export abstract class RequestTransaction implements GateKeeper {
     this.#failure = { error, isOfHandler: true };
     CurrentScope.of(this.req)?.leave();
     void this.#transaction.rollback(error);
+  }
+
+  /**
+   * Reports what a handler failed with whose response was replaced: the error handlers were called already. What follows from the
+   * replacement is not reported.
+   *
+   * @param error - what the handler threw, or passed to `next`
+   */
+  reportLate(error: unknown): void {
+    const { code } = Object(error) as { readonly code?: unknown };
+    if (!this.isTooLate && this.isError(error) && code !== 'ERR_STREAM_PREMATURE_CLOSE') this.report(error);
   }
 
   /**

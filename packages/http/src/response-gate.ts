@@ -4,9 +4,10 @@ import * as heads from './head.js';
 import { pretendSent } from './node-internals.js';
 
 type Method = (...args: unknown[]) => unknown;
-/** What sends something: `send` on Express only. */
-type Sending = heads.Sender | 'send';
-type Methods = Record<heads.Sender | 'on', Method> & Partial<Record<'send', Method>>;
+/** What not every response has: `send` of Express, and `flush` of middlewares that compress. */
+type Added = 'flush' | 'send';
+type Sending = heads.Sender | Added;
+type Methods = Record<heads.Sender | 'on', Method> & Partial<Record<Added, Method>>;
 
 const GATE = Symbol('ambit.gate');
 
@@ -50,7 +51,14 @@ export class ResponseGate {
     this.#res = res;
     this.#keeper = keeper;
     this.#direct = methodsOf(res);
-    Object.assign(res, { [GATE]: this }, ResponseGate.#methods, this.#direct.send && ResponseGate.#send);
+    const { flush, send } = this.#direct;
+    Object.assign(
+      res,
+      { [GATE]: this },
+      ResponseGate.#methods,
+      flush && ResponseGate.#withFlush,
+      send && ResponseGate.#withSend,
+    );
   }
 
   /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
@@ -72,7 +80,13 @@ export class ResponseGate {
     },
   };
 
-  static readonly #send: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  static readonly #withFlush: Pick<Methods, 'flush'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+    flush(...args) {
+      return this[GATE].#receive(0, 'flush', args);
+    },
+  };
+
+  static readonly #withSend: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
     send(...args) {
       return this[GATE].#receive(0, 'send', args);
     },
@@ -98,6 +112,7 @@ export class ResponseGate {
     if (method === 'end') return this.#end(args);
     if (method === 'write') return this.#write(args);
     if (method === 'writeHead') return this.#writeHead(args);
+    if (method === 'flush') return this.#flush(args);
     if (method === 'flushHeaders') return this.#isWhole ? undefined : this.#start('flushHeaders', []);
     // Behind `json()` as well. It would change the head, and so throw, where the first response has left already.
     return this.#isWhole ? this.#drop(method) : this.#direct.send?.apply(this.#res, args);
@@ -121,6 +136,12 @@ export class ResponseGate {
     this.#start('write', args);
     // The writer of what is discarded need not wait for `drain`.
     return turn !== this.#turn;
+  }
+
+  /** In its place among what waits: what is behind the gate has none of that yet. */
+  #flush(args: unknown[]): void {
+    if (this.#phase === 'part') this.#waiting.push(() => this.#call('flush', args));
+    else this.#call('flush', args);
   }
 
   /** Sends nothing by itself, so it decides nothing. */
@@ -188,7 +209,7 @@ export class ResponseGate {
       heads.restoreHead(res, head);
       const results = this.#waiting.map((step) => step());
       if (isWhole) this.#phase = 'left';
-      else if (results.at(-1) !== false) this.#goOn();
+      else if (!results.includes(false)) this.#goOn();
     } catch (error) {
       // What was wrapped around Node's methods before the gate has seen this response, too.
       this.#direct = methodsOf(Object.getPrototypeOf(res) as object);
@@ -235,6 +256,7 @@ export class ResponseGate {
       on: ResponseGate.#methods.on,
       write: receiver('write'),
       writeHead: receiver('writeHead'),
+      ...(this.#direct.flush && { flush: receiver('flush') }),
       ...(this.#direct.send && { send: receiver('send') }),
     });
   }
@@ -264,14 +286,14 @@ export class ResponseGate {
     return this.#call(method, args);
   }
 
-  #call(name: heads.Sender | 'on', args: unknown[]): unknown {
-    return this.#direct[name].apply(this.#res, args);
+  #call(name: heads.Sender | 'flush' | 'on', args: unknown[]): unknown {
+    return this.#direct[name]?.apply(this.#res, args);
   }
 }
 
 function methodsOf(res: object): Methods {
-  const { end, flushHeaders, on, send, write, writeHead } = res as Methods;
-  return { end, flushHeaders, on, write, writeHead, ...(send && { send }) };
+  const { end, flush, flushHeaders, on, send, write, writeHead } = res as Methods;
+  return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
 }
 
 /** Node, and middlewares that compress, write the head so before the first byte. */

@@ -161,7 +161,8 @@ class HandlerTransaction extends RequestTransaction {
       this.fail(error);
       // The handler is done: what responds now is `onError`.
       this.isHandlingError = true;
-      if (!this.hold(this.#refuse, error)) throw error;
+      if (this.isReplaced) this.reportLate(error);
+      else if (!this.hold(this.#refuse, error)) throw error;
     }
   }
 }

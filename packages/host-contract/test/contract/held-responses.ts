@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { setImmediate, setTimeout as after } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
-import { connectionLost, saveFirst } from '../../src/index.js';
+import { compress, connectionLost, Pause, saveFirst } from '../../src/index.js';
 import { CREATED, ORDER, type Stage } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
@@ -79,6 +81,74 @@ export function heldResponseContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
+    test.for(['before', 'behind'] as const)(
+      'and flushed leaves with COMMIT as far as it was flushed, where it is compressed %s the transaction',
+      async (where, { stage }) => {
+        const pause = new Pause();
+        await stage.serve([
+          {
+            method: 'POST',
+            path: '/orders',
+            transaction: {},
+            wrap: { [where]: (res: ServerResponse) => compress(res, { compressor: () => new Batch() }) },
+            handle: async (call) => {
+              await stage.insertOrder(call);
+              const res = call.res as ServerResponse & { flush(): void };
+              res.write('a row');
+              res.flush();
+              await pause.here();
+              res.end(', and another');
+            },
+          },
+        ]);
+        const client = await stage.client();
+        client.send(ORDER);
+        await client.hears('a row');
+        pause.letGo();
+        expect((await client.response()).text).toBe('a row, and another');
+      },
+    );
+
+    /** Pipes more than is kept for a client that does not read. */
+    const pipeMuch = async (res: ServerResponse): Promise<void> => {
+      await pipeline(Readable.from(Array.from({ length: 100 }, () => 'x'.repeat(1000))), res);
+    };
+    const lateFailures = [
+      { what: 'is that of its stream', goOn: pipeMuch, reported: [] },
+      {
+        what: 'is its own',
+        goOn: async (res: ServerResponse): Promise<void> => {
+          await pipeMuch(res).catch(() => undefined);
+          throw new Error('late');
+        },
+        reported: [new Error('late')],
+      },
+    ];
+    test.for(lateFailures)(
+      'and refused: the failure of its handler afterwards reaches no error handler and closes nothing, where it $what',
+      async ({ goOn, reported }, { stage }) => {
+        const late: unknown[] = [];
+        const transaction = { onSecondResponse: (error: unknown) => void late.push(error) };
+        await stage.serveOrder(
+          async (call) => {
+            await stage.insertOrder(call);
+            await goOn(call.res!);
+          },
+          { transaction },
+        );
+        stage.pool.before('commit', () => {
+          throw connectionLost();
+        });
+        const client = await stage.client();
+        const { status, text } = await client.request(ORDER);
+        expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+        expect((await client.request({ path: '/ping' })).text).toBe('pong');
+        expect(client.unread).toBe('');
+        expect(stage.errors).toHaveLength(1);
+        expect(late).toEqual(reported);
+      },
+    );
+
     test('that has begun before the transaction is closed after a second, if nobody else does', async ({ stage }) => {
       await stage.serve([
         {
@@ -95,4 +165,24 @@ export function heldResponseContract(test: StageTest): void {
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
     });
   });
+}
+
+/** Keeps what is written until it is flushed, as a compressor does. */
+class Batch extends Transform {
+  #kept = '';
+
+  override _transform(chunk: unknown, _encoding: unknown, done: () => void): void {
+    this.#kept += String(chunk);
+    done();
+  }
+
+  override _flush(done: () => void): void {
+    this.flush();
+    done();
+  }
+
+  flush(): void {
+    this.push(this.#kept);
+    this.#kept = '';
+  }
 }

@@ -31,9 +31,10 @@ export interface Call {
   fail(error: unknown): void;
 }
 
-/** Its terms, and on the routes whose response decides which statuses roll back. */
+/** Its terms, and on the routes whose response decides which statuses roll back, and who is notified of what no response carries. */
 interface RouteTransaction extends TransactionOptions {
   readonly rollbackOn?: (status: number) => boolean;
+  readonly onSecondResponse?: (error: unknown) => void;
 }
 
 export interface Route {
