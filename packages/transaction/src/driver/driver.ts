@@ -5,6 +5,8 @@ import type { TransactionError } from '../core/errors.js';
 export interface Wire {
   /** The connection is closed: nothing more can be sent, and the database has rolled back. */
   readonly isLost: boolean;
+  /** Why, where the driver says so. */
+  readonly lostBecause?: unknown;
   /** Every `send()` but the first BEGIN has finished when the call returns. */
   readonly synchronous?: boolean;
   /** One statement; without `params` it is one of our own, without `options` only its rows are wanted. */
