@@ -42,7 +42,7 @@ export class Connections {
     if (!isLost) reserved.release();
   }
 
-  /** The listener is the one of `begin()`: of a connection that is idle, nobody else is told that it was closed. */
+  /** The listener is the one of `begin()`. No other is called when a connection without a statement is closed. */
   watch(connection: Connection, onClose?: (error: Error) => void): void {
     this.#open.add(connection);
     connection.onclose = (error) => {

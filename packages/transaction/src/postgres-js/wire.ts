@@ -42,7 +42,7 @@ export interface PostgresJs {
    *
    * @param text - the statement
    * @param params - none
-   * @param options - which protocol to use, and who is told of the connection
+   * @param options - which protocol to use, and what is called with the connection
    * @returns a `PendingQuery` of postgres.js
    */
   unsafe(text: string, params?: never[], options?: object): object;
@@ -109,7 +109,7 @@ export class PostgresJsWire implements Wire {
     this.#current?.cancel();
   }
 
-  /** The next statement on a connection that was closed would crash the process: it is written to a socket that is gone. */
+  /** The next statement on a connection that was closed would crash the process: it is written to a socket that is closed. */
   readonly #watch = (connection: Connection): true => {
     this.#connection = connection;
     this.#connections.watch(connection, this.#onClose);
