@@ -44,6 +44,10 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     this.#onRelease = onRelease;
   }
 
+  get isolationSql(): string | undefined {
+    return this.#language.isolationSql;
+  }
+
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     checkIsolation(options.isolation);
     for (const sql of this.#language.begin(options)) await this.#send(sql);

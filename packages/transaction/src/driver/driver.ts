@@ -25,6 +25,8 @@ export interface Wire {
 export interface Language {
   /** What begins a transaction. */
   begin(options: BeginOptions): readonly string[];
+  /** Gives the level of the open transaction, where `$1` is asked for. */
+  readonly isolationSql?: string;
   /** Whether the statement leaves something in the connection that must not reach its next user. */
   leavesSessionState(sql: string): boolean;
   /** Throws where the database would commit the open transaction by itself, or the like. */

@@ -16,6 +16,7 @@ import { StatementQueue } from '../core/statement-queue.js';
 import { checkExecuteOptions } from '../core/options.js';
 import { mayBeStale, unconfirmed } from './errors.js';
 import { readFailure } from './failed-statement.js';
+import { ISOLATION_SQL } from './language.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
@@ -53,6 +54,10 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     this.#checkout = checkout;
     this.#session = checkout.session;
     this.#forReading = checkout.forReading;
+  }
+
+  get isolationSql(): string {
+    return ISOLATION_SQL;
   }
 
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
