@@ -133,7 +133,7 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
     await inTransaction(async (db) => {
       const nested = db
         .transaction()
-        .setIsolationLevel('serializable')
+        .setIsolationLevel('snapshot')
         .execute((trx) => add(trx, 'no'));
       await expect(nested).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
       const readOnly = db

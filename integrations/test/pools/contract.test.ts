@@ -17,9 +17,10 @@ let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
 
-const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits'>[] = [
+const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 'terminates'>[] = [
   {
     name: 'pg',
+    terminates: true,
     open: async () => {
       const { url, drop } = await openSchema();
       return testDatabase(({ max, ...options }) => fromPgPool(new Pool({ connectionString: url, max }), options), drop);
@@ -27,6 +28,7 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits'>[] =
   },
   {
     name: 'postgres-js',
+    terminates: true,
     open: async () => {
       const { url, schema, drop } = await openSchema();
       const address = new URL(url);

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
 import { Container } from '@ambit/container';
 import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
 import { fromMysql2Pool } from '@ambit/transaction/mysql2';
@@ -10,7 +12,7 @@ import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { inFolder, mysqlUrl, newName, openSchema } from './databases.js';
+import { inFolder, mysqlUrl, newName, openSchema, postgresUrl } from './databases.js';
 
 /** The transaction scope of an application over the pool. */
 function inTransaction<T>(pool: DatabasePool, work: (connection: IConnection) => Promise<T>): Promise<T> {
@@ -124,6 +126,26 @@ describe.each([
     const sql = "SELECT DATE '2024-02-29' AS day, NULL::int AS missing, 5 AS five";
     expect((await pool.execute(sql, [], { types })).rows).toEqual([{ day: '1082:2024-02-29', missing: null, five: 5 }]);
     expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([['1082:2024-02-29', null, 5]]);
+  });
+});
+
+describe('a pool over postgres.js', () => {
+  it('keeps the process alive while the server terminates its sessions', async () => {
+    const program = new URL('terminated-sessions.mjs', import.meta.url);
+    const { stdout } = await promisify(execFile)(process.execPath, [program.pathname, postgresUrl]);
+    const { committed, lost } = JSON.parse(stdout) as { committed: number; lost: number };
+    expect(committed).toBeGreaterThan(0);
+    expect(lost).toBeGreaterThan(0);
+  });
+
+  it('opens connections that do not ask for the types of arrays', async () => {
+    const pool = fromPostgresJs(postgres(postgresUrl, { max: 2, fetch_types: false }));
+    const both = await Promise.all([pool.getConnection(), pool.getConnection()]);
+    for (const connection of both) {
+      expect(await connection.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+      connection.release();
+    }
+    await pool.close();
   });
 });
 

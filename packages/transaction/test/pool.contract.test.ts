@@ -5,9 +5,10 @@ import { poolContract } from './support/pool-contract.js';
 /** The same pools with the check around them, which changes nothing. */
 const checked: typeof databases = databases
   .filter(({ name }) => name !== 'SQLite in memory')
-  .map(({ name, missing, open }) => ({
+  .map(({ name, missing, terminates = false, open }) => ({
     name: `${name}, checked`,
     missing,
+    terminates,
     // Waiting for a second connection is what the check reports.
     beginWaits: false,
     open: async () => {

@@ -64,6 +64,21 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     expect(openTransactionScopes(request)).toBe(0);
   }
 
+  test.each(['nested', 'required'] as const)(
+    'a %s run cannot ask for another level than the default',
+    async (propagation) => {
+      await runInTransaction(request, async (scope) => {
+        const options = { propagation, isolation: 'serializable' } as const;
+        await expect(runInTransaction(scope, async () => undefined, options)).rejects.toMatchObject({
+          code: 'AMBIT_TX_NESTED',
+          message: expect.stringContaining('it runs at read committed, and serializable was asked for'),
+        });
+        await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders VALUES (1)');
+      });
+      expect(await stored()).toEqual([1]);
+    },
+  );
+
   describe('when the backend is killed', () => {
     test('before BEGIN', async () => {
       const dying: IDatabasePool = {

@@ -296,6 +296,13 @@ describe('runInTransaction()', () => {
         isolation: 'read committed',
       });
       await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+      const unknown = run((scope) => runInTransaction(scope, insert, { isolation: 'read committed' }));
+      await expect(unknown).rejects.toMatchObject({
+        code: 'AMBIT_TX_NESTED',
+        message: expect.stringContaining(
+          'it runs at a level that its pool cannot name, and read committed was asked for',
+        ),
+      });
       const same = run((scope) => runInTransaction(scope, insert, { readOnly: true }), { readOnly: true });
       await expect(same).resolves.toBe(1);
     });

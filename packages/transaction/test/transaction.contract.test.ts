@@ -51,6 +51,18 @@ describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({
       expect(await stored()).toEqual([1]);
     });
 
+    test.each(['nested', 'required'] as const)(
+      'a %s run may name the level at which the transaction runs by default',
+      async (propagation) => {
+        await runInTransaction(request, async (scope) => {
+          const connection = scope.resolve<IConnection>('IConnection');
+          const options = { propagation, isolation: 'read committed' } as const;
+          await runInTransaction(scope, () => insert(connection, 1), options);
+        });
+        expect(await stored()).toEqual([1]);
+      },
+    );
+
     test('calls the callbacks of what has committed: a savepoint may be one of SQL, under any spelling', async () => {
       const called: string[] = [];
       await runInTransaction(request, async (scope) => {

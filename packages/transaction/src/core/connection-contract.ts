@@ -145,4 +145,9 @@ export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExec
    * arrive, so no time limit runs. That the database runs in this process is not enough.
    */
   readonly synchronous?: boolean;
+  /**
+   * A statement that gives the level of the open transaction, as the column `isolation` of one row; `$1` is the level that a nested
+   * run asks for. It is sent where the transaction was begun without one. Default: none, and such a nested run is refused.
+   */
+  readonly isolationSql?: string | undefined;
 }

@@ -1,4 +1,5 @@
 import { TransactionError } from './errors.js';
+import { sqlStateOf } from './sql-state.js';
 
 /** What connections refuse, whichever database they lead to. */
 export function released(options?: { sqlState: string }): TransactionError {
@@ -15,10 +16,9 @@ export function nothingToCommit(): TransactionError {
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-/** The SQLSTATE says that nothing was stored. */
-export function lostBeforeCommit(): TransactionError {
-  const what = 'The connection to the database was lost before COMMIT was sent';
-  return new TransactionError('AMBIT_TX_CONNECTION_LOST', what, { sqlState: '08003' });
+/** `lostBecause` is what the server said when it closed the connection. The SQLSTATE of ours says that nothing was stored. */
+export function lostBeforeCommit(lostBecause: unknown): TransactionError {
+  return connectionLost(lostBecause, '08003', 'The connection to the database was lost before COMMIT was sent');
 }
 
 /** The command of its response is then ROLLBACK, and the response is no error. */
@@ -32,9 +32,20 @@ export function savepointAlone(): TransactionError {
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
 }
 
-export function connectionLost(cause: unknown, sqlState?: string): TransactionError {
-  return new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to the database was lost', {
-    cause,
+/** The message names the SQLSTATE that the server gave as its reason; its text is in the cause only. */
+export function connectionLost(
+  cause: unknown,
+  sqlState?: string,
+  what = 'The connection to the database was lost',
+): TransactionError {
+  const reason = sqlStateOf(cause);
+  return new TransactionError('AMBIT_TX_CONNECTION_LOST', reason === undefined ? what : `${what} (${reason})`, {
+    ...(cause === undefined ? {} : { cause }),
     ...(sqlState === undefined ? {} : { sqlState }),
   });
+}
+
+/** A statement after that: it was not sent. */
+export function lostBefore(lostBecause: unknown): TransactionError {
+  return connectionLost(lostBecause, '08003');
 }

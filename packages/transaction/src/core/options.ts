@@ -134,6 +134,10 @@ export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   throw new TransactionError('AMBIT_TX_OPTION', 'types must have a function getTypeParser');
 }
 
+export function isIsolation(value: unknown): boolean {
+  return LEVELS.includes(value);
+}
+
 export function checkIsolation(isolation: unknown): void {
   checkOneOf('isolation', isolation, LEVELS);
 }

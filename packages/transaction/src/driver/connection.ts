@@ -1,6 +1,6 @@
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import {
-  connectionLost,
+  lostBefore,
   lostBeforeCommit,
   nothingToCommit,
   poolClosed,
@@ -27,8 +27,8 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   readonly #onRelease: (possiblyBroken: boolean) => void;
   readonly #queue = new StatementQueue();
   #inTransaction = false;
-  /** A statement was rejected because the connection was lost; the driver may notice it later. */
-  #knownLost = false;
+  /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
+  #lost: TransactionError | undefined = undefined;
   #readOnly: boolean;
   #released = false;
   /** The pool was closed, and stopped waiting for the release. */
@@ -44,6 +44,10 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     this.#onRelease = onRelease;
   }
 
+  get isolationSql(): string | undefined {
+    return this.#language.isolationSql;
+  }
+
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     checkIsolation(options.isolation);
     for (const sql of this.#language.begin(options)) await this.#send(sql);
@@ -55,7 +59,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     // Nothing is sent. The SQLSTATE says so; without one the outcome would count as unknown.
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
-    if (this.#isLost) throw lostBeforeCommit();
+    if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
     if (!this.#inTransaction) throw nothingToCommit();
     try {
       const { command } = await this.#send('COMMIT');
@@ -122,7 +126,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     const turn = this.#queue.enter();
     if (turn) await turn;
     try {
-      if (this.#isLost) throw connectionLost(undefined, '08003');
+      if (this.#isLost) throw lostBefore(this.#lostBecause);
       if (params) this.#check(sql);
       return await this.#wire.send(sql, params, options);
     } catch (error) {
@@ -133,7 +137,11 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   }
 
   get #isLost(): boolean {
-    return this.#knownLost || this.#wire.isLost;
+    return this.#lost !== undefined || this.#wire.isLost;
+  }
+
+  get #lostBecause(): unknown {
+    return this.#lost ? this.#lost.cause : this.#wire.lostBecause;
   }
 
   /** What the database would do, but not say. */
@@ -147,7 +155,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   #failure(error: unknown): TransactionError {
     if (isTransactionError(error)) return error;
     const failure = this.#language.translate(error, this.#isLost);
-    this.#knownLost ||= failure.code === 'AMBIT_TX_CONNECTION_LOST';
+    if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
     // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
     this.#possiblyBroken ||= this.#isLost || failure.sqlState === undefined;
     return failure;

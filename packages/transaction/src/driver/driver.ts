@@ -5,6 +5,8 @@ import type { TransactionError } from '../core/errors.js';
 export interface Wire {
   /** The connection is closed: nothing more can be sent, and the database has rolled back. */
   readonly isLost: boolean;
+  /** Why, where the driver says so. */
+  readonly lostBecause?: unknown;
   /** Every `send()` but the first BEGIN has finished when the call returns. */
   readonly synchronous?: boolean;
   /** One statement; without `params` it is one of our own, without `options` only its rows are wanted. */
@@ -23,6 +25,8 @@ export interface Wire {
 export interface Language {
   /** What begins a transaction. */
   begin(options: BeginOptions): readonly string[];
+  /** Gives the level of the open transaction, where `$1` is asked for. */
+  readonly isolationSql?: string;
   /** Whether the statement leaves something in the connection that must not reach its next user. */
   leavesSessionState(sql: string): boolean;
   /** Throws where the database would commit the open transaction by itself, or the like. */

@@ -36,9 +36,6 @@ const SQL: Readonly<Record<OutboxDialect, Sql>> = {
   },
 };
 
-/** A transaction holds at most so many locks, however many keys it publishes to; two keys may share a lock. */
-const LOCKS = 4096;
-
 /** An event that waits for one that is being delivered is looked at again after so long, unless the relay that settled that one does so at once. */
 const NAP_MS = 1000;
 
@@ -79,7 +76,7 @@ export function statementsFor({ dialect, table }: Required<OutboxTable>): Statem
       dialect === 'sqlite'
         ? insert('')
         : `WITH turn AS MATERIALIZED (
-             SELECT pg_advisory_xact_lock(hashtext('${table}'), hashtext($3) & ${LOCKS - 1})
+             SELECT pg_advisory_xact_lock(hashtextextended($3, CAST(CAST('${table}' AS regclass) AS bigint)))
            ) ${insert(' FROM turn')}`,
     publishWithoutKey: `INSERT INTO ${table} (id, topic, payload, created_at) VALUES ($1, $2, $3, ${now})`,
     // An event is claimed together with all earlier ones of its key, or postponed until the first of those may be claimed.

@@ -4,7 +4,7 @@ import { resultOf, safely } from '../postgres/result.js';
 import { requestCancel } from '../postgres/side-channel.js';
 
 type Result = Parameters<typeof resultOf>[0];
-type Listener = () => void;
+type Listener = (error?: Error) => void;
 
 /** What is used of a `PoolClient` of `pg`. */
 export interface PgClient {
@@ -85,9 +85,13 @@ const CANCEL_MS = 1000;
 
 export class PgWire implements Wire {
   isLost = false;
+  lostBecause: unknown = undefined;
   readonly #client: PgClient;
   /** Without a listener, a client that breaks while it is checked out crashes the process. */
-  readonly #onLost = (): void => void (this.isLost = true);
+  readonly #onLost = (error?: Error): void => {
+    this.isLost = true;
+    this.lostBecause ??= error;
+  };
 
   constructor(client: PgClient) {
     this.#client = client;

@@ -3,6 +3,7 @@ import type { DriverPoolOptions } from '../driver/options.js';
 import { DriverPool } from '../driver/pool.js';
 import { POSTGRES_LANGUAGE } from '../postgres/language.js';
 import { type PostgresJs, PostgresJsWire } from './wire.js';
+import { Connections } from './connections.js';
 
 export type { DriverPoolOptions } from '../driver/options.js';
 export type { PostgresJs, PostgresJsReserved } from './wire.js';
@@ -26,34 +27,12 @@ const CLOSE_SECONDS = 5;
  * ```
  */
 export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {}): DatabasePool {
-  let isLost = false;
-  const connect = async (): Promise<PostgresJsWire> => {
-    if (isLost) {
-      isLost = false;
-      await heal(sql);
-    }
-    return new PostgresJsWire(await sql.reserve(), sql.options.parsers, () => (isLost = true));
-  };
+  const connections = new Connections(sql);
   const driver = {
     language: POSTGRES_LANGUAGE,
     max: sql.options.max,
-    connect,
+    connect: async () => new PostgresJsWire(await connections.reserve(), sql.options.parsers, connections),
     close: () => sql.end({ timeout: CLOSE_SECONDS }),
   };
   return new DriverPool(driver, options);
-}
-
-/** One query passes the error on, and one resets the place of the next row. */
-const ROUNDS = 2;
-
-/**
- * Where a connection was closed during a statement, postgres.js (3.4.9) gives what was left of it to the next caller of the
- * connection that replaces it: its error, with which a `reserve()` would keep that connection forever, and then a result
- * with holes. So queries of ours come first, on all connections, since nobody can choose one.
- */
-async function heal(sql: PostgresJs): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const onAll = Array.from({ length: sql.options.max }, async () => sql.unsafe('SELECT 1'));
-    await Promise.allSettled(onAll);
-  }
 }

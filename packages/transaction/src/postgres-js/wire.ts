@@ -1,6 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { codeOf } from '../core/sql-state.js';
 import type { Wire } from '../driver/driver.js';
+import type { Connection, Connections } from './connections.js';
 
 type Cell = Uint8Array | null;
 type Columns = readonly { readonly name: string; readonly type: number }[];
@@ -40,9 +41,11 @@ export interface PostgresJs {
    * Sends a statement of this package on any connection.
    *
    * @param text - the statement
+   * @param params - none
+   * @param options - which protocol to use, and what is called with the connection
    * @returns a `PendingQuery` of postgres.js
    */
-  unsafe(text: string): object;
+  unsafe(text: string, params?: never[], options?: object): object;
   /**
    * Checks a connection out.
    *
@@ -66,15 +69,17 @@ const TERMINATE = 'DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); E
 
 export class PostgresJsWire implements Wire {
   isLost = false;
+  lostBecause: unknown = undefined;
   readonly #reserved: PostgresJsReserved;
   readonly #parsers: Parsers;
-  readonly #onLost: () => void;
+  readonly #connections: Connections;
+  #connection: Connection | undefined;
   #current: Pending | undefined;
 
-  constructor(reserved: PostgresJsReserved, parsers: Parsers, onLost: () => void) {
+  constructor(reserved: PostgresJsReserved, parsers: Parsers, connections: Connections) {
     this.#reserved = reserved;
     this.#parsers = parsers;
-    this.#onLost = onLost;
+    this.#connections = connections;
   }
 
   async send(text: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
@@ -82,7 +87,8 @@ export class PostgresJsWire implements Wire {
     // postgres.js refuses undefined, which pg takes for NULL.
     const values = params?.map((value) => value ?? null) as never[] | undefined;
     // By default it sends a text without parameters by the protocol that takes several statements.
-    const pending = this.#reserved.unsafe(text, values, { simple: params === undefined, prepare }) as Pending;
+    const asked = { simple: params === undefined, prepare, onexecute: this.#watch };
+    const pending = this.#reserved.unsafe(text, values, asked) as Pending;
     this.#current = pending;
     try {
       const result = await (types ? pending.raw() : rowMode === 'array' ? pending.values() : pending);
@@ -103,14 +109,30 @@ export class PostgresJsWire implements Wire {
     this.#current?.cancel();
   }
 
+  /** The next statement on a connection that was closed would crash the process: it is written to a socket that is closed. */
+  readonly #watch = (connection: Connection): true => {
+    this.#connection = connection;
+    this.#connections.watch(connection, this.#onClose);
+    return true;
+  };
+
+  readonly #onClose = (error: Error): void => {
+    this.isLost = true;
+    this.lostBecause ??= error;
+  };
+
   /** The driver cannot close one reserved connection, so the server is asked to; then the driver opens another. */
   async release(possiblyBroken: boolean): Promise<void> {
-    if (!possiblyBroken && !this.isLost) return this.#reserved.release();
-    // In a transaction that has failed, the server would do nothing else.
+    if (possiblyBroken) await this.#terminate();
+    if (this.#connection && !this.isLost) this.#connections.watch(this.#connection);
+    this.#connections.release(this.#reserved, possiblyBroken || this.isLost);
+  }
+
+  /** In a transaction that has failed, the server would do nothing else before the rollback. */
+  async #terminate(): Promise<void> {
     for (const sql of ['ROLLBACK', TERMINATE]) {
       if (!this.isLost) await this.send(sql).catch(() => undefined);
     }
-    this.#onLost();
   }
 
   /** In postgres.js the parsers belong to the pool, so those of the caller are given the text. */

@@ -1,7 +1,14 @@
 import type { QueryResult } from 'pg';
 import { beginStatement, refuseTransactionControl } from '../sql/control-statements.js';
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
-import { lostBeforeCommit, nothingToCommit, poolClosed, released, rolledBack } from '../core/connection-errors.js';
+import {
+  lostBefore,
+  lostBeforeCommit,
+  nothingToCommit,
+  poolClosed,
+  released,
+  rolledBack,
+} from '../core/connection-errors.js';
 import { TransactionError } from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
@@ -9,6 +16,7 @@ import { StatementQueue } from '../core/statement-queue.js';
 import { checkExecuteOptions } from '../core/options.js';
 import { mayBeStale, unconfirmed } from './errors.js';
 import { readFailure } from './failed-statement.js';
+import { ISOLATION_SQL } from './language.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
@@ -48,6 +56,10 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     this.#forReading = checkout.forReading;
   }
 
+  get isolationSql(): string {
+    return ISOLATION_SQL;
+  }
+
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     await this.#send(beginStatement(options));
     this.#forReading = options.readOnly ?? this.#checkout.forReading;
@@ -58,7 +70,7 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
     if (this.#session.outsideTransaction) throw nothingToCommit();
-    if (this.#session.died) throw lostBeforeCommit();
+    if (this.#session.died) throw lostBeforeCommit(this.#session.diedBecause);
     let command: string;
     try {
       command = await this.#send('COMMIT');
@@ -146,6 +158,7 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
       if (statement.name === undefined) this.#possiblyBroken ||= leavesSessionState(text);
     }
     try {
+      if (this.#session.died) throw lostBefore(this.#session.diedBecause);
       return await this.#run(statement, read, commits);
     } catch (error) {
       const isRunAgain = params && commits && mayBeStale(error, statement);
@@ -193,7 +206,10 @@ export class PostgresConnection implements DatabaseConnection, Linked<PostgresCo
     const { failure, isBroken, isStale } = readFailure(error, statement, { isDead, forReading: this.#forReading });
     if (isStale) this.#replaceStatement(statement.text);
     this.#possiblyBroken ||= isBroken;
-    this.#knownLost ||= failure.code === 'AMBIT_TX_CONNECTION_LOST';
+    if (failure.code === 'AMBIT_TX_CONNECTION_LOST') {
+      this.#knownLost = true;
+      this.#session.diedBecause ??= failure.cause;
+    }
     return failure;
   }
 }

@@ -1,3 +1,4 @@
+import { connectionLost } from '../core/connection-errors.js';
 import { isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 
@@ -105,9 +106,5 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
   // Unchanged, the SQLSTATE would count as a definite response of PostgreSQL, also to a COMMIT.
   const code = codeOf(error);
   const isMisleading = code === PROTOCOL_VIOLATION || (isFatal(error) && !TRUE_AT_THE_END.test(code));
-  const lost = isMisleading ? { sqlState: '08006' } : {};
-  return new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The connection to PostgreSQL was lost', {
-    cause: error,
-    ...lost,
-  });
+  return connectionLost(error, isMisleading ? '08006' : undefined);
 }

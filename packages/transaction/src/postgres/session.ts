@@ -45,6 +45,8 @@ const nothing = (): void => undefined;
 export class Session {
   readonly client: DriverClient;
   died = false;
+  /** Why: what the server said before it hung up, or what became of the socket. */
+  diedBecause: unknown = undefined;
   /** Set when the server stopped waiting for a standby: it then reports the commit as a success, with a warning only. */
   unconfirmed = false;
   checkedOutAt = 0;
@@ -151,6 +153,7 @@ export class Session {
 
   #die(onDeath: (session: Session, error?: Error) => void, error?: Error): void {
     this.died = true;
+    this.diedBecause ??= error;
     onDeath(this, error);
   }
 

@@ -35,6 +35,10 @@ export class PrimaryConnection implements DatabaseConnection {
     return this.#inner.synchronous ?? false;
   }
 
+  get isolationSql(): string | undefined {
+    return this.#inner.isolationSql;
+  }
+
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     await this.#inner.beginTransaction(options);
     this.#transaction = options.readOnly ? 'reads' : 'writes';

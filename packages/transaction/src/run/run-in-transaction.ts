@@ -43,7 +43,8 @@ const LONGEST_PAUSE_MS = 1000;
  *
  * Inside of a transaction scope of the same database it is a savepoint of that transaction instead, unless `propagation` says
  * otherwise. Until it has finished, the connection refuses statements from outside of it, because its failure would undo them
- * too. A nested run may repeat the `isolation`, `readOnly` and `signal` of the outermost run; it refuses any other option. A
+ * too. A nested run may repeat the `isolation`, `readOnly` and `signal` of the outermost run, and name the level that the database has
+ * chosen for it; it refuses any other option. A
  * run that joins (`required`, `supports`, `mandatory`) may not ask for others of these three either; where it fails, the transaction can
  * only roll back, or the savepoint around it. A `requires-new` run opens its scope under the scope that the transaction around
  * it began in: it shares the instances of that, and does not see the connection of the other transaction. So does a

@@ -33,6 +33,10 @@ export class SandboxConnection implements DatabaseConnection {
     return this.#queue.busy;
   }
 
+  get isolationSql(): string | undefined {
+    return this.#outer.isolationSql;
+  }
+
   async beginTransaction(terms: BeginOptions = {}): Promise<void> {
     checkIsolation(terms.isolation);
     await this.#inTurn(async () => {

@@ -51,6 +51,10 @@ export class OuterTransaction {
     this.#dialect = dialect;
   }
 
+  get isolationSql(): string | undefined {
+    return this.#connection.isolationSql;
+  }
+
   static async begin(pool: IDatabasePool, settings: SandboxSettings): Promise<OuterTransaction> {
     const { acquireTimeoutMs: timeoutMs, isolation, lockTimeoutMs } = settings;
     const connection = await pool.getConnection({ timeoutMs });

@@ -1,4 +1,4 @@
-import { type Dialect, tokensOf } from './lexer.js';
+import { type Dialect, POSTGRES, tokensOf } from './lexer.js';
 
 const BEHIND_WITH = new Set(['select', 'insert', 'update', 'delete', 'replace', 'merge', 'values']);
 const OTHER_NAMES: Readonly<Record<string, string>> = { VALUES: 'SELECT', TABLE: 'SELECT', REPLACE: 'INSERT' };
@@ -28,4 +28,18 @@ function named(word: string): string {
 /** Whether PostgreSQL reports a number of rows for the command. */
 export function countsRows(command: string): boolean {
   return COUNTED.has(command);
+}
+
+const WRITES = /\b(?:insert|update|delete|merge)\b/i;
+
+/** Whether a WITH of the statement may write, for which PostgreSQL has no cursor. A column of such a name may look like it. */
+export function mayWriteInWith(sql: string): boolean {
+  if (!WRITES.test(sql)) return false;
+  let before = '';
+  for (const { kind, text } of tokensOf(sql, POSTGRES)) {
+    if (kind === 'space' || kind === 'comment') continue;
+    if (kind === 'word' && before === '(' && WRITES.test(text)) return true;
+    before = text;
+  }
+  return false;
 }

@@ -1,6 +1,6 @@
 import type { IConnection } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import type { Settings, TransactionOptions } from '../core/options.js';
+import { isIsolation, type Settings, type TransactionOptions } from '../core/options.js';
 import { type NestedRun, refuseOutsider, withinRun } from './nested-runs.js';
 
 /** What a nested run needs of the transaction around it. */
@@ -8,6 +8,7 @@ interface OuterTransaction {
   readonly connection: IConnection;
   readonly nestedRuns: NestedRun[];
   readonly settings: Settings;
+  readonly isolationSql: string | undefined;
   readonly state: string;
   readonly callbacks: { undoneBecause(cause: unknown): void } | undefined;
   markRollbackOnly(error: unknown): void;
@@ -40,7 +41,8 @@ export class Savepoint {
   begin(options: object = {}): Promise<void> {
     return this.within(async () => {
       if (this.#isBegun) throw alreadyBegun();
-      refuseOtherOptions(this.#outer.settings, options);
+      const comparing = refuseOtherOptions(this.#outer, options);
+      if (comparing) await comparing;
       const { nestedRuns } = this.#outer;
       refuseOutsider(nestedRuns);
       nestedRuns.push(this.#run);
@@ -124,12 +126,38 @@ export async function runInSavepoint<T>(
   });
 }
 
-/** What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. */
-export function refuseOtherOptions({ terms, database, signal }: Settings, options: object): void {
+/**
+ * What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
+ * transaction was begun at the level that the database chose, that is compared with what the run asks for.
+ */
+export function refuseOtherOptions(
+  outer: Pick<OuterTransaction, 'settings' | 'connection' | 'isolationSql'>,
+  options: object,
+): Promise<void> | undefined {
+  const { terms, database, signal } = outer.settings;
   const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
-  const asked: Readonly<Record<string, unknown>> = { ...options };
-  for (const [name, value] of Object.entries(asked)) {
+  let chosen: unknown;
+  for (const [name, value] of Object.entries(options)) {
     if (value === undefined || value === same[name]) continue;
-    throw new TransactionError('AMBIT_TX_NESTED', `A nested run cannot change ${name} of the transaction around it`);
+    if (name !== 'isolation' || terms.isolation !== undefined || !isIsolation(value)) throw otherOption(name);
+    chosen = value;
   }
+  return chosen === undefined ? undefined : compareIsolation(outer, chosen);
+}
+
+async function compareIsolation(
+  { connection, isolationSql }: Pick<OuterTransaction, 'connection' | 'isolationSql'>,
+  asked: unknown,
+): Promise<void> {
+  const [row] = isolationSql ? await connection.query<{ isolation: string }>(isolationSql, [asked]) : [];
+  if (row?.isolation === asked) return;
+  const level = row ? `at ${row.isolation}` : 'at a level that its pool cannot name';
+  throw otherOption('isolation', `: it runs ${level}, and ${String(asked)} was asked for`);
+}
+
+function otherOption(name: string, reason = ''): TransactionError {
+  return new TransactionError(
+    'AMBIT_TX_NESTED',
+    `A nested run cannot change ${name} of the transaction around it${reason}`,
+  );
 }

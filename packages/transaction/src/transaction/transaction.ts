@@ -102,6 +102,11 @@ export class Transaction extends AroundCommit {
     this.#lost.listen(listener);
   }
 
+  /** @internal Gives the level that the database has chosen, where the pool can say it. */
+  get isolationSql(): string | undefined {
+    return this.#pooled.isolationSql;
+  }
+
   /** @internal A nested run in a savepoint. */
   runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
     return runInSavepoint(this, work, options);
@@ -116,7 +121,8 @@ export class Transaction extends AroundCommit {
   async runJoined<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
     if (this.completion.isRequested) throw this.completion.refusal();
     const { isolation, readOnly, signal } = options;
-    refuseOtherOptions(this.settings, { isolation, readOnly, signal });
+    const comparing = refuseOtherOptions(this, { isolation, readOnly, signal });
+    if (comparing) await comparing;
     try {
       return await work();
     } catch (error) {

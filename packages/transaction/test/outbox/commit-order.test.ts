@@ -66,6 +66,23 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, where transactions commit in anoth
     expect(receiver.payloads).toEqual(['early', 'late']);
   });
 
+  test('a transaction that stays open holds back no other key whose short hash is the same', async () => {
+    const sameHash = await pool.query<{ key: string }>(
+      `SELECT 'key ' || i AS key FROM generate_series(1, 100000) AS i
+       WHERE hashtext('key ' || i) & 4095 = hashtext('a') & 4095 ORDER BY i LIMIT 10`,
+    );
+    expect(sameHash).toHaveLength(10);
+    const open = await begin();
+    await publish(open, 'a', 'late');
+    const other = await begin();
+    await other.query("SET LOCAL lock_timeout = '500ms'");
+    for (const { key } of sameHash) await publish(other, key, key);
+    await commit(other);
+    await receiver.hasTaken(10);
+    expect(receiver.payloads).not.toContain('late');
+    await commit(open);
+  });
+
   test('each key has the order of COMMIT, whenever in a transaction its event is published', async () => {
     await pool.query('CREATE TABLE counters (key text PRIMARY KEY, n int)');
     await pool.query("INSERT INTO counters SELECT 'key ' || i, 0 FROM generate_series(0, 2) AS i");

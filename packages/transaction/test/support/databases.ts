@@ -14,12 +14,13 @@ export interface TestDatabase extends PoolsToTest {
   pool(options?: PoolOptions): DatabasePool;
 }
 
-export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> & {
-  open: () => Promise<TestDatabase>;
-})[] = [
+export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> &
+  Pick<ContractDatabase, 'terminates'> & {
+    open: () => Promise<TestDatabase>;
+  })[] = [
   { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
   { name: 'SQLite in memory', missing: false, beginWaits: false, open: openMemory },
-  { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, open: openPostgres },
+  { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, terminates: true, open: openPostgres },
 ];
 
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */

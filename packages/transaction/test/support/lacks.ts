@@ -3,6 +3,8 @@ export const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   pg: {},
   'postgres-js': {
     'refuses too few and too many parameters': 'too many are refused with 42P18, because it names their types',
+    'names the reason for which the server has closed the connection':
+      'it drops what the server said to a connection that is idle',
   },
   pglite: {},
   mysql2: {

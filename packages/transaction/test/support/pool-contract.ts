@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { DatabasePool, IConnection } from '../../src/index.js';
+import type { DatabaseConnection, DatabasePool, IConnection } from '../../src/index.js';
 
 export interface PoolOptions {
   readonly max?: number;
@@ -21,6 +22,8 @@ export interface ContractDatabase {
   open(): Promise<PoolsToTest>;
   /** One file with one lock to write: a BEGIN waits while another pool of the same database writes. */
   readonly beginWaits?: boolean;
+  /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
+  readonly terminates?: boolean;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
@@ -34,6 +37,7 @@ export function poolContract({
   missing = false,
   open,
   beginWaits = false,
+  terminates = false,
   cannot = {},
 }: ContractDatabase): void {
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
@@ -638,6 +642,42 @@ export function poolContract({
         expect(pool.close()).toBe(closing);
       },
     );
+    const terminated = async (): Promise<DatabaseConnection> => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+      await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
+      await pause(150);
+      return connection;
+    };
+    const notSent = { code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08003', status: 503 };
+
+    if (terminates) {
+      keeps('sends nothing on a connection that the server has closed, and opens another')(
+        'sends nothing on a connection that the server has closed, and opens another',
+        async () => {
+          const connection = await terminated();
+          await expect(connection.query('SELECT 1')).rejects.toMatchObject(notSent);
+          await expect(connection.commit()).rejects.toMatchObject(notSent);
+          connection.release();
+          expect(await bodies()).toEqual([]);
+        },
+      );
+      keeps('names the reason for which the server has closed the connection')(
+        'names the reason for which the server has closed the connection',
+        async () => {
+          const connection = await terminated();
+          for (const use of [() => connection.query('SELECT 1'), () => connection.commit()]) {
+            const error = (await use().catch((reason: unknown) => reason)) as Error;
+            expect(error.message).toContain('(25P03)');
+            expect(error.message).not.toContain('timeout');
+            const cause = { code: '25P03', message: expect.stringContaining('idle-in-transaction timeout') as string };
+            expect(error.cause).toMatchObject(cause);
+          }
+          connection.release();
+        },
+      );
+    }
     test('declares only what it lacks', () => {
       expect([...titles]).toEqual(expect.arrayContaining(Object.keys(cannot)));
     });
