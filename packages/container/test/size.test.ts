@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const sources = readdirSync(at('../src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
 
 /** The texts of errors, and the search for what to say: what happened, where, and how to fix it. */
 const WORDS = ['./errors.js', '../errors.js', './problems.js'];
@@ -30,15 +29,6 @@ it('the main entry point is less than 13.5 kB, minified and gzipped', async () =
 
 it('the words of errors are a sixth of that', async () => {
   expect(await gzipped(...WORDS)).toBeLessThan(11_300);
-});
-
-it.each(sources)('%s has at most 200 lines beside its documentation', (name) => {
-  const lines = readFileSync(at(`../src/${name}`), 'utf8')
-    .replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '')
-    .trimEnd()
-    .split('\n');
-
-  expect(lines.length).toBeLessThanOrEqual(200);
 });
 
 it('nothing else is installed with it', () => {
