@@ -1,7 +1,7 @@
-import type { Library } from './core/library.js';
-import { awilix } from './awilix/awilix.js';
-import { inversify } from './inversify/inversify.js';
-import { tsyringe } from './tsyringe/tsyringe.js';
+import type { Library } from './core/model.js';
+import { awilix } from './awilix.js';
+import { inversify } from './inversify.js';
+import { tsyringe } from './tsyringe.js';
 
 const ALL: readonly Library[] = [awilix, tsyringe, inversify];
 

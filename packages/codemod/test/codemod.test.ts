@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { report } from '../src/core/report.js';
+import { report } from '../src/run.js';
 import { convert, libraryNamed, type Conversion, type LibraryName, type SourceText } from '../src/index.js';
 
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));

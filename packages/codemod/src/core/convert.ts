@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { Project, ts } from 'ts-morph';
-import type { Library } from './library.js';
-import type { Finding, SourceText } from './model.js';
-import { Rewriter } from './rewriter/rewriter.js';
+import type { Finding, Library, SourceText } from './model.js';
+import { Rewriter } from './rewriter.js';
 
 /** A file that changes. */
 export interface ChangedFile {

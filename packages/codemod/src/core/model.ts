@@ -1,4 +1,5 @@
 import type { SourceFile } from 'ts-morph';
+import type { Rewriter } from './rewriter.js';
 
 /** The libraries whose programs can be converted. */
 export const LIBRARIES = ['awilix', 'tsyringe', 'inversify'] as const;
@@ -61,3 +62,16 @@ export interface Program {
   /** The path of the module that exports the application's container, for libraries that have a global one. */
   readonly globalModule: string;
 }
+
+/** What the codemod knows of one library. */
+export interface Library extends Knowledge {
+  /**
+   * Converts one file of the program.
+   * @param rewriter the file; it receives the changes, and lists what is left
+   * @param program all files of the program
+   */
+  convert(rewriter: Rewriter, program: Program): void;
+}
+
+/** For a construct without advice of its own. */
+export const SEE_TABLE = 'see the table of constructs';

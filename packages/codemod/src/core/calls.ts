@@ -1,4 +1,5 @@
-import { Node, type CallExpression } from 'ts-morph';
+import { type CallExpression, Node, type PropertyAccessExpression } from 'ts-morph';
+import type { Rewriter } from './rewriter.js';
 
 /** One call of a chain: `.inSingletonScope()`. */
 export interface Link {
@@ -24,4 +25,14 @@ export function chainOf(outermost: Node | undefined, isBase: (call: CallExpressi
     call = called.getExpression();
   }
   return undefined;
+}
+
+/** Replaces the method and its arguments; what it is called on stays. */
+export function replaceMethod(
+  rewriter: Rewriter,
+  call: CallExpression,
+  called: PropertyAccessExpression,
+  text: string,
+): void {
+  rewriter.replaceRange(called.getNameNode().getStart(), call.getEnd(), text);
 }
