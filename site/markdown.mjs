@@ -59,13 +59,9 @@ function withLinks(text, source, pages) {
     /\.(png|svg)$/.test(to) ? `/${posix.basename(to)}` : pages.resolve(source, to);
   return outsideOfCode(text, (prose) =>
     prose
-      .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) =>
-        isOurs(to) ? `${name}="${addressOf(to)}"` : whole,
-      )
+      .replaceAll(/\b(src|srcset)="([^"]+)"/g, (whole, name, to) => (isOurs(to) ? `${name}="${addressOf(to)}"` : whole))
       .replaceAll(/\]\(([^)\s]+)\)/g, (whole, to) => (isOurs(to) ? `](${addressOf(to)})` : whole))
-      .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) =>
-        isOurs(to) ? name + addressOf(to) : whole,
-      ),
+      .replaceAll(/^(\[[^\]]+\]: )(\S+)$/gm, (whole, name, to) => (isOurs(to) ? name + addressOf(to) : whole)),
   );
 }
 

@@ -1,10 +1,8 @@
 import { h } from '../../packages/inspector/page/dom.js';
 import { lastOf } from '../../packages/inspector/page/format.js';
-import { Arrows } from '../../packages/inspector/page/graph/graph-arrows.js';
-import { Boxes } from '../../packages/inspector/page/graph/graph-boxes.js';
-import { GraphIndex } from '../../packages/inspector/page/graph/graph-index.js';
+import { Arrows, Boxes } from '../../packages/inspector/page/graph/graph-boxes.js';
 import { layOut } from '../../packages/inspector/page/graph/graph-layout.js';
-import { NOTHING_CHOSEN, shownOf } from '../../packages/inspector/page/graph/graph-shown.js';
+import { GraphIndex, NOTHING_CHOSEN, shownOf } from '../../packages/inspector/page/graph/graph-index.js';
 import type { GraphView } from '../../packages/inspector/src/wire.js';
 import type { Step } from './messages.js';
 

@@ -50,3 +50,15 @@ export function share(part: number): string {
   const percent = part * 100;
   return `${percent > 0 && percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
 }
+
+/** `Map.groupBy()`, which Node 20 does not have. */
+export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}

@@ -4,12 +4,11 @@ import { GraphPanel } from './graph/graph-panel.js';
 import { NowPanel } from './now/now-panel.js';
 import { RequestsPanel } from './requests/requests-panel.js';
 import { RoutesPanel } from './tables/routes-panel.js';
-import { connect } from './stream/server.js';
-import { startShortcuts } from './shortcuts.js';
+import { connect } from './stream/connection.js';
+import { startShortcuts, startTabs, tabShortcuts } from './navigation.js';
 import { StartUpPanel } from './tables/start-up-panel.js';
 import { StatementsPanel } from './tables/statements-panel.js';
 import { Store } from './stream/store.js';
-import { startTabs, tabShortcuts } from './tabs.js';
 import { TroubleCount } from './trouble-count.js';
 
 const store = new Store();

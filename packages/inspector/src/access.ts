@@ -1,6 +1,71 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { Attempts } from './attempts.js';
-import { same, Sessions } from './sessions.js';
+
+const MOST = 10;
+const WITHIN_MS = 60_000;
+/** Addresses beyond this number replace the oldest ones. */
+const ADDRESSES = 1000;
+
+/** Wrong tokens by address, so that nobody can try many. */
+class Attempts {
+  readonly #wrong = new Map<string, { count: number; readonly until: number }>();
+
+  wrong(address: string): void {
+    const known = this.#current(address);
+    if (known) {
+      known.count++;
+      return;
+    }
+    this.#wrong.delete(address);
+    this.#wrong.set(address, { count: 1, until: Date.now() + WITHIN_MS });
+    const [oldest = ''] = this.#wrong.keys();
+    if (this.#wrong.size > ADDRESSES) this.#wrong.delete(oldest);
+  }
+
+  /** How long the address has to wait, in seconds; 0 where it need not. */
+  waitOf(address: string): number {
+    const known = this.#current(address);
+    return known && known.count >= MOST ? Math.ceil((known.until - Date.now()) / 1000) : 0;
+  }
+
+  #current(address: string): { count: number; readonly until: number } | undefined {
+    const known = this.#wrong.get(address);
+    return known && known.until > Date.now() ? known : undefined;
+  }
+}
+
+/** A working day; then the browser asks for the token again. */
+const LASTS_MS = 8 * 60 * 60 * 1000;
+
+/** What a browser has that has sent the token: when its session is over, and a proof. It contains no token, and survives a restart. */
+export class Sessions {
+  readonly #token: string;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  /** The value of a cookie, and how long it is valid. */
+  start(): { readonly session: string; readonly maxAgeSeconds: number } {
+    const until = String(Date.now() + LASTS_MS);
+    return { session: `${until}.${this.#proofOf(until)}`, maxAgeSeconds: LASTS_MS / 1000 };
+  }
+
+  isValid(session: string): boolean {
+    const [until = '', proof = ''] = session.split('.');
+    return same(proof, this.#proofOf(until)) && Number(until) > Date.now();
+  }
+
+  #proofOf(until: string): string {
+    return createHmac('sha256', this.#token).update(`ambit inspector session until ${until}`).digest('hex');
+  }
+}
+
+/** Compares in constant time. */
+function same(one: string, other: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}
 
 export type Access = 'granted' | 'refused' | 'token required' | 'too many wrong tokens';
 

@@ -1,10 +1,58 @@
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { AccessControl } from './access.js';
-import { Assets } from './assets.js';
 import type { Drawing } from './graph-view.js';
-import { withLinks } from './links.js';
-import type { OpenPages } from './open-pages.js';
 import type { RequestDetails } from './wire.js';
+
+const TYPES: Record<string, string> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly gzipped: Buffer;
+}
+
+/** The files of the page, as they are in the package; each is read and compressed once. */
+class Assets {
+  readonly #read = new Map<string, Promise<Asset | undefined>>();
+
+  /** Only plain names, so nothing else can be requested. */
+  async find(name: string): Promise<Asset | undefined> {
+    const kind = /^[a-z]+(?:-[a-z]+)*\.(css|html|js|svg)$/.exec(name)?.[1];
+    const type = kind && TYPES[kind];
+    if (type === undefined) return undefined;
+    const known = this.#read.get(name) ?? this.#load(name, type);
+    const found = await known;
+    if (found) this.#read.set(name, known);
+    return found;
+  }
+
+  async #load(name: string, type: string): Promise<Asset | undefined> {
+    const folder = /\.(?:css|js)$/.test(name) ? '../dist/page/' : '../assets/';
+    try {
+      const body = await readFile(new URL(folder + name, import.meta.url));
+      return { type, body, gzipped: gzipSync(body) };
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
+const escaped = (text: string): string => text.replaceAll(/[&<"]/g, (character) => ESCAPES[character] ?? character);
+
+/** The page with links to other pages of the application. */
+function withLinks(page: string, links: Readonly<Record<string, string>>): string {
+  const list = Object.entries(links).map(([text, href]) => `<a href="${escaped(href)}">${escaped(text)}</a>`);
+  const nav = list.length > 0 ? `<nav class="pages" aria-label="Other pages">${list.join(' ')}</nav>` : '';
+  return page.replace('<!-- links -->', () => nav);
+}
 
 export interface HandlerParts {
   readonly path: string;
@@ -142,4 +190,96 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   let body = '';
   for await (const chunk of request) if (body.length <= LONGEST_FORM) body += String(chunk);
   return body.length <= LONGEST_FORM ? body : undefined;
+}
+
+/** What the pages show. */
+export interface PageFeed {
+  /** Called when the first page opens. */
+  start(): void;
+  /** Called when the last page has been closed for `lingerMs`. */
+  stop(): void;
+  /** The first message to a page. */
+  hello(): unknown;
+  /** The message that all pages get at each tick. */
+  tick(): unknown;
+}
+
+export interface PageTimes {
+  readonly tickMs: number;
+  readonly lingerMs: number;
+}
+
+/** A page that does not read its messages is disconnected; it reconnects, and gets everything in one message. */
+const MAX_UNREAD_BYTES = 4_000_000;
+const MAX_PAGES = 20;
+
+/** The open pages, each a stream of server-sent events. While no page is open, no timer runs. */
+export class OpenPages {
+  readonly #feed: PageFeed;
+  readonly #times: PageTimes;
+  readonly #pages = new Set<ServerResponse>();
+  #server: { readonly listening?: boolean } | undefined;
+  #ticking: NodeJS.Timeout | undefined;
+  #lingering: NodeJS.Timeout | undefined;
+
+  constructor(feed: PageFeed, times: PageTimes) {
+    this.#feed = feed;
+    this.#times = times;
+  }
+
+  open({ socket }: IncomingMessage, response: ServerResponse): void {
+    if (this.#pages.size >= MAX_PAGES) {
+      response.writeHead(503).end(`${MAX_PAGES} pages are open already`);
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    clearTimeout(this.#lingering);
+    if (!this.#ticking) this.#start();
+    this.#pages.add(response);
+    // Node sets it on every socket it accepts.
+    this.#server = (socket as { readonly server?: { readonly listening?: boolean } }).server;
+    response.on('close', () => this.#closed(response));
+    // The stream is idle between two messages, so the idle timeout of the server must not close it.
+    socket.setTimeout(0);
+    response.write(`retry: 500\nevent: hello\ndata: ${JSON.stringify(this.#feed.hello())}\n\n`);
+  }
+
+  /** Closes the streams of all pages: a server that closes would wait for them forever. */
+  closeAll(): void {
+    for (const page of this.#pages) page.end();
+    this.#stop();
+  }
+
+  #start(): void {
+    this.#feed.start();
+    this.#ticking = setInterval(() => this.#tick(), this.#times.tickMs);
+    this.#ticking.unref();
+  }
+
+  #tick(): void {
+    if (this.#server?.listening === false) return this.closeAll();
+    // The last page may reconnect within `lingerMs`: changes are kept for it.
+    if (this.#pages.size === 0) return;
+    const message = `data: ${JSON.stringify(this.#feed.tick())}\n\n`;
+    for (const page of this.#pages) {
+      if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
+      else page.write(message);
+    }
+  }
+
+  #closed(page: ServerResponse): void {
+    this.#pages.delete(page);
+    if (this.#pages.size > 0 || !this.#ticking) return;
+    clearTimeout(this.#lingering);
+    this.#lingering = setTimeout(() => this.#stop(), this.#times.lingerMs);
+    this.#lingering.unref();
+  }
+
+  #stop(): void {
+    if (!this.#ticking) return;
+    clearTimeout(this.#lingering);
+    clearInterval(this.#ticking);
+    this.#ticking = undefined;
+    this.#feed.stop();
+  }
 }

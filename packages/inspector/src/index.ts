@@ -1,5 +1,5 @@
-export { InspectorError } from './errors.js';
-export { recordLine } from './lines.js';
+export { InspectorError } from './options.js';
+export { recordLine } from './inspector.js';
 export { type Followed, Inspector } from './inspector.js';
 export type { InspectorOptions } from './options.js';
 export type { Line } from './wire.js';

@@ -1,12 +1,13 @@
-import { observeCreations } from '@ambit/container/tools';
+import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { observeCreations } from '@ambit/container/tools';
 import { Drawing } from './graph-view.js';
-import { createHandler, urlOf } from './handler.js';
-import { OpenPages } from './open-pages.js';
+import { createHandler, OpenPages, urlOf } from './handler.js';
 import { type InspectorOptions, settingsOf } from './options.js';
+import { StartUpRecorder } from './recorder.js';
 import { Recording } from './recording.js';
-import type { Arrival } from './request-record.js';
-import { StartUpRecorder } from './start-up.js';
+import type { Arrival } from './requests.js';
+import type { Line } from './wire.js';
 
 const TICK_MS = 250;
 /** A page that reloads or reconnects within this time finds all recorded requests. */
@@ -160,4 +161,29 @@ export class Inspector {
 
 function textOf(header: number | string | readonly string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).slice(0, LONGEST_ID);
+}
+
+const recorded = channel('ambit:inspector:line');
+
+/**
+ * Shows a line of a log, or of an audit trail, in the request on whose behalf the code runs, if the option `lines` of the inspector is set. Call
+ * it from the transport of the logger. While nobody looks, it costs a comparison.
+ *
+ * @param line - where it comes from, such as `log` or `audit`, its level, and its text, which the page shows as it is
+ *
+ * @example
+ * ```ts
+ * import { recordLine } from '@ambit/inspector';
+ *
+ * const logger = {
+ *   info(text: string): void {
+ *     console.log(text);
+ *     recordLine({ source: 'log', level: 'info', text });
+ *   },
+ * };
+ * logger.info('order placed');
+ * ```
+ */
+export function recordLine(line: Line): void {
+  if (recorded.hasSubscribers) recorded.publish(line);
 }

@@ -1,6 +1,7 @@
-import { Rate } from './rate.js';
-import type { ScopeEntry } from './scope-entry.js';
-import type { KindNow, OpenScope } from './wire.js';
+import type { RequestRecord } from './requests.js';
+import { Rate, type ServiceCount } from './tables.js';
+import type { Where } from './where.js';
+import type { KindNow, LeakGroup, OpenScope } from './wire.js';
 
 interface Kind {
   open: number;
@@ -84,4 +85,69 @@ export class OpenScopes {
     if (!kind) this.#kinds.set(name, (kind = { open: 0, opened: new Rate(), closed: new Rate() }));
     return kind;
   }
+}
+
+/** What is known about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
+export interface ScopeEntry {
+  readonly id: number;
+  readonly box: string;
+  readonly opened: number;
+  /** It was open before the page was. */
+  readonly atLeast: boolean;
+  readonly request: RequestRecord | undefined;
+  readonly span: number | undefined;
+  readonly where: Where | undefined;
+  readonly services: ServiceCount[];
+  inTransaction: boolean;
+  /** It is older than the limit. */
+  old: boolean;
+  /** It is older than the limit, and its request is complete. */
+  leaked: boolean;
+}
+
+export function newEntry(
+  known: Pick<ScopeEntry, 'atLeast' | 'box' | 'id' | 'opened' | 'request' | 'where'>,
+): ScopeEntry {
+  const span = known.request?.openSpan(known.box, known.opened);
+  return { ...known, span, services: [], inTransaction: false, old: false, leaked: false };
+}
+
+const MOST_GROUPS = 50;
+const MOST_REQUESTS = 5;
+
+/** The scopes that leaked and are still open, by the place in the code that opened them. */
+export class LeakGroups {
+  readonly #groups = new Map<string, Set<ScopeEntry>>();
+
+  add(entry: ScopeEntry): void {
+    const id = [entry.box, ...placeOf(entry)].join('\n');
+    const group = this.#groups.get(id);
+    if (group) group.add(entry);
+    else if (this.#groups.size < MOST_GROUPS) this.#groups.set(id, new Set([entry]));
+  }
+
+  closed(entry: ScopeEntry): void {
+    if (!entry.leaked) return;
+    for (const [id, group] of this.#groups) if (group.delete(entry) && group.size === 0) this.#groups.delete(id);
+  }
+
+  groups(now: number): LeakGroup[] {
+    return Array.from(this.#groups.values(), (group) => groupOf([...group], now));
+  }
+}
+
+function groupOf(entries: readonly ScopeEntry[], now: number): LeakGroup {
+  const [oldest] = entries as readonly [ScopeEntry];
+  const requests = entries.flatMap(({ request }) => request?.id ?? []);
+  return {
+    box: oldest.box,
+    where: placeOf(oldest),
+    open: entries.length,
+    age: now - oldest.opened,
+    requests: [...new Set(requests)].slice(-MOST_REQUESTS),
+  };
+}
+
+function placeOf({ where }: ScopeEntry): readonly string[] {
+  return where?.lines() ?? [];
 }

@@ -1,12 +1,55 @@
-import { openScopes } from '@ambit/container/tools';
-import type { PoolSize } from '@ambit/transaction';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { listen } from './channels.js';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Container, Key } from '@ambit/container';
+import { openScopes } from '@ambit/container/tools';
+import type { PoolSize } from '@ambit/transaction';
+import type { Request, Response } from 'express';
 import type { Settings } from './options.js';
-import { Recorder } from './recorder.js';
-import type { RequestRecord } from './request-record.js';
-import type { Hello, Tick } from './wire.js';
+import { type FindingMessage, Recorder } from './recorder.js';
+import type { RequestRecord } from './requests.js';
+import type { Hello, Line, Outcome, Tick } from './wire.js';
+
+interface Message extends Line {
+  readonly scope: Container;
+  readonly parent: object;
+  readonly key: Key;
+  readonly milliseconds: number;
+  readonly sql: string;
+  readonly statement: object;
+  readonly outcome: Exclude<Outcome, 'refused'>;
+  readonly error?: unknown;
+}
+
+/** Passes the messages of the diagnostics channels to the recorder. The returned function stops that. */
+export function listen(recorder: Recorder, { lines = false } = {}): () => void {
+  const { creations, statements, transactions } = recorder;
+  const handlers: Record<string, (message: Message & FindingMessage) => void> = {
+    'ambit:scope:opened': ({ scope }) => recorder.scopeOpened(scope),
+    'ambit:scope:closed': ({ scope }) => recorder.scopeClosed(scope),
+    'ambit:instance:created': ({ scope, key, milliseconds }) => creations.created(scope, key, milliseconds),
+    'ambit:transient:created': ({ scope, key, milliseconds }) => creations.transientCreated(scope, key, milliseconds),
+    'ambit:creation:failed': ({ scope, key, error }) => creations.failed(scope, key, error),
+    'ambit:instance:disposed': ({ scope, key, error }) => creations.disposed(scope, key, error),
+    'ambit:statement:sent': ({ statement }) => statements.sent(statement),
+    'ambit:statement:outside': (completed) => statements.outside(completed),
+    'ambit:transaction:statement': (completed) => statements.inTransaction(completed.scope, completed),
+    'ambit:transaction:refused': ({ parent, milliseconds, error }) => transactions.refused(parent, milliseconds, error),
+    'ambit:transaction:acquired': ({ scope, milliseconds }) => transactions.acquired(scope, milliseconds),
+    'ambit:transaction:begun': ({ scope, milliseconds }) => transactions.begun(scope, milliseconds),
+    'ambit:transaction:finished': ({ scope, outcome, milliseconds, error }) =>
+      transactions.finished(scope, outcome, milliseconds, error),
+    'ambit:transaction:finding': (finding) => recorder.found(finding),
+    ...(lines && { 'ambit:inspector:line': (line: Message) => recorder.line(line) }),
+  };
+  const listeners = Object.entries(handlers).map(
+    ([name, handle]) => [name, (message: unknown) => handle(message as Message & FindingMessage)] as const,
+  );
+  for (const [name, listener] of listeners) subscribe(name, listener);
+  return () => {
+    for (const [name, listener] of listeners) unsubscribe(name, listener);
+  };
+}
 
 /** Starts and stops a recorder. While none runs, no channel has a subscriber and no asynchronous context is kept. */
 export class Recording {
@@ -67,4 +110,24 @@ function poolOf(container: Settings['container']): () => PoolSize | undefined {
       return undefined;
     }
   };
+}
+
+/** Since Node 24. */
+const ARE_SHARED = Number.parseInt(process.versions.v8, 10) >= 13;
+
+/**
+ * Express replaces the prototype of every request and response. In older versions of V8 each object then has a hidden class
+ * of its own, which is copied with every new property and defeats inline caches: on Node 20 that is a third of the time that
+ * a request takes. Deleting a property turns the object into a dictionary, and dictionaries share one hidden class.
+ * `@ambit/express` does the same, but later: until then each property access costs microseconds.
+ */
+export function shareShapes(req: Request, res: Response): void {
+  if (ARE_SHARED) return;
+  putBack(req, 'res');
+  putBack(res, 'req');
+}
+
+function putBack<T extends object>(target: T, key: keyof T): void {
+  const value = target[key];
+  if (Reflect.deleteProperty(target, key)) target[key] = value;
 }

@@ -1,6 +1,287 @@
+export interface GraphBox {
+  readonly id: string;
+  readonly tags: string;
+  readonly parent?: string;
+}
+
+export interface ServiceNode {
+  readonly id: string;
+  readonly box: string;
+  readonly key: string;
+  readonly kind: 'alias' | 'class' | 'factory' | 'missing' | 'register' | 'value';
+  readonly singleton: boolean;
+  /** The feature that registered it. */
+  readonly feature?: string;
+}
+
+export interface ServiceEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly kind: 'all' | 'lazy' | 'one' | 'optional';
+  readonly problem: boolean;
+}
+
+export interface GraphProblem {
+  readonly code: string;
+  readonly message: string;
+  /** The nodes it is about. */
+  readonly nodes: readonly string[];
+}
+
+export interface GraphView {
+  readonly boxes: readonly GraphBox[];
+  readonly nodes: readonly ServiceNode[];
+  readonly edges: readonly ServiceEdge[];
+  readonly problems: readonly GraphProblem[];
+}
+
+/** How many scopes of one kind; a kind, or box, is written `application > request`. */
+export interface KindNow {
+  readonly box: string;
+  readonly open: number;
+  readonly openedPerSecond: number;
+  readonly closedPerSecond: number;
+}
+
+export interface OpenScope {
+  readonly id: number;
+  readonly box: string;
+  readonly age: number;
+  /** It was open before the page was, so it is older than that. */
+  readonly atLeast: boolean;
+  readonly old: boolean;
+  readonly where?: readonly string[];
+  readonly request?: number;
+}
+
+/** Scopes that leaked, by the place in the code that opened them. */
+export interface LeakGroup {
+  readonly box: string;
+  readonly where: readonly string[];
+  readonly open: number;
+  /** The age of the oldest. */
+  readonly age: number;
+  /** The newest requests that it happened to. */
+  readonly requests: readonly number[];
+}
+
+export interface Now {
+  readonly requestsPerSecond: number;
+  /** How many of those were recorded. */
+  readonly recordedPerSecond: number;
+  readonly kinds: readonly KindNow[];
+  /** The oldest ones. */
+  readonly scopes: readonly OpenScope[];
+  readonly leaks: readonly LeakGroup[];
+  readonly transactions: Readonly<Record<'open' | Outcome, number>>;
+  readonly pool?: { readonly open: number; readonly idle: number; readonly waiting: number };
+}
+
+/** The outcome of the transactions of a request; of several, the worst one. */
+export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
+
+/** One line of the list of requests. */
+export interface RequestSummary {
+  /** Unique within a recording; the page and the header `x-debug-token-link` write `<boot>-<id>`. */
+  readonly id: number;
+  /** The application's own id of the request, where the option `requestIdHeader` names the response header that has it. */
+  readonly requestId?: string;
+  readonly method: string;
+  /** As declared, such as `/api/users/:id`, never the requested path. */
+  readonly route: string;
+  /** Milliseconds since 1970. */
+  readonly arrived: number;
+  readonly state: 'open' | 'responded' | 'aborted';
+  readonly status?: number;
+  /** Until the response was complete, or the client disconnected. */
+  readonly milliseconds?: number;
+  readonly outcome?: Outcome;
+  /** Scopes that are still open. */
+  readonly open: number;
+  /** Scopes that are open longer than the limit although the request is complete. */
+  readonly leaks: number;
+  /** What the transaction check has found. */
+  readonly findings: number;
+  /** Factories and constructors that threw, and keys that could not be resolved. */
+  readonly failures: number;
+  /** How many statements it sent, within transactions and outside of them. */
+  readonly statements: number;
+  readonly statementMs: number;
+  /** How often it sent the statement that it sent most often: from 5 on it is marked as N+1. */
+  readonly alike: number;
+  /** Milliseconds for which it waited for connections. */
+  readonly waited: number;
+  /** Indexes in `names`: the different statements, and the keys of the services that were created for it. */
+  readonly texts: readonly number[];
+  readonly keys: readonly number[];
+  /** Whether it is one that is kept because something went wrong, or took long. */
+  readonly trouble: boolean;
+}
+
+export type StepKind =
+  | 'arrived'
+  | 'scope opened'
+  | 'created'
+  | 'failed'
+  | 'connection'
+  | 'no connection'
+  | 'begin'
+  | 'statement'
+  | 'commit'
+  | 'rollback'
+  | 'commit unknown'
+  | 'finding'
+  | 'line'
+  | 'responded'
+  | 'aborted'
+  | 'disposed'
+  | 'scope closed';
+
+/** One thing that happened; `at` and `took` are milliseconds, counted from the arrival of the request. */
+export interface Step {
+  readonly kind: StepKind;
+  readonly at: number;
+  readonly took?: number;
+  /** The index in `spans` of the scope in which it happened. */
+  readonly span?: number;
+  readonly key?: string;
+  /** Of a key that could not be resolved: from the key that was asked for, to the one that failed. */
+  readonly path?: readonly string[];
+  readonly sql?: string;
+  /** A statement that was sent outside of a transaction. */
+  readonly outside?: boolean;
+  /** The name and the code of an error, never its message. */
+  readonly error?: string;
+  /** What the transaction check found: the kind of the finding. */
+  readonly found?: string;
+  /** The line of code of a finding or of a statement. */
+  readonly where?: string;
+  /** A line of a log, where the option `lines` is set. */
+  readonly line?: Line;
+}
+
+/** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
+export interface Line {
+  /** Where it comes from, such as `log` or `audit`. */
+  readonly source: string;
+  /** Such as `info` or `error`. */
+  readonly level: string;
+  /** What the page shows, up to 2,000 characters. */
+  readonly text: string;
+}
+
+/** A scope of a request, from opening to closing. */
+export interface ScopeSpan {
+  readonly box: string;
+  readonly opened: number;
+  readonly closed?: number;
+  /** Where a scope that leaked was opened. */
+  readonly where?: readonly string[];
+}
+
+export interface RequestDetails extends RequestSummary {
+  readonly spans: readonly ScopeSpan[];
+  readonly steps: readonly Step[];
+  /** The milliseconds since its arrival, where it is in progress or has scopes that are open. */
+  readonly elapsed?: number;
+  /** Steps beyond the number that is kept. */
+  readonly dropped: number;
+}
+
+export interface NamesFrom {
+  readonly from: number;
+  readonly texts: readonly string[];
+}
+
+/** What changed; sent a few times a second. */
+export interface Tick {
+  /** One more than that of the message before. */
+  readonly number: number;
+  readonly now: Now;
+  readonly requests: readonly RequestSummary[];
+  readonly services: readonly ServiceStats[];
+  /** Texts that are new, and the index of the first of them. */
+  readonly names: NamesFrom;
+}
+
+/** The first message: the complete state. */
+export interface Hello extends Tick {
+  /** A new id after each restart, of the process or of the recording. */
+  readonly boot: string;
+  readonly limitMs: number;
+  /** A request that takes longer counts as trouble. */
+  readonly slowMs: number;
+  /** How many requests without trouble are kept. */
+  readonly keep: number;
+  /** How many with trouble. */
+  readonly keepTrouble: number;
+  /** It records also while no page is open. */
+  readonly always: boolean;
+}
+
+/** Counted since the recording started. */
+export interface ServiceStats {
+  readonly box: string;
+  readonly key: string;
+  readonly created: number;
+  /** Undefined for a transient service: its scope does not keep it. */
+  readonly alive?: number;
+  readonly averageMs: number;
+  readonly longestMs: number;
+}
+
+/** The requests of one route since the recording started. Durations are milliseconds. */
+export interface RouteStats {
+  readonly method: string;
+  readonly route: string;
+  readonly count: number;
+  /** Responses from 500 on. */
+  readonly failed: number;
+  /** Responses from 400 to 499. */
+  readonly refused: number;
+  readonly aborted: number;
+  readonly rolledBack: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly longest: number;
+  /** Of all its requests together. */
+  readonly total: number;
+  readonly statements: number;
+  readonly statementMs: number;
+}
+
+/** One text of a statement since the recording started. */
+export interface StatementStats {
+  readonly sql: string;
+  readonly count: number;
+  readonly failed: number;
+  /** How many of them outside of a transaction. */
+  readonly outside: number;
+  readonly totalMs: number;
+  readonly p95: number;
+  readonly longestMs: number;
+  /** The line of code that sent it first. */
+  readonly where?: string;
+  /** Routes that send it, such as `GET /api/users`. */
+  readonly routes: readonly string[];
+}
+
+/** A service that was created before the first request. */
+export interface StartUpService {
+  readonly box: string;
+  readonly key: string;
+  /** When it was complete: milliseconds after the process started. */
+  readonly at: number;
+  /** With its dependencies, where those were created for it. */
+  readonly took: number;
+}
+
+export interface StartUp {
+  /** When the inspector was created and when the first request arrived: milliseconds after the process started. */
+  readonly inspected: number;
+  readonly firstRequest?: number;
+  readonly services: readonly StartUpService[];
+}
+
 // What the inspector's server sends to its page, and what a recording is exported as.
-export type * from './wire/graph.js';
-export type * from './wire/now.js';
-export type * from './wire/request.js';
-export type * from './wire/stream.js';
-export type * from './wire/tables.js';

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openScopes } from '@ambit/container/tools';
 import type { Container } from '@ambit/container';
-import { listen } from '../src/channels.js';
+import { listen } from '../src/recording.js';
 import { Recorder } from '../src/recorder.js';
-import type { RequestListOptions } from '../src/request-list.js';
-import type { RequestRecord } from '../src/request-record.js';
+import type { RequestListOptions, RequestRecord } from '../src/requests.js';
 import { createApp, openRequest, placeOrder } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users', lost: () => false };

@@ -1,7 +1,6 @@
 import { h } from '../dom.js';
-import type { Known, Suggestion } from './filter-suggestions.js';
-import { suggestionsFor } from './filter-suggestions.js';
-import { readStored, writeStored } from '../stored.js';
+import { type Known, type Suggestion, suggestionsFor } from './filter.js';
+import { readStored, writeStored } from '../navigation.js';
 
 const STORED = 'ambit-inspector-filters';
 const MOST_RECENT = 6;

@@ -1,9 +1,7 @@
-import { h } from '../dom.js';
+import { h, menu, save } from '../dom.js';
 import type { Layout } from './graph-layout.js';
-import { toMermaid } from './graph-mermaid.js';
-import type { Shown } from './graph-shown.js';
-import { type Palette, toSvg } from './graph-svg.js';
-import { menu, save } from '../menu.js';
+import { type Palette, toMermaid, toSvg } from './graph-drawing.js';
+import type { Shown } from './graph-index.js';
 
 const SAID_MS = 4000;
 

@@ -1,4 +1,4 @@
-import type { Shown, ShownBox, ShownGroup } from './graph-shown.js';
+import type { Shown, ShownBox, ShownGroup } from './graph-index.js';
 
 /** Pixels, counted from the upper left corner of the drawing. */
 export interface Rect {

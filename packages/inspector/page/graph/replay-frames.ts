@@ -1,5 +1,5 @@
 import type { RequestDetails, ScopeSpan } from '../../src/wire.js';
-import { groupBy } from '../group-by.js';
+import { groupBy } from '../format.js';
 
 /** What exists of a request at one of its steps. */
 export interface Frame {

@@ -3,11 +3,9 @@ import { type Address, parseRef } from '../address.js';
 import { byId, h } from '../dom.js';
 import { type Filter, readFilter } from '../filter/filter.js';
 import { currentAddress, showAddress } from '../navigation.js';
-import { comparableTo } from './comparable.js';
-import { Pinned } from './pinned.js';
+import { comparableTo, Pinned } from './comparison.js';
 import { RequestListBox } from './request-list.js';
-import { RequestPane } from './request-pane.js';
-import { RequestTools } from './request-tools.js';
+import { RequestPane, RequestTools } from './request-pane.js';
 import type { Change, Store } from '../stream/store.js';
 
 /** Where the list and the request are beside each other; elsewhere one of them is shown. */

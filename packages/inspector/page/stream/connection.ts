@@ -1,8 +1,10 @@
+import type { GraphView, Hello, RequestDetails, RouteStats, StartUp, StatementStats } from '../../src/wire.js';
+import { byId, setText } from '../dom.js';
 import { EventStream } from './event-stream.js';
-import type { StreamMessage } from './stream-message.js';
+import { Feed, type Store, type StreamMessage } from './store.js';
 
 /** Calls `take` with the messages of the one stream that all tabs share. */
-export function joinStream(take: (message: StreamMessage) => void): void {
+function joinStream(take: (message: StreamMessage) => void): void {
   if (typeof SharedWorker === 'undefined') return streamWhileVisible(take);
   const worker = new SharedWorker('assets/stream.js', 'ambit-inspector');
   worker.addEventListener('error', () => streamWhileVisible(take), { once: true });
@@ -25,4 +27,62 @@ function streamWhileVisible(take: (message: StreamMessage) => void): void {
   const update = (): void => (document.hidden ? stream.close() : stream.open());
   document.addEventListener('visibilitychange', update);
   update();
+}
+
+/** Keeps the store up to date while the page is open, also across restarts of the server. */
+export function connect(store: Store): void {
+  const feed = new Feed(store, fetchState);
+  joinStream((message) => {
+    if (message.kind === 'reconnecting') {
+      show('reconnecting');
+      // The stream does not say why it was refused; this does, where the login has expired.
+      if (!document.hidden) fetchState().catch(() => undefined);
+      return;
+    }
+    show('live');
+    feed.take(message);
+  });
+}
+
+export function fetchGraph(): Promise<GraphView> {
+  return read('graph') as Promise<GraphView>;
+}
+
+export async function fetchExplanation(node: string): Promise<string> {
+  const { explanation } = (await read(`explain?node=${encodeURIComponent(node)}`)) as { explanation: string };
+  return explanation;
+}
+
+export function fetchRequest(id: number): Promise<RequestDetails> {
+  return read(`requests/${id}`) as Promise<RequestDetails>;
+}
+
+export function fetchRoutes(): Promise<RouteStats[]> {
+  return read('routes') as Promise<RouteStats[]>;
+}
+
+export function fetchStatements(): Promise<StatementStats[]> {
+  return read('statements') as Promise<StatementStats[]>;
+}
+
+export function fetchStartUp(): Promise<StartUp> {
+  return read('startup') as Promise<StartUp>;
+}
+
+function fetchState(): Promise<Hello> {
+  return read('state') as Promise<Hello>;
+}
+
+async function read(path: string): Promise<unknown> {
+  const response = await fetch(path);
+  // The page asks for the token, which is valid for some hours.
+  if (response.status === 401) location.reload();
+  if (!response.ok) throw new Error(await response.text());
+  return response.json();
+}
+
+function show(state: 'live' | 'reconnecting'): void {
+  const element = byId('connection');
+  element.dataset['state'] = state;
+  setText(element, state);
 }

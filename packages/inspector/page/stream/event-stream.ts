@@ -1,4 +1,4 @@
-import type { StreamMessage } from './stream-message.js';
+import type { StreamMessage } from './store.js';
 
 const RETRY_MS = 1000;
 

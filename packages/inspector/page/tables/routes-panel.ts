@@ -1,11 +1,10 @@
 import type { RouteStats } from '../../src/wire.js';
-import { type Column, DataTable } from './data-table.js';
+import { type Column, DataTable, Polled } from './data-table.js';
 import { byId, h, setText } from '../dom.js';
-import { filterOf } from '../filter/filter-of.js';
+import { filterOf } from '../filter/filter.js';
 import { count, duration, share } from '../format.js';
-import { Polled } from './polled.js';
-import { type RouteRow, routeRows } from './route-rows.js';
-import { fetchRoutes } from '../stream/server.js';
+import { type RouteRow, routeRows } from './rows.js';
+import { fetchRoutes } from '../stream/connection.js';
 
 const NONE = 'No request yet. Each route appears here with its first response.';
 const FAILED = 'The server does not respond. These are the last numbers that it sent.';

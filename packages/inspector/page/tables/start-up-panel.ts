@@ -1,9 +1,9 @@
 import type { StartUp } from '../../src/wire.js';
 import { byId, h, setText } from '../dom.js';
 import { duration, lastOf, lifetimeOf, share } from '../format.js';
-import { Polled } from './polled.js';
-import { fetchStartUp } from '../stream/server.js';
-import { type StartUpOrder, type StartUpRow, startUpLength, startUpRows } from './start-up-rows.js';
+import { Polled } from './data-table.js';
+import { fetchStartUp } from '../stream/connection.js';
+import { startUpLength, type StartUpOrder, type StartUpRow, startUpRows } from './rows.js';
 
 const FAILED = 'The server does not respond. This is what it sent last.';
 const ORDERS: Readonly<Record<StartUpOrder, string>> = { time: 'In order of time', cost: 'The most expensive first' };

@@ -1,11 +1,10 @@
 import type { StatementStats } from '../../src/wire.js';
-import { type Column, DataTable } from './data-table.js';
+import { type Column, DataTable, Polled } from './data-table.js';
 import { byId, h, setText } from '../dom.js';
-import { filterOf } from '../filter/filter-of.js';
+import { filterOf } from '../filter/filter.js';
 import { count, duration } from '../format.js';
-import { Polled } from './polled.js';
-import { fetchStatements } from '../stream/server.js';
-import type { Sorting } from './sorting.js';
+import { fetchStatements } from '../stream/connection.js';
+import type { Sorting } from './rows.js';
 
 const NONE = 'No statement yet. Each appears here when it was sent.';
 const SINCE = 'Since the recording started, without literals. Choose a statement to see its requests.';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareRequests } from '../../page/requests/compared.js';
+import { compareRequests } from '../../page/requests/request-data.js';
 import { details, statement } from '../support/requests.js';
 
 describe('two requests that are compared', () => {

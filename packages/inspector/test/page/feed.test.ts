@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Feed } from '../../page/stream/feed.js';
+import { Feed } from '../../page/stream/store.js';
 import type { Hello } from '../../src/wire.js';
 import { hello, tick } from '../support/requests.js';
 

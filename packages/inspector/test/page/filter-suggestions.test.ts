@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { suggestionsFor } from '../../page/filter/filter-suggestions.js';
+import { suggestionsFor } from '../../page/filter/filter.js';
 
 const known = { recent: ['status:5xx -get'], routes: ['/api/orders', '/api/users'], services: ['IOrders'] };
 const texts = (text: string): string[] => suggestionsFor(text, known).map((suggestion) => suggestion.text);

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { GraphIndex } from '../../page/graph/graph-index.js';
+import {
+  type Choices,
+  GraphIndex,
+  groupId,
+  NOTHING_CHOSEN,
+  searchServices,
+  shownOf,
+} from '../../page/graph/graph-index.js';
 import { layOut } from '../../page/graph/graph-layout.js';
-import { toMermaid } from '../../page/graph/graph-mermaid.js';
-import { searchServices } from '../../page/graph/graph-search.js';
-import { type Choices, groupId, NOTHING_CHOSEN, shownOf } from '../../page/graph/graph-shown.js';
-import { toSvg } from '../../page/graph/graph-svg.js';
+import { toMermaid, toSvg } from '../../page/graph/graph-drawing.js';
 import type { GraphView, ServiceNode } from '../../src/wire.js';
 
 const REQUEST = 'application > request';

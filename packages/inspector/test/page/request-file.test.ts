@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readRequest, writeRequest } from '../../page/requests/request-file.js';
-import { curlSkeleton, requestText } from '../../page/requests/request-text.js';
+import { curlSkeleton, requestText } from '../../page/requests/request-data.js';
 import type { RequestDetails } from '../../src/wire.js';
 import { details, statement } from '../support/requests.js';
 

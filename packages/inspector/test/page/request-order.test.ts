@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RequestOrder } from '../../page/requests/request-order.js';
+import { RequestOrder } from '../../page/requests/request-data.js';
 
 const orderOf = (...ids: number[]): RequestOrder => {
   const order = new RequestOrder();

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foldSteps } from '../../page/requests/folded-steps.js';
-import { statementGroups } from '../../page/requests/statement-groups.js';
-import { timeParts } from '../../page/requests/time-parts.js';
+import { foldSteps, statementGroups, timeParts } from '../../page/requests/request-data.js';
 import type { StepKind } from '../../src/wire.js';
 import { details, statement } from '../support/requests.js';
 

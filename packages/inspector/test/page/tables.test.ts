@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { editorLink } from '../../page/requests/editor.js';
-import { readFilter } from '../../page/filter/filter.js';
-import { filterOf } from '../../page/filter/filter-of.js';
-import { routeRows } from '../../page/tables/route-rows.js';
-import { sorted } from '../../page/tables/sorting.js';
-import { startUpLength, startUpRows } from '../../page/tables/start-up-rows.js';
+import { editorLink } from '../../page/requests/request-data.js';
+import { filterOf, readFilter } from '../../page/filter/filter.js';
+import { routeRows, sorted, startUpLength, startUpRows } from '../../page/tables/rows.js';
 import type { RouteStats, StartUp } from '../../src/wire.js';
 import { summary } from '../support/requests.js';
 

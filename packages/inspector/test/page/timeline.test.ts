@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TimelineHistory } from '../../page/now/timeline-history.js';
-import { barsWithin, timelineSummary } from '../../page/now/timeline-summary.js';
+import { barsWithin, TimelineHistory, timelineSummary } from '../../page/now/timeline-history.js';
 import type { RequestSummary } from '../../src/wire.js';
 import { summary } from '../support/requests.js';
 

@@ -1,4 +1,49 @@
-import type { StartUp, StartUpService } from '../../src/wire.js';
+import type { RouteStats, StartUp, StartUpService } from '../../src/wire.js';
+
+export interface Sorting {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** Sorts by the values of one column; equal rows stay in the order in which the server sent them. */
+export function sorted<Row>(
+  rows: readonly Row[],
+  valueOf: (row: Row) => number | string,
+  descending: boolean,
+): readonly Row[] {
+  const sign = descending ? -1 : 1;
+  return rows
+    .map((row) => ({ row, value: valueOf(row) }))
+    .toSorted((one, other) => sign * compare(one.value, other.value))
+    .map(({ row }) => row);
+}
+
+function compare(one: number | string, other: number | string): number {
+  if (typeof one === 'number' && typeof other === 'number') return one - other;
+  return String(one).localeCompare(String(other), 'en');
+}
+
+export interface RouteRow extends RouteStats {
+  readonly errorShare: number;
+  readonly statementsEach: number;
+  /** Of the time of all requests. */
+  readonly timeShare: number;
+}
+
+/** What the table shows besides what the server has counted. */
+export function routeRows(routes: readonly RouteStats[]): RouteRow[] {
+  const all = routes.reduce((sum, { total }) => sum + total, 0);
+  return routes.map((route) => ({
+    ...route,
+    errorShare: part(route.failed, route.count),
+    statementsEach: part(route.statements, route.count),
+    timeShare: part(route.total, all),
+  }));
+}
+
+function part(some: number, all: number): number {
+  return all === 0 ? 0 : some / all;
+}
 
 export interface StartUpRow extends StartUpService {
   /** Where its bar begins, and how long it is, as parts of the whole. */

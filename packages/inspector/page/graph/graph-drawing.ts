@@ -1,6 +1,49 @@
+import type { ServiceEdge } from '../../src/wire.js';
+import { type Shown, type ShownBox, way } from './graph-index.js';
 import type { Layout, Rect } from './graph-layout.js';
-import type { Shown, ShownBox } from './graph-shown.js';
-import { way } from './graph-way.js';
+
+const ARROWS: Record<ServiceEdge['kind'], string> = { one: '-->', lazy: '-.->', optional: '-.->', all: '==>' };
+
+/** The part of the graph that is drawn, as a Mermaid flowchart. */
+export function toMermaid({ roots, edges }: Shown): string {
+  const ids = new Map<string, string>();
+  const idOf = (id: string): string => {
+    const known = ids.get(id) ?? `n${ids.size}`;
+    ids.set(id, known);
+    return known;
+  };
+  const lines = ['flowchart RL'];
+  const node = (depth: number, id: string, text: string): void => {
+    lines.push(`${'  '.repeat(depth)}${idOf(id)}["${escapedForMermaid(text)}"]`);
+  };
+  const part = (depth: number, id: string, title: string, body: () => void): void => {
+    lines.push(`${'  '.repeat(depth)}subgraph ${idOf(id)}["${escapedForMermaid(title)}"]`);
+    body();
+    lines.push(`${'  '.repeat(depth)}end`);
+  };
+  const draw = ({ box, collapsed, size, groups, inner }: ShownBox, depth: number): void => {
+    if (collapsed) return node(depth, box.id, `${box.tags} (${size})`);
+    return part(depth, box.id, box.tags, () => {
+      for (const { id, feature, collapsed: closed, nodes } of groups) {
+        const services = (at: number): void => nodes.forEach((one) => node(at, one.id, one.key));
+        if (closed) node(depth + 1, id, `${feature} (${nodes.length})`);
+        else if (feature === undefined) services(depth + 1);
+        else part(depth + 1, id, feature, () => services(depth + 2));
+      }
+      for (const one of inner) draw(one, depth + 1);
+    });
+  };
+  for (const root of roots) draw(root, 1);
+  for (const { from, to, kind } of edges) lines.push(`  ${idOf(from)} ${ARROWS[kind]} ${idOf(to)}`);
+  const wrong = edges.flatMap(({ problem }, i) => (problem ? [i] : []));
+  if (wrong.length > 0) lines.push(`  linkStyle ${wrong.join(',')} stroke:#cc2936`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** Within quotes Mermaid reads entities, and a few characters otherwise. */
+function escapedForMermaid(text: string): string {
+  return text.replaceAll(/[#&"<>`\\\n]/g, (character) => `#${character.charCodeAt(0)};`);
+}
 
 /** The colours of the page's theme. */
 export type Palette = Readonly<
@@ -25,7 +68,7 @@ export function toSvg({ roots, edges }: Shown, { width, height, places }: Layout
   };
   const text = (x: number, y: number, words: string, size: number, most: number, style: string): void => {
     parts.push(
-      `<text x="${x}" y="${y}" font-size="${size}" ${style}>${escaped(cut(words, most / (size * LETTER)))}</text>`,
+      `<text x="${x}" y="${y}" font-size="${size}" ${style}>${escapedForSvg(cut(words, most / (size * LETTER)))}</text>`,
     );
   };
   const service = (id: string, words: string, style: string): void => {
@@ -37,10 +80,10 @@ export function toSvg({ roots, edges }: Shown, { width, height, places }: Layout
     const at = rect(box.id, 18, `fill="${tint}" stroke="${lifetime}" stroke-width="1.5"`);
     if (!at) return;
     text(at.x + 22, at.y + 32, box.tags, 15, at.width - 44, `font-weight="700" fill="${lifetime}"`);
-    if (collapsed) return text(at.x + 22, at.y + 52, services(size), 12, at.width - 44, `fill="${colors.muted}"`);
+    if (collapsed) return text(at.x + 22, at.y + 52, servicesIn(size), 12, at.width - 44, `fill="${colors.muted}"`);
     for (const { id, feature, collapsed: closed, nodes } of groups) {
       if (closed) {
-        service(id, `${feature} · ${services(nodes.length)}`, 'stroke-dasharray="2 3"');
+        service(id, `${feature} · ${servicesIn(nodes.length)}`, 'stroke-dasharray="2 3"');
         continue;
       }
       const around = feature === undefined ? undefined : rect(id, 14, `fill="none" stroke="${colors.line}"`);
@@ -70,7 +113,7 @@ ${parts.join('\n')}
 `;
 }
 
-function services(count: number): string {
+function servicesIn(count: number): string {
   return count === 1 ? '1 service' : `${count} services`;
 }
 
@@ -78,6 +121,6 @@ function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`;
 }
 
-function escaped(text: string): string {
+function escapedForSvg(text: string): string {
   return text.replaceAll(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
