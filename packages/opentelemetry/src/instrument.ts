@@ -1,11 +1,67 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IDatabasePool } from '@ambit/transaction';
 import { type MeterProvider, metrics, trace, type TracerProvider } from '@opentelemetry/api';
-import { IncomingRequest } from './incoming.js';
-import { Metrics } from './metrics.js';
-import { watchOutbox } from './outbox-metrics.js';
-import { watchPool } from './pool-metrics.js';
-import { Spans } from './spans.js';
-import { listen } from './subscribe.js';
+import { Metrics, watchOutbox, watchPool } from './metrics.js';
+import { type Listener, Spans } from './spans.js';
+
+/** Headers as a propagator reads them. */
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+const REQUEST_START = 'http.server.request.start';
+
+/**
+ * The headers of the request that Node is passing to its listeners right now. Hosts open the request scope in the same turn of
+ * the event loop, so the `traceparent` of the request is found here if no HTTP instrumentation has made a span of it.
+ */
+export class IncomingRequest {
+  #headers: Headers | undefined;
+
+  get headers(): Headers | undefined {
+    return this.#headers;
+  }
+
+  start(): void {
+    subscribe(REQUEST_START, this.#note);
+  }
+
+  stop(): void {
+    unsubscribe(REQUEST_START, this.#note);
+    this.#headers = undefined;
+  }
+
+  readonly #note = (message: unknown): void => {
+    this.#headers = (message as { request: { headers: Headers } }).request.headers;
+    process.nextTick(this.#forget);
+  };
+
+  readonly #forget = (): void => {
+    this.#headers = undefined;
+  };
+}
+
+const CHANNELS = {
+  scopeOpened: 'ambit:scope:opened',
+  scopeClosed: 'ambit:scope:closed',
+  instanceDisposed: 'ambit:instance:disposed',
+  transactionRefused: 'ambit:transaction:refused',
+  transactionAcquired: 'ambit:transaction:acquired',
+  statement: 'ambit:transaction:statement',
+  transactionFinished: 'ambit:transaction:finished',
+} as const satisfies Record<keyof Listener, string>;
+
+/** Subscribes each method of the listener to its channel. The returned function unsubscribes them. */
+export function listen(listener: Listener): () => void {
+  const subscriptions = (Object.keys(CHANNELS) as (keyof Listener)[])
+    .filter((name) => listener[name] !== undefined)
+    .map((name) => {
+      const handle = (message: unknown): void => listener[name]?.(message as never);
+      return { channel: CHANNELS[name], handle };
+    });
+  for (const { channel, handle } of subscriptions) subscribe(channel, handle);
+  return () => {
+    for (const { channel, handle } of subscriptions) unsubscribe(channel, handle);
+  };
+}
 
 /** Where spans and metrics go, and the connection pool to observe. */
 export interface InstrumentOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { masked, operationOf } from '../src/sql.js';
+import { masked, operationOf } from '../src/spans.js';
 
 describe('the text of a statement', () => {
   it.each([
