@@ -3,7 +3,7 @@
  * gets as many expired keys as it has younger ones, which stay.
  */
 import { parseArgs } from 'node:util';
-import { ExpiredKeys, KEY_LIFETIME_MS } from '../../service/dist/idempotency/expired-keys.js';
+import { ExpiredKeys, KEY_LIFETIME_MS } from '../../service/dist/idempotency/idempotency.js';
 import { readConfig } from '../../service/dist/index.js';
 import { createPool } from '../../service/dist/database/pool.js';
 import { run } from '../shared/postgres.mjs';

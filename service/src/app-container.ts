@@ -1,16 +1,14 @@
-import { Container, MetadataInjector, type Services } from '@ambit/container';
+import { Container, type IContainer, MetadataInjector, type Services } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
+import type { Sandboxes } from '@ambit/transaction/testing';
 import type { Config } from './config/config.js';
-import { eventFeature } from './events/feature.js';
-import { idempotency } from './idempotency/feature.js';
-import { hosts, infrastructure } from './infrastructure.js';
-import { build } from './lifetimes.js';
-import { inspectedOutput } from './logging/inspected-output.js';
-import { LogOutput } from './logging/log-output.js';
-import { createLogger, type ILogger } from './logging/logger.js';
-import { orders } from './orders/feature.js';
-import { replicaFeature } from './replicas/feature.js';
-import { users } from './users/feature.js';
+import { eventFeature } from './events/publishing.js';
+import { idempotency, LockedKeys } from './idempotency/idempotency.js';
+import { build, hosts, infrastructure } from './infrastructure.js';
+import { createLogger, type ILogger, inspectedOutput, LogOutput } from './logging/logger.js';
+import { orderFeature } from './orders/orders.js';
+import { replicaFeature } from './replicas/replicas.js';
+import { userFeature } from './users/users.js';
 
 declare module '@ambit/container' {
   interface ServiceMap extends Services<ReturnType<typeof graph>> {}
@@ -20,7 +18,15 @@ declare module '@ambit/container' {
 export const SCOPES = build(hosts).scopes;
 
 const graph = (config: Config, log: ILogger) =>
-  build(hosts, infrastructure(config, log), idempotency, users, orders, eventFeature(config), replicaFeature(config));
+  build(
+    hosts,
+    infrastructure(config, log),
+    idempotency,
+    userFeature,
+    orderFeature,
+    eventFeature(config),
+    replicaFeature(config),
+  );
 
 /**
  * The whole object graph. The compiler reports missing keys, misfits and captive dependencies; verified at start-up, it reports circular
@@ -32,4 +38,16 @@ export function createAppContainer(config: Config, output = new LogOutput()): Co
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(...registrations);
   verify(container, ...SCOPES);
   return container;
+}
+
+/** For a service that is started for tests. Everything else that a request changes is in the database. */
+export async function sandboxesOf({ sandbox }: Config, container: IContainer): Promise<Sandboxes | undefined> {
+  if (!sandbox) return undefined;
+  const testing = await import('@ambit/transaction/testing');
+  return new testing.Sandboxes(container, { register: giveOwnKeys });
+}
+
+function giveOwnKeys(scope: IContainer): void {
+  const keys = new LockedKeys();
+  scope.register('ILockedKeys', () => keys);
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { TransactionError } from '@ambit/transaction';
-import { ConfigError, readConfig } from './config/read-config.js';
+import { ConfigError, readConfig } from './config/config.js';
 import { backUp, BackupError } from './database/back-up.js';
 
 const USAGE = `npm run backup -- <file>   copies the database to a file that does not exist yet`;

@@ -1,9 +1,7 @@
 import { createOutbox } from '@ambit/transaction/outbox';
-import { ConfigError, readConfig } from './config/read-config.js';
-import { requireFile, requireTables } from './database/existing.js';
-import { createPool } from './database/pool.js';
-import { prepareDatabase } from './database/prepare.js';
-import { DatabaseUnusableError } from './database/unusable.js';
+import { ConfigError, readConfig } from './config/config.js';
+import { prepareDatabase, requireFile, requireTables } from './database/prepare.js';
+import { createPool, DatabaseUnusableError } from './database/pool.js';
 import { EventsError, readEventsCommand } from './events/events-command.js';
 
 const IN_MEMORY =

@@ -1,19 +1,22 @@
-import { onStart } from '@ambit/container';
+import { lifetimes, onStart } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
-import { createPool, dialectOf } from './database/pool.js';
+import { createPool, createTransactionCheck, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
-import { createTransactionCheck } from './database/transaction-check.js';
 import { Health } from './health.js';
-import { feature, make, of, registered, value } from './lifetimes.js';
 import type { ILogger } from './logging/logger.js';
+
+/** The service's scopes, the outermost first. */
+const scopes = lifetimes('application', 'request', 'transaction');
+/** They make the entries of its graph. */
+export const { of, make, value, alias, feature, when, build } = scopes;
 
 /** What the hosts register directly on the scopes that they open. */
 export const hosts = feature('hosts', {
-  IRequestSignal: registered('request').as<AbortSignal>(),
-  IConnection: registered('transaction').as<IConnection>(),
+  IRequestSignal: scopes.registered('request').as<AbortSignal>(),
+  IConnection: scopes.registered('transaction').as<IConnection>(),
 });
 
 /** What every part of the service uses. */

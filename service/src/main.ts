@@ -1,9 +1,7 @@
-import type { Config } from './config/config.js';
-import { ConfigError, readConfig } from './config/read-config.js';
-import { DatabaseUnusableError } from './database/unusable.js';
-import { ListenError } from './http/listen-error.js';
-import { LogOutput } from './logging/log-output.js';
-import { createLogger } from './logging/logger.js';
+import { type Config, ConfigError, readConfig } from './config/config.js';
+import { DatabaseUnusableError } from './database/pool.js';
+import { ListenError } from './http/server.js';
+import { createLogger, LogOutput } from './logging/logger.js';
 import { startService } from './service.js';
 
 /** How long disposal may take, in addition to the time for requests in progress. */

@@ -1,14 +1,12 @@
 import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
-import { createAppContainer, SCOPES } from './app-container.js';
+import { createAppContainer, sandboxesOf, SCOPES } from './app-container.js';
 import type { Config } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
-import { LogOutput } from './logging/log-output.js';
-import { listenError } from './http/listen-error.js';
-import { sandboxesOf } from './sandboxes.js';
+import { LogOutput } from './logging/logger.js';
+import { acceptWaitingClients, listenError } from './http/server.js';
 import type { Telemetry } from './telemetry/telemetry.js';
-import { acceptWaitingClients } from './http/accept-waiting-clients.js';
 
 /** A running service. */
 export interface Service {

@@ -1,8 +1,6 @@
-import { ConfigError, readConfig } from './config/read-config.js';
-import { requireFile, requireTables } from './database/existing.js';
-import { createPool } from './database/pool.js';
-import { prepareDatabase } from './database/prepare.js';
-import { DatabaseUnusableError } from './database/unusable.js';
+import { ConfigError, readConfig } from './config/config.js';
+import { prepareDatabase, requireFile, requireTables } from './database/prepare.js';
+import { createPool, DatabaseUnusableError } from './database/pool.js';
 import { readCommand, StockError } from './orders/stock-command.js';
 
 const IN_MEMORY =

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { urlOf } from '../src/hosts/host.js';
-import { acceptWaitingClients } from '../src/http/accept-waiting-clients.js';
+import { acceptWaitingClients } from '../src/http/server.js';
 
 const here = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));
 

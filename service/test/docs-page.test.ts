@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { API_ENDPOINTS } from '../src/api/endpoints.js';
-import { type PageOptions, referencePage } from '../src/api/page/page.js';
-import { fieldsOf } from '../src/api/page/schema.js';
-import { PARAMETERS } from '../src/api/parameters.js';
-import { REFERENCE_PATHS } from '../src/api/reference-paths.js';
+import { API_ENDPOINTS, PARAMETERS } from '../src/api/endpoints.js';
+import { fieldsOf, type PageOptions, REFERENCE_PATHS, referencePage } from '../src/api/reference.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { App } from './support/app.js';

@@ -1,6 +1,6 @@
 import { connectionLost } from '@ambit/host-contract';
 import { expect, test, vi } from 'vitest';
-import { ExpiredKeys } from '../src/idempotency/expired-keys.js';
+import { ExpiredKeys } from '../src/idempotency/idempotency.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };

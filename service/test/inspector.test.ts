@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig, startService } from '../src/index.js';
-import { LogOutput } from '../src/logging/log-output.js';
+import { LogOutput } from '../src/logging/logger.js';
 import { request } from './support/http.js';
 
 const QUIET = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'info', INSPECTOR: 'always' };

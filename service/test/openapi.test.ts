@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument } from '../src/api/document.js';
-import { REFERENCE_PATHS } from '../src/api/reference-paths.js';
+import { REFERENCE_PATHS } from '../src/api/reference.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { App } from './support/app.js';
 import { onEveryStage } from './support/every-stage.js';

@@ -2,7 +2,7 @@ import { Registration } from '@ambit/container';
 import { expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/audit.js';
 import type { IInventoryService } from '../src/orders/inventory-service.js';
-import type { IOrderRepository } from '../src/orders/order-repository.js';
+import type { IOrderRepository } from '../src/orders/orders.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ASKED = { items: [{ productId: 'apple', quantity: 1 }], note: 'ring twice' };

@@ -2,7 +2,7 @@ import { HttpError as ExpressError } from '@ambit/express';
 import { HttpError as FastifyError } from '@ambit/fastify';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { expect, test } from 'vitest';
-import { errorResponse, isOurFault } from '../src/http/error-response.js';
+import { errorResponse, isOurFault } from '../src/http/response.js';
 
 test.each([
   ['Express', ExpressError],

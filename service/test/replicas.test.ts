@@ -1,7 +1,7 @@
 import { canStartServers } from '@ambit/host-contract';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
-import type { User } from '../src/users/user.js';
+import type { User } from '../src/users/users.js';
 import { ReplicatedStage } from './support/replicated.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };

@@ -1,7 +1,7 @@
 import { Registration } from '@ambit/container';
 import { connectionLost, Pause, requestText } from '@ambit/host-contract';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { IUserRepository } from '../src/users/user-repository.js';
+import type { IUserRepository } from '../src/users/users.js';
 import { onEveryStage } from './support/every-stage.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 

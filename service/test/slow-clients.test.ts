@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { requestText } from '@ambit/host-contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { respondToClientError, limitServer } from '../src/http/server-limits.js';
+import { limitServer, respondToClientError } from '../src/http/server.js';
 import { createLogger } from '../src/index.js';
 
 const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 'text' }).split(/(?<=\r\n\r\n)/);

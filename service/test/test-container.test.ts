@@ -3,8 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IAuditLogger, IRequestContext } from '../src/audit.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { createHost, createLogger, type Host } from '../src/index.js';
-import type { User } from '../src/users/user.js';
-import type { IUserRepository } from '../src/users/user-repository.js';
+import type { IUserRepository, User } from '../src/users/users.js';
 import { type JsonResponse, request } from './support/http.js';
 
 const ADA = { id: '1', name: 'Ada', email: 'ada@example.org' };

@@ -4,8 +4,7 @@ import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/audit.js';
 import { userRoutes, type UserRoutesOptions } from '../src/index.js';
-import type { NewUser, User } from '../src/users/user.js';
-import type { IUserRepository } from '../src/users/user-repository.js';
+import type { IUserRepository, NewUser, User } from '../src/users/users.js';
 import { onEveryStage } from './support/every-stage.js';
 import { addressOf, REFUSED_USERS } from './support/refused-users.js';
 

@@ -50,7 +50,7 @@ const CHANNELS = {
 } as const satisfies Record<keyof Listener, string>;
 
 /** Subscribes each method of the listener to its channel. The returned function unsubscribes them. */
-export function listen(listener: Listener): () => void {
+function listen(listener: Listener): () => void {
   const subscriptions = (Object.keys(CHANNELS) as (keyof Listener)[])
     .filter((name) => listener[name] !== undefined)
     .map((name) => {

@@ -1,13 +1,19 @@
 import { createRequire } from 'node:module';
 import type { TSchema } from 'typebox';
 import { ErrorBody } from '../http/response.js';
-import { NewOrder, Order, OrderItem } from '../orders/order.js';
-import { NewUser, User } from '../users/user.js';
-import type { Endpoint, EndpointResponse } from './endpoint.js';
-import { API_ENDPOINTS } from './endpoints.js';
-import { RESPONSE_HEADERS } from './headers.js';
-import { PARAMETERS } from './parameters.js';
-import { CALLER_REFUSED, FAILURES, KEY_USED, REFUSALS_OF_BODY } from './problems.js';
+import { NewOrder, Order, OrderItem } from '../orders/orders.js';
+import { NewUser, User } from '../users/users.js';
+import {
+  API_ENDPOINTS,
+  CALLER_REFUSED,
+  type Endpoint,
+  type EndpointResponse,
+  FAILURES,
+  KEY_USED,
+  PARAMETERS,
+  REFUSALS_OF_BODY,
+  RESPONSE_HEADERS,
+} from './endpoints.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
 

@@ -1,13 +1,17 @@
+import { isIP } from 'node:net';
+import { splitHosts } from '@ambit/transaction/postgres';
+import { keyOf } from '../events/sender.js';
+
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The values of `TRANSACTION_CHECK`. */
-export const TRANSACTION_CHECKS = { 0: 'off', 1: 'report', throw: 'throw' } as const;
+const TRANSACTION_CHECKS = { 0: 'off', 1: 'report', throw: 'throw' } as const;
 
 /** The values of `DATABASE_READ_FROM`. */
-export const READ_FROM = ['primary', 'replica'] as const;
+const READ_FROM = ['primary', 'replica'] as const;
 
-export interface ReplicasConfig {
+interface ReplicasConfig {
   /** One for each server. */
   readonly urls: readonly string[];
   /** Where a `GET` reads while the primary can be reached. */
@@ -106,4 +110,174 @@ export class ConfigService implements IConfigService {
   get<K extends keyof Config>(name: K): Config[K] {
     return this.#config[name];
   }
+}
+
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+const READERS = ['any', 'read-only', 'standby', 'prefer-standby'];
+
+/** The values that the driver, or libpq, accepts for parameters with a fixed set of values. */
+const VALUES = {
+  DATABASE_URL: {
+    target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
+    sslmode: SSL_MODES,
+  },
+  DATABASE_READ_URL: { target_session_attrs: READERS, sslmode: SSL_MODES },
+};
+
+/** What is invalid in the URL of a database. The messages never repeat the value, because it contains a password. */
+function problemsOfDatabaseUrl(variable: keyof typeof VALUES, text: string): string[] {
+  const [first] = urlsOf(text);
+  if (first === undefined) {
+    return [
+      `${variable} must be a URL like postgres://user:password@host:5432/name,` +
+        ' with several hosts like postgres://user:password@host1:5432,host2:5432/name',
+    ];
+  }
+  return Object.entries(VALUES[variable])
+    .filter(([name, values]) => !first.searchParams.getAll(name).every((value) => values.includes(value)))
+    .map(([name, values]) => `${name} in ${variable} must be one of ${values.join(', ')}`);
+}
+
+/** One URL for each host, or none if the text is invalid. */
+function urlsOf(text: string): URL[] {
+  if (!/^postgres(?:ql)?:\/\/./i.test(text)) return [];
+  try {
+    // The driver accepts a percent sign that begins no escape, so this does, too.
+    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
+    return splitHosts(text).map((url) => new URL(url));
+  } catch {
+    return [];
+  }
+}
+
+/** Where events are posted, and the key that signs them. The messages never repeat a value, because both may be secret. */
+function readEvents(env: Readonly<Record<string, string | undefined>>, problems: string[]): EventsConfig | undefined {
+  const address = env['EVENTS_URL']?.trim() ?? '';
+  const secret = env['EVENTS_SECRET']?.trim() ?? '';
+  const key = keyOf(secret);
+  if (secret !== '' && key === undefined) {
+    problems.push(
+      'EVENTS_SECRET must be whsec_ and 24 to 64 random bytes in base64: echo "whsec_$(openssl rand -base64 32)"',
+    );
+  }
+  if (address === '') return undefined;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isUsable = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+  if (!isUsable) problems.push('EVENTS_URL must be an http or https URL without a user and a password');
+  if (secret === '')
+    problems.push('EVENTS_SECRET must be set with EVENTS_URL: a receiver cannot know otherwise who sends an event');
+  return isUsable && key !== undefined ? { url, key } : undefined;
+}
+
+/** The replicas of `DATABASE_READ_URL`. The messages never repeat the value, because it contains a password. */
+function readReplicas(
+  env: Readonly<Record<string, string | undefined>>,
+  readFrom: ReplicasConfig['readFrom'],
+  problems: string[],
+): ReplicasConfig | undefined {
+  const url = env['DATABASE_READ_URL']?.trim() ?? '';
+  if (url === '') return undefined;
+  const wrong = problemsOfDatabaseUrl('DATABASE_READ_URL', url);
+  problems.push(...wrong);
+  if ((env['DATABASE_URL']?.trim() ?? '') === '')
+    problems.push('DATABASE_READ_URL must be set with DATABASE_URL: the embedded database has no replicas');
+  return wrong.length > 0 ? undefined : { urls: splitHosts(url), readFrom };
+}
+
+/** All invalid environment variables, in one message. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  /** EX_CONFIG of sysexits.h. */
+  readonly exitCode = 78;
+
+  constructor(readonly problems: readonly string[]) {
+    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws a ConfigError that lists all problems. An empty value means the default, like an absent one. */
+export function readConfig(env: Environment): Config {
+  const problems: string[] = [];
+
+  const read = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, wanted: string): T => {
+    const text = env[name]?.trim();
+    if (text === undefined || text === '') return fallback;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} must be ${wanted}, not ${JSON.stringify(text)}`);
+    return value ?? fallback;
+  };
+  const oneOf = <T extends string>(name: string, values: readonly T[], fallback: T): T =>
+    read(name, fallback, (text) => values.find((value) => value === text), `one of ${values.join(', ')}`);
+  const wholeNumber = (name: string, fallback: number, min: number, max: number): number =>
+    read(name, fallback, (text) => inRange(text, min, max), `a whole number from ${min} to ${max}`);
+
+  const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
+  const inspector = (): Config['inspector'] => {
+    // The messages never repeat the value, because it is a secret.
+    const given = env['INSPECTOR_TOKEN'] ?? '';
+    const token = given.trim() || undefined;
+    if (token !== undefined && /\p{Cc}/u.test(given))
+      problems.push('INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end');
+    if (token !== undefined && token.length < 16)
+      problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
+    const on = oneOf('INSPECTOR', ['0', '1', 'always'], '0');
+    const lines = onOff('INSPECTOR_LINES');
+    return on === '0' ? undefined : { token, lines, always: on === 'always' };
+  };
+
+  const database = (): DatabaseConfig => {
+    const poolSize = wholeNumber('DATABASE_POOL_SIZE', 10, 1, 1000);
+    const prepare = oneOf('DATABASE_PREPARE', ['true', 'false'], 'true') === 'true';
+    const acquireTimeoutMs = wholeNumber('ACQUIRE_TIMEOUT_MS', 2000, 1, 600_000);
+    const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
+    const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
+    const replicas = readReplicas(env, oneOf('DATABASE_READ_FROM', READ_FROM, 'primary'), problems);
+    // The messages never repeat the value, because it contains a password.
+    const url = env['DATABASE_URL']?.trim();
+    if (url === undefined || url === '') return { kind: 'sqlite', folder, acquireTimeoutMs };
+    problems.push(...problemsOfDatabaseUrl('DATABASE_URL', url));
+    return { kind: 'postgres', url, replicas, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
+  };
+
+  const config: Config = {
+    hostVariant: oneOf('HOST_VARIANT', HOST_VARIANTS, 'fastify'),
+    host: read<string>('HOST', '127.0.0.1', (text) => (isHost(text) ? text : undefined), 'an address to listen on'),
+    port: wholeNumber('PORT', 3000, 0, 65_535),
+    database: database(),
+    logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
+    shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
+    keepIdleMs: wholeNumber('KEEP_IDLE_MS', 0, 0, 60_000),
+    transactionTimeoutMs: wholeNumber('TRANSACTION_TIMEOUT_MS', 8000, 1, 600_000),
+    transactionCheck: TRANSACTION_CHECKS[oneOf('TRANSACTION_CHECK', ['0', '1', 'throw'], '0')],
+    metrics: onOff('METRICS'),
+    serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
+    traces: onOff('TRACES'),
+    events: readEvents(env, problems),
+    inspector: inspector(),
+    sandbox: onOff('SANDBOX'),
+  };
+  if (config.sandbox && env['NODE_ENV'] === 'production')
+    problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
+  if (config.sandbox && config.events)
+    problems.push('EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them');
+  if (config.sandbox && replicatedDatabase(config))
+    problems.push(
+      'DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox stores: set one of them',
+    );
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** Whether a name can be resolved to an address of this machine is known only when the service listens. */
+function isHost(text: string): boolean {
+  const looksLikeIp = /^\d+(?:\.\d+){3}$/.test(text);
+  return looksLikeIp ? isIP(text) > 0 : !/\s/.test(text);
+}
+
+function inRange(text: string, min: number, max: number): number | undefined {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  return value >= min && value <= max ? value : undefined;
 }

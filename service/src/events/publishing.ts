@@ -1,13 +1,14 @@
-import type { IContainer } from '@ambit/container';
-import type { IConnection } from '@ambit/transaction';
-import type { Outbox, Relay } from '@ambit/transaction/outbox';
+import { type IContainer, onStart } from '@ambit/container';
+import { afterCommit, type IConnection, type IDatabasePool } from '@ambit/transaction';
+import { createOutbox, type Outbox, type Relay } from '@ambit/transaction/outbox';
 import type { IRequestContext } from '../audit.js';
-import type { ISqlDialect } from '../database/dialect.js';
-import { OrderRepository } from '../orders/order-repository.js';
-import type { NewOrder, Order } from '../orders/order.js';
-import { inRequestTransaction } from '../users/use-cases.js';
-import type { NewUser, User } from '../users/user.js';
-import { UserRepository } from '../users/user-repository.js';
+import type { Config, EventsConfig } from '../config/config.js';
+import type { ISqlDialect } from '../database/pool.js';
+import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
+import type { ILogger } from '../logging/logger.js';
+import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
+import { inRequestTransaction, type NewUser, type User, userFeature, UserRepository } from '../users/users.js';
+import { EventSender } from './sender.js';
 
 /** Calls back when the transaction is committed. */
 export type AfterCommit = (act: () => void) => void;
@@ -35,7 +36,7 @@ export class TransactionEvents {
   }
 }
 
-export class PublishingOrderRepository extends OrderRepository {
+class PublishingOrderRepository extends OrderRepository {
   readonly #events: TransactionEvents;
 
   constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect, events: TransactionEvents) {
@@ -50,7 +51,7 @@ export class PublishingOrderRepository extends OrderRepository {
   }
 }
 
-export class PublishingUserRepository extends UserRepository {
+class PublishingUserRepository extends UserRepository {
   readonly #events: TransactionEvents;
 
   constructor(connection: IConnection, events: TransactionEvents) {
@@ -78,3 +79,63 @@ export class TransactionalUserRepository extends UserRepository {
     return inRequestTransaction(this.#request, (scope) => scope.resolve('IUserRepository').create(data));
   }
 }
+
+/** How long shutdown waits for deliveries in progress: less than the process has for its disposal. */
+const DRAIN_MS = 3000;
+/** A busy instance then claims many events with one statement, which is most of what they cost the database. */
+const GATHER_MS = 100;
+
+/** What `EVENTS_URL` adds to the object graph: these repositories replace those that publish nothing. */
+export const eventFeature = ({ serviceName, database, events }: Config) =>
+  when(events, (given) =>
+    feature(
+      'events',
+      {
+        IEventsConfig: given,
+        IOutbox: make('application', (pool: IDatabasePool) => createOutbox(pool, { dialect: database.kind }), [
+          'IDatabasePool',
+        ]),
+        IEventSender: make(
+          'application',
+          (config: EventsConfig, logger: ILogger) => new EventSender(config, serviceName, logger),
+          ['IEventsConfig', 'ILogger'],
+        ),
+        IEventRelay: make(
+          'application',
+          (outbox: Outbox, sender: EventSender, logger: ILogger) =>
+            outbox.relay(sender.deliver, {
+              drainMs: DRAIN_MS,
+              gatherMs: GATHER_MS,
+              onError: (err) => logger.error({ msg: 'An event was not delivered', err }),
+            }),
+          ['IOutbox', 'IEventSender', 'ILogger'],
+        ).pipe(onStart((relay) => relay.start())),
+        IAfterCommit: make(
+          'transaction',
+          (scope: IContainer): AfterCommit =>
+            (act) =>
+              afterCommit(scope, act),
+        ),
+        ITransactionEvents: of('transaction', TransactionEvents, [
+          'IOutbox',
+          'IEventRelay',
+          'IConnection',
+          'IAfterCommit',
+        ]),
+        IOrderRepository: of('transaction', PublishingOrderRepository, [
+          'IConnection',
+          'IRequestContext',
+          'ISqlDialect',
+          'ITransactionEvents',
+        ]).override(),
+        IUserRepository: [
+          make('request', (scope): TransactionalUserRepository => new TransactionalUserRepository(scope)).override(),
+          of('transaction', PublishingUserRepository, ['IConnection', 'ITransactionEvents']).override(),
+        ],
+      },
+      hosts,
+      infrastructure,
+      userFeature,
+      orderFeature,
+    ),
+  );

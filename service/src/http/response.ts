@@ -1,4 +1,8 @@
+import type { ServerResponse } from 'node:http';
+import { sqlStateOf, TransactionError } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
+import type { HostOptions } from '../hosts/host.js';
+import { Problem } from '../problem.js';
 
 /** What a use case or a route responds; each host sends it in its own way. */
 export interface HttpResponse<T = unknown> {
@@ -22,4 +26,109 @@ export const jsonResponse = (status: number, value: unknown): HttpResponse<strin
 
 export function textResponse(status: number, type: string, body: string): HttpResponse<string> {
   return { status, headers: { 'content-type': type, 'content-length': String(Buffer.byteLength(body)) }, body };
+}
+
+export type ErrorResponse = HttpResponse<ErrorBody>;
+
+const RETRY = { 'retry-after': '1' };
+const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL']);
+const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
+  'AMBIT_DISPOSED',
+  'AMBIT_HTTP_CLIENT_DISCONNECTED',
+  'AMBIT_TX_ABORTED',
+]);
+const TRY_AGAIN = 'Service Unavailable: try again in a moment';
+
+/** Our own messages for what the frameworks refuse, so that both hosts send the same. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  400: 'The request is malformed',
+  408: 'The request took too long to arrive',
+  415: 'The body must be sent as application/json in UTF-8',
+  417: 'The expectation cannot be met',
+  431: 'The header fields are too large',
+};
+
+/** The only place that turns an error into a response. No text of a driver or library reaches the client. */
+export function errorResponse(error: unknown): ErrorResponse {
+  if (error instanceof Problem) return response(error.status, error.message, error.headers);
+  if (error instanceof TransactionError) return databaseErrorResponse(error);
+  if (isOverload(error)) return response(503, TRY_AGAIN, RETRY);
+  const status = refusedStatus(error);
+  if (status !== undefined) return refusal(status);
+  return response(500, 'Internal Server Error');
+}
+
+export function refusal(status: number): ErrorResponse {
+  const known = status in REFUSALS ? status : 400;
+  return response(known, REFUSALS[known] ?? '');
+}
+
+/** A failure that somebody has to investigate; a `Problem` is thrown on purpose. */
+export function isOurFault(error: unknown, { status }: ErrorResponse): boolean {
+  return status >= 500 && !(error instanceof Problem) && !isOverload(error);
+}
+
+/** The request that failed, and its response as Node has it. */
+export interface FailedRequest {
+  readonly requestId: unknown;
+  /** Absent when the host refused the request before it opened a scope. */
+  readonly container: object | null | undefined;
+  readonly res: ServerResponse;
+}
+
+/** The response to a failed request; a failure that is our fault is also logged. */
+export function respondToFailure(
+  { logger, onFailure, telemetry }: Pick<HostOptions, 'logger' | 'onFailure' | 'telemetry'>,
+  { requestId, container, res }: FailedRequest,
+  err: unknown,
+): ErrorResponse {
+  const sent = errorResponse(err);
+  if (!isOurFault(err, sent)) return sent;
+  onFailure?.(err);
+  const traceIds = container ? telemetry?.traceIdsOf(container) : undefined;
+  const record = { msg: 'request failed', requestId, ...traceIds, status: sent.status, err };
+  // A client that disconnects is no failure. For pipelined requests only the socket knows that it did.
+  if ((res.destroyed || res.req.socket.destroyed) && isCausedByDisconnect(err)) logger.debug(record);
+  else logger.error(record);
+  return sent;
+}
+
+function isCausedByDisconnect(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return AFTER_DISCONNECT.has((error as { code?: unknown }).code) || isCausedByDisconnect(error.cause);
+}
+
+/** Refused at once, on purpose: the host has its maximum of requests in progress, or the pool of waiting callers. */
+function isOverload(error: unknown): boolean {
+  return OVERLOAD.has((Object(error) as { code?: unknown }).code);
+}
+
+function databaseErrorResponse(error: TransactionError): ErrorResponse {
+  // Only a test names a sandbox.
+  if (error.code === 'AMBIT_TX_SANDBOX') return response(400, error.message);
+  const state = sqlStateOf(error);
+  if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') {
+    // No Retry-After: an automatic retry without a key would do the work twice.
+    return response(
+      503,
+      'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same',
+    );
+  }
+  // 25006 is a read-only server: a standby, until connections go to the primary again.
+  if (error.unavailable || state === '25006') return response(503, TRY_AGAIN, RETRY);
+  if (state?.startsWith('22')) return response(400, 'The request holds a value that cannot be stored');
+  if (state === '23505') return response(409, 'This exists already');
+  return response(500, 'Internal Server Error');
+}
+
+/** Fastify and Express mark the errors they refuse a request with; a status on any other error is ignored. */
+function refusedStatus(error: unknown): number | undefined {
+  const { code, expose, status, statusCode = status } = (error ?? {}) as Record<string, unknown>;
+  const isFromFramework = expose === true || (typeof code === 'string' && code.startsWith('FST_ERR_'));
+  const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
+  return isFromFramework && isRefusal ? statusCode : undefined;
+}
+
+function response(status: number, error: string, headers: ErrorResponse['headers'] = {}): ErrorResponse {
+  return { status, headers, body: { error } };
 }

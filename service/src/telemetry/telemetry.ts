@@ -6,7 +6,7 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Config } from '../config/config.js';
-import type { LogOutput } from '../logging/log-output.js';
+import type { LogOutput } from '../logging/logger.js';
 import { noMetrics, noTraces } from './nothing.js';
 
 /** What the hosts use of telemetry. */

@@ -3,7 +3,7 @@ import { connectionLost, Pause } from '@ambit/host-contract';
 import { TransactionError } from '@ambit/transaction';
 import { Health } from '../../src/health.js';
 import { Problem } from '../../src/problem.js';
-import type { User } from '../../src/users/user.js';
+import type { User } from '../../src/users/users.js';
 import type { JsonResponse, Request } from './http.js';
 import { exampleRequest, type DocumentedResponse, type DocumentedOperation } from './openapi-document.js';
 import { ordersAnd, usersAnd } from './replacements.js';

@@ -1,12 +1,9 @@
 import { type Binding, hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../../src/audit.js';
-import type { ISqlDialect } from '../../src/database/dialect.js';
-import type { Queryable } from '../../src/database/pool.js';
-import { OrderRepository } from '../../src/orders/order-repository.js';
-import type { NewOrder, Order } from '../../src/orders/order.js';
-import { UserRepository } from '../../src/users/user-repository.js';
-import type { NewUser, User } from '../../src/users/user.js';
+import type { ISqlDialect, Queryable } from '../../src/database/pool.js';
+import { type NewOrder, type Order, OrderRepository } from '../../src/orders/orders.js';
+import { type NewUser, type User, UserRepository } from '../../src/users/users.js';
 
 type Deed = (database: Queryable) => unknown;
 

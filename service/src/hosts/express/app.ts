@@ -1,17 +1,181 @@
 import { createServer } from 'node:http';
+import { parse } from 'node:querystring';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { IContainer } from '@ambit/container';
-import { containerMiddleware, drain } from '@ambit/express';
+import { containerMiddleware, drain, withDeps, withTransaction } from '@ambit/express';
 import { inspector } from '@ambit/inspector/express';
-import express, { type Express, type RequestHandler } from 'express';
-import { simplifyTargets } from '../../http/request-head.js';
-import { limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server-limits.js';
-import { isEssential, serviceRoutes } from '../../http/service-routes.js';
-import { unrouted } from '../../http/unrouted.js';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+  Router,
+} from 'express';
+import {
+  beginRequest,
+  bodyCheck,
+  identifyCaller,
+  mayHaveBody,
+  normalizedPath,
+  pathOf,
+  readJsonBody,
+  requireHostHeader,
+  simplifyTargets,
+} from '../../http/request.js';
+import { JSON_TYPE, respondToFailure } from '../../http/response.js';
+import { isEssential, serviceRoutes, unrouted } from '../../http/routes.js';
+import { limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
+import type { IdempotentRequest } from '../../idempotency/idempotency.js';
+import type { ILogger } from '../../logging/logger.js';
+import { idempotentOrder, lockKey, NewOrder, placeOrder } from '../../orders/orders.js';
+import { Problem } from '../../problem.js';
+import { createUser, discard, getUser, listUsers, NewUser } from '../../users/users.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
-import { handleErrors, logError } from './errors.js';
-import { jsonBody, parseQuery, requestHead } from './middleware.js';
-import { orderRoutes } from './orders.js';
-import { userRoutes } from './users.js';
+
+function handleErrors(options: HostOptions): ErrorRequestHandler {
+  // Express recognizes error handlers by their four parameters.
+  return (error, req, res, _next) => {
+    const failed = { requestId: res.getHeader('x-request-id'), container: req.container, res };
+    const { status, headers, body } = respondToFailure(options, failed, error);
+    if (res.headersSent) {
+      // Express's own handler would do the same, and write the stack to stderr.
+      req.socket.destroy();
+      return;
+    }
+    // Set before COMMIT, which then failed.
+    res.removeHeader('idempotency-replayed');
+    res.status(status).set(headers).json(body);
+  };
+}
+
+/** Logs an error that cannot change the response any more. */
+function logError(logger: ILogger, msg: string) {
+  return (err: unknown, { res }: Request): void =>
+    logger.error({ msg, requestId: res?.getHeader('x-request-id'), err });
+}
+
+/** Runs before the handler of each request, whatever its address. */
+function requestHead(options: HostOptions): RequestHandler {
+  const { identify } = options;
+  return async (req, res, next) => {
+    const context = beginRequest(options, req.container, req, res);
+    res.setHeader('x-request-id', context.requestId);
+    requireHostHeader(req);
+    if (req.url.includes('%')) req.url = decodable(req.url);
+    if (identify) await identifyCaller(identify, req, context);
+    next();
+  };
+}
+
+const jsonBody: RequestHandler = async (req, _res, next) => {
+  if (mayHaveBody(req)) req.body = await readJsonBody(req);
+  next();
+};
+
+/**
+ * The body, removed from the request: Express passes an error out of a router with `setImmediate`, and would keep the bodies
+ * of all requests that are refused in the meantime.
+ */
+function takeBody(req: Request): unknown {
+  const { body } = req;
+  req.body = undefined;
+  return body;
+}
+
+/** Parses a query as Fastify does. */
+const parseQuery = (text: string): object => parse(text, '&', '=', { maxKeys: 0 });
+
+/** Express decodes only the parameters of a path, and compares the rest as it was sent. */
+function decodable(target: string): string {
+  const path = pathOf(target);
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw new Problem(400, 'The request is malformed');
+  }
+  return normalizedPath(path) + target.slice(path.length);
+}
+
+const checkNewOrder = bodyCheck(NewOrder);
+
+/** `withTransaction()` commits when the handler calls `res.json()`, and sends the response after COMMIT. */
+function orderRoutes({ logger, transaction }: HostOptions): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  const onError = logError(logger, 'The transaction failed to close');
+  const onSecondResponse = logError(logger, 'A second response was dropped');
+
+  router.post('/', checkOrder, withTransaction({ ...transaction, onError, onSecondResponse }), async (req, res) => {
+    const { status, headers, body } = await placeOrder(
+      req.transactionScope as IContainer,
+      idempotentOrderIn(req),
+      orderIn(req),
+    );
+    res.status(status).set(headers).json(body);
+  });
+
+  return router;
+}
+
+/** Everything that can be refused is refused before a connection is acquired. */
+const checkOrder: RequestHandler = (req, _res, next) => {
+  req.body = checkNewOrder(takeBody(req));
+  lockKey(req.container, idempotentOrderIn(req));
+  next();
+};
+
+const orderIn = (req: Request): NewOrder => req.body as NewOrder;
+
+const idempotentOrderIn = (req: Request): IdempotentRequest | undefined =>
+  idempotentOrder(req.headers['idempotency-key'], orderIn(req));
+
+const checkNewUser = bodyCheck(NewUser);
+
+function userRoutes(): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+
+  router.get(
+    '/',
+    withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, services) => {
+      const list = await listUsers(services, req.query);
+      if (list instanceof Readable) await sendStream(req, res, list);
+      else res.json(list);
+    }),
+  );
+
+  router.get(
+    '/:id',
+    withDeps({ users: 'IUserRepository' }, async (req, res, { users }) => {
+      res.json(await getUser(users, String(req.params['id'])));
+    }),
+  );
+
+  router.post(
+    '/',
+    withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
+      const data = checkNewUser(takeBody(req));
+      const key = req.headers['idempotency-key'];
+      const { status, headers, body } = await createUser(req.container, key, data, { requestId });
+      res.status(status).set(headers).json(body);
+    }),
+  );
+
+  return router;
+}
+
+/** Sends a stream of JSON text. Rejects when the stream fails, but not when the client disconnects. */
+async function sendStream({ method }: Request, res: Response, stream: Readable): Promise<void> {
+  res.setHeader('content-type', JSON_TYPE);
+  if (method === 'HEAD') {
+    await discard(stream);
+    res.end();
+    return;
+  }
+  await pipeline(stream, res).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  });
+}
 
 /** The API as an Express application. The container may hold fakes. */
 export function createExpressApp(container: IContainer, options: HostOptions): Express {

@@ -1,9 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
-import type { ReplicaSession, ReplicatedPool } from '@ambit/transaction/replicas';
+import type { IDatabasePool } from '@ambit/transaction';
+import { createReplicatedPool, type ReplicaSession, type ReplicatedPool } from '@ambit/transaction/replicas';
+import { type Config, type ReplicatedConfig, replicatedDatabase } from '../config/config.js';
+import { createReplicaPools } from '../database/pool.js';
+import { Health } from '../health.js';
+import { feature, infrastructure, make, when } from '../infrastructure.js';
+import type { ILogger } from '../logging/logger.js';
 
 /** For how long a client remembers its last write. Later, a replica has it or serves no reads. */
-export const SESSION_S = 60;
+const SESSION_S = 60;
 
 const COOKIE = 'read-after';
 const SENT = new RegExp(`(?:^|;) *${COOKIE}=([^;]*)`);
@@ -48,3 +54,37 @@ function beforeHead(res: ServerResponse, act: () => void): void {
     return writeHead(...args);
   };
 }
+
+/** Half of the time for which a client remembers its last write: a replica that serves it later has that write. */
+const MAX_LAG_MS = (SESSION_S * 1000) / 2;
+
+/** What `DATABASE_READ_URL` adds to the object graph: the pool whose sessions requests use in place of the primary's. */
+export const replicaFeature = (config: Config) =>
+  when(replicatedDatabase(config), (given) =>
+    feature(
+      'replicas',
+      {
+        IReplicatedConfig: given,
+        IReplicaPools: make('application', createReplicaPools, ['IReplicatedConfig']),
+        IReplicatedPool: make(
+          'application',
+          (primary: IDatabasePool, pools: readonly IDatabasePool[], { replicas }: ReplicatedConfig): ReplicatedPool =>
+            createReplicatedPool({
+              primary,
+              replicas: pools,
+              prefer: replicas.readFrom,
+              staleReads: true,
+              maxLagMs: MAX_LAG_MS,
+            }),
+          ['IDatabasePool', 'IReplicaPools', 'IReplicatedConfig'],
+        ),
+        IHealth: make(
+          'application',
+          (primary: IDatabasePool, logger: ILogger, pools: readonly IDatabasePool[]): Health =>
+            new Health(primary, logger, pools),
+          ['IDatabasePool', 'ILogger', 'IReplicaPools'],
+        ).override(),
+      },
+      infrastructure,
+    ),
+  );

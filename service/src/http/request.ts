@@ -1,0 +1,282 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import type { IContainer } from '@ambit/container';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Format, IsEmail } from 'typebox/format';
+import type { IRequestContext } from '../audit.js';
+import type { HostOptions } from '../hosts/host.js';
+import type { ILogger } from '../logging/logger.js';
+import { Problem } from '../problem.js';
+import { continueSession } from '../replicas/replicas.js';
+
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const ORIGIN = /^https?:\/\/[^/?]+/i;
+const ESCAPE = /%[2-7][\da-f]/gi;
+const UNRESERVED = /[\w.~-]/;
+/** Health checks and scrapes are logged at level `debug`. */
+const QUIET = /^\/(?:health\/|metrics$)/;
+
+/** The ids that all log lines of one request share: its own, its trace's, and the caller's once that is known. */
+type LoggedContext = Pick<IRequestContext, 'requestId' | 'userId' | 'trace'>;
+
+/** What both hosts do first with every request, whatever its address: identify it, and log it when it is finished. */
+export function beginRequest(
+  { logger, telemetry, replicas }: HostOptions,
+  container: IContainer,
+  req: IncomingMessage,
+  res: ServerResponse,
+): IRequestContext {
+  const context = container.resolve('IRequestContext');
+  const trace = telemetry?.traceIdsOf(container);
+  if (trace) context.trace = trace;
+  logRequest(logger, context, req, res);
+  if (replicas) continueSession(replicas, container, req, res);
+  return context;
+}
+
+/**
+ * One line for each request, when its response is sent or its client has disconnected. Requests that are queued behind
+ * another one when their connection is lost have no line: Node emits no event for their responses.
+ */
+export function logRequest(logger: ILogger, context: LoggedContext, req: IncomingMessage, res: ServerResponse): void {
+  const start = performance.now();
+  const { method } = req;
+  // A query can hold personal data.
+  const path = pathOf(req.url ?? '');
+  res.on('close', () => {
+    const ms = Math.round((performance.now() - start) * 100) / 100;
+    const msg = res.writableFinished ? 'request' : 'request aborted';
+    const { requestId, userId, trace } = context;
+    // Before the head is sent, the status is Node's default, or one that a failed COMMIT would still change.
+    const status = res.headersSent ? res.statusCode : undefined;
+    const inspector = res.getHeader('x-debug-token-link');
+    const record = { msg, requestId, userId, ...trace, method, path, status, ms, inspector };
+    if (QUIET.test(path)) logger.debug(record);
+    else logger.info(record);
+  });
+}
+
+/** Node would respond without a body. */
+export function requireHostHeader({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');
+}
+
+export async function identifyCaller(
+  identify: NonNullable<HostOptions['identify']>,
+  req: IncomingMessage,
+  context: IRequestContext,
+): Promise<void> {
+  const userId = await identify(req);
+  if (userId !== undefined) context.setUserId(userId);
+}
+
+/** Whether the body is read; with any other method it is ignored. */
+export const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => METHODS_WITH_BODY.has(method);
+
+/**
+ * Reduces the target of each request to a path with its query, before the framework sees it: the frameworks differ in how
+ * they read the other forms that a request line allows.
+ */
+export function simplifyTargets(server: Server): void {
+  const simplify = (req: IncomingMessage): void => {
+    req.url = simpleTarget(req.url ?? '');
+  };
+  server.prependListener('request', simplify);
+  server.prependListener('checkExpectation', simplify);
+}
+
+function simpleTarget(target: string): string {
+  if (target.startsWith('/') && !target.includes('#')) return target;
+  const [sent = ''] = target.split('#', 1);
+  const path = sent.replace(ORIGIN, '');
+  // `*` and addresses of other protocols become a path that no route has.
+  return path.startsWith('/') ? path : `/${path}`;
+}
+
+/** Without the query. */
+export function pathOf(target: string): string {
+  const end = target.indexOf('?');
+  return end === -1 ? target : target.slice(0, end);
+}
+
+/** Decodes the characters that need no percent encoding: `/%75sers` becomes `/users`. */
+export function normalizedPath(path: string): string {
+  return path.replaceAll(ESCAPE, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+    return UNRESERVED.test(character) ? character : escape;
+  });
+}
+
+/** Larger than any order that the schema allows, in its usual notation. */
+const MAX_BYTES = 1_048_576;
+/** A client that sends this much after the refusal will not read the response. */
+const MAX_IGNORED_BYTES = 16 * MAX_BYTES;
+/** The body of an order has 3 levels. */
+const MAX_DEPTH = 32;
+/** An order of 1,000 items has 3,002 values. */
+const MAX_VALUES = 10_000;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?)?$/i;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Reads bodies for both hosts, so that they accept and refuse the same bytes with the same messages. */
+export async function readJsonBody(req: IncomingMessage): Promise<unknown> {
+  const bytes = await readBytes(req);
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
+  if (type === undefined && bytes.length === 0) return undefined;
+  if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
+  if (bytes.length === 0) return undefined;
+  if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
+  limitValues(bytes);
+  return parse(decode(bytes));
+}
+
+/** The whole body; one that is too large is refused as soon as that is known. */
+function readBytes(req: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const announced = Number(req.headers['content-length'] ?? 0);
+    const headers = announced > MAX_IGNORED_BYTES ? { connection: 'close' } : {};
+    const refuse = (): void => reject(new Problem(413, 'The body is too large', headers));
+    const fail = (): void => reject(new Problem(400, 'The body did not arrive whole'));
+
+    if (req.destroyed) fail();
+    if (announced > MAX_BYTES) refuse();
+    // A refused body is still read: closing a connection with unread bytes would lose the response.
+    req.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= MAX_BYTES) chunks.push(chunk);
+      else refuse();
+      if (length > MAX_IGNORED_BYTES) req.destroy();
+    });
+    req.on('end', () => resolve(Buffer.concat(chunks)));
+    req.on('error', fail);
+  });
+}
+
+/**
+ * Refuses a body whose value would occupy a multiple of its bytes: 1 MiB of `[[[[` or `{},{},` becomes 20 to 30 MiB, and the
+ * host keeps the values of all requests that are in progress. Exact up to the first syntax error, where the parser stops.
+ */
+function limitValues(bytes: Uint8Array): void {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < bytes.length; at += 1) {
+    switch (bytes[at] as number) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        break;
+      case OPEN_LIST:
+      case OPEN_OBJECT:
+        depth += 1;
+        values += 1;
+        break;
+      case CLOSE_LIST:
+      case CLOSE_OBJECT:
+        depth -= 1;
+        break;
+      case COMMA:
+        values += 1;
+        break;
+      default:
+    }
+    if (depth > MAX_DEPTH) throw new Problem(400, `The body must not be nested deeper than ${MAX_DEPTH} levels`);
+    if (values > MAX_VALUES) throw new Problem(400, `The body must not have more than ${MAX_VALUES} values`);
+  }
+}
+
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new Problem(400, 'The body is not valid UTF-8');
+  }
+}
+
+function parse(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the body, and differs between versions of Node.
+    throw new Problem(400, 'The body is not valid JSON');
+  }
+  // The name can also be written with escapes.
+  if ((text.includes('__proto__') || text.includes('\\u')) && hasProto(value))
+    throw new Problem(400, 'The body must not have a property named __proto__');
+  return value;
+}
+
+/** An own property of that name becomes the prototype of any object it is copied into. */
+function hasProto(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProto);
+}
+
+/** PostgreSQL cannot store NUL, and UTF-8 has no lone surrogates. */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+const isText = (value: string): boolean => !UNSTORABLE.test(value);
+Format.Set('text', isText);
+// Between quotes an address may have any character.
+Format.Set('email', (value) => IsEmail(value) && isText(value));
+
+const FORMATS: Readonly<Record<string, string>> = {
+  text: 'must be well-formed Unicode text without NUL',
+  email: 'must be an email address',
+};
+
+const MAX_MESSAGES = 3;
+
+type Validated<T> = { readonly value: T } | { readonly error: Problem };
+
+/** Returns a function that returns the body, typed, or a 400 that names each invalid field, as Fastify expects it. */
+export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => Validated<Static<T>> {
+  const validator = Compile(schema);
+  return (body) => {
+    if (validator.Check(body)) return { value: body };
+    // Without a body Fastify validates null.
+    if (body === undefined || body === null) return { error: new Problem(400, 'A JSON body is required') };
+    const errors = validator.Errors(body).slice(0, MAX_MESSAGES);
+    return { error: new Problem(400, errors.map(sentence).join('; ')) };
+  };
+}
+
+/** The same, but the function throws the 400. */
+export function bodyCheck<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
+  const validate = bodyValidator(schema);
+  return (body) => {
+    const result = validate(body);
+    if ('error' in result) throw result.error;
+    return result.value;
+  };
+}
+
+type ValidationError = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
+
+function sentence({ instancePath, keyword, params, message }: ValidationError): string {
+  const { format } = params as { format?: string };
+  const what = keyword === 'format' && format !== undefined ? (FORMATS[format] ?? message) : message;
+  return `body${pathIn(instancePath)} ${what}`;
+}
+
+/** `/items/3/quantity` becomes `.items[3].quantity`. */
+function pathIn(pointer: string): string {
+  return pointer.replaceAll(/\/(\d+)/g, '[$1]').replaceAll('/', '.');
+}

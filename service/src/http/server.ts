@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Config } from '../config/config.js';
+import { newId } from '../ids.js';
+import type { ILogger } from '../logging/logger.js';
+import { logRequest } from './request.js';
+import { jsonResponse, refusal } from './response.js';
+
+/** New clients may arrive without end, and the service has to stop. */
+const MAX_MS = 3000;
+
+/** `new URL()` refuses link-local addresses such as `[fe80::1%eth0]`. */
+const HOST_AND_PORT = /^http:\/\/\[?([^\]]*?)\]?:(\d+)$/;
+
+/**
+ * Accepts the clients in the backlog of the listening socket: closing the server would reset their connections, and lose
+ * what they had sent. Node accepts a few connections in each turn of its event loop. So this sends a request of its own: when
+ * the response arrives, all clients that came earlier have been accepted and their requests read.
+ */
+export async function acceptWaitingClients(url: string): Promise<void> {
+  const [, host, port] = HOST_AND_PORT.exec(url) ?? [];
+  try {
+    const request = get({ host, port, path: '/health/live', agent: false, signal: AbortSignal.timeout(MAX_MS) });
+    await once(request, 'response');
+    request.destroy();
+  } catch {
+    // Clients that are not accepted by then are reset.
+  }
+}
+
+/** The service cannot listen; the message says why, and what to change. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+
+  constructor(
+    message: string,
+    /** 78 (EX_CONFIG of sysexits.h) where HOST or PORT must be changed, and 1 where a retry may succeed. */
+    readonly exitCode: 1 | 78,
+    options: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+type Explain = (at: Pick<Config, 'host' | 'port'>, code: string) => readonly [message: string, exitCode: 1 | 78];
+
+const notLocal: Explain = ({ host }, code) => [
+  `HOST=${host} is not an address of this machine (${code}). Let HOST be 127.0.0.1, 0.0.0.0 or another of its addresses.`,
+  78,
+];
+
+const EXPLANATIONS: ReadonlyMap<unknown, Explain> = new Map([
+  [
+    'EADDRINUSE',
+    ({ host, port }, code) => [
+      `PORT=${port} is in use on ${host} (${code}). Stop the program that uses it, or change PORT.`,
+      1,
+    ],
+  ],
+  [
+    'EACCES',
+    ({ port }, code) => [`The service may not listen on PORT=${port} (${code}). Choose a PORT from 1024 up.`, 78],
+  ],
+  ['EADDRNOTAVAIL', notLocal],
+  ['EAFNOSUPPORT', notLocal],
+  ['EINVAL', notLocal],
+  [
+    'ENOTFOUND',
+    ({ host }, code) => [
+      `HOST=${host} has no address (${code}). Let HOST be an IP address, or a name that has one.`,
+      78,
+    ],
+  ],
+  [
+    'EAI_AGAIN',
+    ({ host }, code) => [
+      `HOST=${host} cannot be looked up now (${code}). Check the name service, or let HOST be an IP address.`,
+      1,
+    ],
+  ],
+]);
+
+/** Explains an error of `listen()`. Unknown errors are returned as they are. */
+export function listenError(error: unknown, at: Pick<Config, 'host' | 'port'>): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  const explanation = EXPLANATIONS.get(code)?.(at, code);
+  return explanation ? new ListenError(...explanation, { cause: error }) : error;
+}
+
+/** Longer than the 60 s of load balancers, which must close first. */
+const KEEP_ALIVE_MS = 72_000;
+const HEADERS_MS = 30_000;
+const REQUEST_MS = 60_000;
+/** How long a connection may be without traffic during a request: longer than the database may take. */
+const NO_TRAFFIC_MS = 120_000;
+/** How long a client that still sends may read its response before the connection is closed. */
+const LINGER_MS = 1000;
+
+/** How often Node looks for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
+const CHECK_EVERY_MS = 1000;
+
+/** For `createServer()`: Node reads these only there. */
+export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInterval: CHECK_EVERY_MS } as const;
+
+const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
+const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
+
+/** The same limits on both hosts, and the same messages where Node would respond without a body. */
+export function limitServer(server: Server, logger: ILogger): void {
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.headersTimeout = HEADERS_MS;
+  server.requestTimeout = REQUEST_MS;
+  server.timeout = NO_TRAFFIC_MS;
+  server.on('checkExpectation', refuseExpectation(logger));
+}
+
+function refuseExpectation(logger: ILogger) {
+  return (req: IncomingMessage, res: ServerResponse): void => {
+    const requestId = newId();
+    logRequest(logger, { requestId }, req, res);
+    const refused = refusal(417);
+    const { status, headers, body } = jsonResponse(refused.status, refused.body);
+    res.writeHead(status, { 'x-request-id': requestId, ...headers });
+    res.end(body);
+  };
+}
+
+/**
+ * A listener for `clientError`: bytes that are not HTTP get the same response from both hosts. It is not called while a response is
+ * in progress, or a complete request: @ambit/http finishes those, or cuts the connection.
+ */
+export function respondToClientError(logger: ILogger) {
+  return ({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void => {
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const requestId = newId();
+    const { status, body } = refusal(STATUS_OF[code] ?? 400);
+    logger.info({ msg: 'request refused', requestId, status });
+    const text = JSON.stringify(body);
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
+        'Content-Type: application/json; charset=utf-8\r\n' +
+        `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+    );
+    // The rest of a late request must not be carried out.
+    if (code === TOO_LATE) socket.destroy();
+    else destroySoon(socket);
+  };
+}
+
+/** Node checks no time limit on a connection that had an error. */
+function destroySoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,253 @@
+import { Readable } from 'node:stream';
+import { setImmediate as otherWork } from 'node:timers/promises';
+import type { IContainer } from '@ambit/container';
+import { runInTransaction, TransactionError } from '@ambit/transaction';
+import { unchecked } from '@ambit/transaction/check';
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { IAuditLogger } from '../audit.js';
+import type { Queryable } from '../database/pool.js';
+import type { HttpResponse } from '../http/response.js';
+import { type IdempotentRequest, idempotentRequest, type KeyHeader } from '../idempotency/idempotency.js';
+import { idOf, newId, storedId } from '../ids.js';
+import { alias, feature, hosts, infrastructure, of } from '../infrastructure.js';
+import { Problem } from '../problem.js';
+
+export interface Page {
+  readonly limit: number | undefined;
+  /** The page begins after the user with this id. */
+  readonly after: string | undefined;
+}
+
+export interface IUserRepository {
+  /**
+   * If it is set, a longer list is read in pages of this size, `findAll({ limit, after })`, while it is sent. Otherwise
+   * `findAll()` returns the whole list at once.
+   */
+  readonly pageSize?: number;
+  /** Oldest first. */
+  findAll(page?: Page): Promise<User[]>;
+  findById(id: string): Promise<User | null>;
+  create(data: NewUser): Promise<User>;
+}
+
+/** A replica may run it. */
+const READS = { readOnly: true };
+const BEFORE_ALL = '';
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+/** SQLite reads a page in a few milliseconds, during which the process does nothing else. */
+const PAGE_SIZE = 500;
+
+export class UserRepository implements IUserRepository {
+  readonly pageSize = PAGE_SIZE;
+  readonly #database: Queryable;
+
+  constructor(database: Queryable) {
+    this.#database = database;
+  }
+
+  findAll(page?: Page): Promise<User[]> {
+    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id', [], READS);
+    const { after = BEFORE_ALL, limit = NO_LIMIT } = page;
+    return this.#database.query<User>(
+      'SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT $2',
+      [after, limit],
+      READS,
+    );
+  }
+
+  async findById(id: string): Promise<User | null> {
+    const stored = storedId(id);
+    if (stored === undefined) return null;
+    const rows = await this.#database.query<User>(
+      'SELECT id, name, email FROM users WHERE id = $1 LIMIT 1',
+      [stored],
+      READS,
+    );
+    return rows[0] ?? null;
+  }
+
+  async create({ name, email }: NewUser): Promise<User> {
+    const user = { id: newId(), name, email };
+    await this.#database.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [user.id, name, email]);
+    return user;
+  }
+}
+
+export const userFeature = feature(
+  'users',
+  {
+    IQueryable: alias({ request: 'IDatabasePool', transaction: 'IConnection' }),
+    IUserRepository: of(['request', 'transaction'], UserRepository, ['IQueryable']).as<IUserRepository>(),
+  },
+  hosts,
+  infrastructure,
+);
+
+const MAX_PER_PAGE = 1000;
+
+export const Limit = Type.Integer({ minimum: 1, maximum: MAX_PER_PAGE });
+const limitCheck = Compile(Limit);
+
+interface Services {
+  readonly users: IUserRepository;
+  readonly audit: IAuditLogger;
+}
+
+/**
+ * The users that the query asks for. A long list is a stream of its JSON text, which is read from the database page by
+ * page as the client receives it. Between two pages no connection is held.
+ */
+export async function listUsers(
+  services: Services,
+  query: Readonly<Record<string, unknown>>,
+): Promise<User[] | Readable> {
+  const { users, audit } = services;
+  const { pageSize } = users;
+  const page = readPage(query);
+  if (pageSize === undefined || page?.limit !== undefined) {
+    const list = await users.findAll(page);
+    await audit.log('users_listed', { count: list.length });
+    return list;
+  }
+  const first = await users.findAll({ after: page?.after, limit: pageSize });
+  if (first.length >= pageSize) return Readable.from(jsonParts(services, first, pageSize), { objectMode: false });
+  await audit.log('users_listed', { count: first.length });
+  return first;
+}
+
+/** The audit record is written before the last part is sent, when the count is known, or when reading stops earlier. */
+async function* jsonParts({ users, audit }: Services, first: User[], limit: number): AsyncGenerator<string, void> {
+  let count = 0;
+  try {
+    for (let list = first; list.length > 0;) {
+      const before = count === 0 ? '[' : ',';
+      count += list.length;
+      yield before + JSON.stringify(list).slice(1, -1);
+      if (list.length < limit) break;
+      // With SQLite and a fast client nothing in this loop waits: let other requests run.
+      await otherWork();
+      // The same statement for each page is what keeps a long list out of memory.
+      list = await unchecked(() => users.findAll({ after: list.at(-1)?.id, limit }));
+    }
+  } finally {
+    await audit.log('users_listed', { count });
+  }
+  yield ']';
+}
+
+/** For HEAD: does everything that GET does, except sending. */
+export async function discard(stream: Readable): Promise<void> {
+  for await (const _part of stream);
+}
+
+/** Undefined without `?limit=` and `?after=`. */
+function readPage({ limit, after }: Readonly<Record<string, unknown>>): Page | undefined {
+  if (limit === undefined && after === undefined) return undefined;
+  return { limit: readLimit(limit), after: readId(after) };
+}
+
+function readLimit(text: unknown): number | undefined {
+  if (text === undefined) return undefined;
+  const limit = typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : undefined;
+  if (limitCheck.Check(limit)) return limit;
+  throw new Problem(400, `query.limit must be a whole number from 1 to ${MAX_PER_PAGE}, given once`);
+}
+
+function readId(text: unknown): string | undefined {
+  if (text === undefined) return undefined;
+  const id = typeof text === 'string' ? storedId(text) : undefined;
+  if (id !== undefined) return id;
+  throw new Problem(400, 'query.after must be the id of a user, given once');
+}
+
+export async function getUser(users: IUserRepository, id: string): Promise<User> {
+  const user = await users.findById(id);
+  if (user === null) throw new Problem(404, 'User not found');
+  return user;
+}
+
+/** `extra` is added to the audit record: the two hosts differ in it. */
+export async function createUser(
+  request: IContainer,
+  key: KeyHeader,
+  data: NewUser,
+  extra: object,
+): Promise<HttpResponse<User>> {
+  if (key !== undefined) {
+    const idempotent = idempotentRequest(key, 'POST /api/users', [data.name, data.email]);
+    return createUserOnce(request, idempotent, data, extra);
+  }
+  const users = request.resolve('IUserRepository');
+  const audit = request.resolve('IAuditLogger');
+  const user = await users.create(data).catch(throwOutcomeUnknown);
+  await auditCreation(audit, user, extra);
+  return { status: 201, headers: {}, body: user };
+}
+
+/** A statement outside a transaction commits itself. When its connection is lost, nobody knows whether it did. */
+function throwOutcomeUnknown(error: unknown): never {
+  if (error instanceof TransactionError && error.code === 'AMBIT_TX_CONNECTION_LOST') {
+    const what = 'The connection was lost while a user was being stored';
+    throw new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', what, { cause: error });
+  }
+  throw error;
+}
+
+/** Stores the user and the key in one transaction. */
+async function createUserOnce(
+  request: IContainer,
+  idempotent: IdempotentRequest,
+  data: NewUser,
+  extra: object,
+): Promise<HttpResponse<User>> {
+  request.resolve('IKeyLock').acquire(idempotent.key);
+  // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
+  const audit = request.resolve('IAuditLogger');
+  const response = await inRequestTransaction(request, (scope) => {
+    const users = scope.resolve('IUserRepository');
+    return scope.resolve('IResponseStore').respond(idempotent, 201, () => users.create(data));
+  });
+  if (!response.replayed) await auditCreation(audit, response.body, extra);
+  return response;
+}
+
+/** A transaction with the time limit of the service, which is rolled back when the client disconnects. */
+export function inRequestTransaction<T>(request: IContainer, work: (scope: IContainer) => Promise<T>): Promise<T> {
+  const logger = request.resolve('ILogger');
+  const { requestId } = request.resolve('IRequestContext');
+  return runInTransaction(request, work, {
+    timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
+    signal: request.resolve('IRequestSignal'),
+    onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
+  });
+}
+
+function auditCreation(audit: IAuditLogger, user: User, extra: object): Promise<void> {
+  return audit.log('user_created', { userId: user.id, ...extra });
+}
+
+const fields = {
+  name: Type.String({ minLength: 1, maxLength: 200, format: 'text', description: 'The full name.' }),
+  email: Type.String({
+    maxLength: 320,
+    format: 'email',
+    description: 'An email address. Several users may have the same.',
+  }),
+};
+
+export const NewUser = Type.Object(fields);
+export type NewUser = Static<typeof NewUser>;
+
+export const User = Type.Object({
+  id: idOf('Assigned by the service, a UUID. Ids sort by time of creation.'),
+  ...fields,
+});
+export type User = Static<typeof User>;
+
+/** The schema that the spec gives the response to a creation: an id is returned, but not required. */
+export const CreatedUser = Type.Object({
+  id: Type.Optional(Type.String()),
+  name: Type.String(),
+  email: Type.String({ format: 'email' }),
+});
