@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RawClient, type RequestText } from '../../../packages/host-contract/src/client.js';
 import type { RawResponse } from '../../../packages/host-contract/src/response.js';
@@ -10,14 +10,14 @@ import { type Outcome, Orders } from './orders.js';
 
 type Place = 'before' | 'behind';
 
-/** Called with what a middleware has to say of a response; the status comes first. */
+/** Called with the status of a response by a middleware that logs it. */
 export type Log = (line: string) => void;
 
 /** A middleware, or a few together, of the kind that its framework takes. */
 export interface Middleware<M> {
   readonly name: string;
   readonly use: (log: Log) => M;
-  /** Default: it does not. */
+  /** Whether it logs each response. Default: it logs none. */
   readonly logs?: boolean;
   /** Default: before the transaction and behind it. */
   readonly places?: readonly Place[];
@@ -144,8 +144,8 @@ async function exchangesWith<M>(
       return { request, response: await exchange(port, { method, ...sent }) };
     });
     const done = await Promise.all(exchanges);
-    const statuses = logs ? done.map(({ response }) => response.status).sort() : [];
-    await vi.waitFor(() => expect(log.map((line) => Number.parseInt(line)).sort()).toEqual(statuses), DEADLINE_MS);
+    const statuses = logs ? done.map(({ response }) => String(response.status)).toSorted() : [];
+    await vi.waitFor(() => expect(log.map((line) => line.trim()).toSorted()).toEqual(statuses), DEADLINE_MS);
     return done;
   } finally {
     await close();
