@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RawClient, type RequestText } from '../../../packages/host-contract/src/client.js';
 import type { RawResponse } from '../../../packages/host-contract/src/response.js';
@@ -10,14 +10,14 @@ import { type Outcome, Orders } from './orders.js';
 
 type Place = 'before' | 'behind';
 
-/** Called with what a middleware has to say of a response; the status comes first. */
+/** Called with the status of a response by a middleware that logs it. */
 export type Log = (line: string) => void;
 
 /** A middleware, or a few together, of the kind that its framework takes. */
 export interface Middleware<M> {
   readonly name: string;
   readonly use: (log: Log) => M;
-  /** Default: it does not. */
+  /** Whether it logs each response. Default: it logs none. */
   readonly logs?: boolean;
   /** Default: before the transaction and behind it. */
   readonly places?: readonly Place[];
@@ -40,6 +40,7 @@ export interface Application<M> {
   };
   /** What a handler does before it responds. */
   readonly work: (scope: IContainer | undefined) => Promise<void>;
+  /** Called with what reaches the error handler, and with what is reported besides. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -61,8 +62,9 @@ const ERRORS = {
   fails: { status: 500, body: { error: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' } },
   hangs: { status: 503, body: { error: 'Try again later', code: 'AMBIT_TX_OUTCOME_UNKNOWN' } },
 };
-/** How long a COMMIT that hangs is waited for; others get a lot more. */
+/** How long a COMMIT that hangs is waited for, and what has to happen at all. */
 const HANGS_MS = 20;
+const DEADLINE_MS = 10_000;
 
 /** On the wire there is the response of the application without Ambit, or one error where COMMIT did not succeed; and nobody waits. */
 export function middlewareContract<M>(framework: Framework<M>): void {
@@ -79,7 +81,7 @@ export function middlewareContract<M>(framework: Framework<M>): void {
       orders.outcome = outcome;
       const errors: unknown[] = [];
       const container = orders.openContainer();
-      const endTimeoutMs = outcome === 'hangs' ? HANGS_MS : 10_000;
+      const endTimeoutMs = outcome === 'hangs' ? HANGS_MS : DEADLINE_MS;
       const exchanges = await exchangesWith(framework, middleware, {
         transaction: { container, middlewareIs: place, endTimeoutMs },
         work: (scope) => orders.insert(scope!.resolve<IConnection>('IConnection')),
@@ -111,8 +113,7 @@ export function middlewareContract<M>(framework: Framework<M>): void {
           exchanges.map(({ request }) => ({
             request,
             status,
-            body: request.startsWith('HEAD') ? undefined : body,
-            isFramed: true,
+            ...(!request.startsWith('HEAD') && { body, isFramed: true }),
           })),
         );
         expect(errors).toMatchObject(exchanges.map(() => ({ code: body.code })));
@@ -143,8 +144,8 @@ async function exchangesWith<M>(
       return { request, response: await exchange(port, { method, ...sent }) };
     });
     const done = await Promise.all(exchanges);
-    const statuses = logs ? done.map(({ response }) => response.status).sort() : [];
-    await vi.waitFor(() => expect(log.map((line) => Number.parseInt(line)).sort()).toEqual(statuses));
+    const statuses = logs ? done.map(({ response }) => String(response.status)).toSorted() : [];
+    await vi.waitFor(() => expect(log.map((line) => line.trim()).toSorted()).toEqual(statuses), DEADLINE_MS);
     return done;
   } finally {
     await close();
@@ -155,7 +156,8 @@ async function exchangesWith<M>(
 async function exchange(port: number, request: RequestText): Promise<RawResponse> {
   const client = await RawClient.connect(port);
   try {
-    const response = await client.request(request);
+    client.send(request);
+    const response = await client.response(DEADLINE_MS);
     if (response.headers['connection'] === 'close') await client.closed();
     else expect((await client.request({ path: '/ping' })).status).toBe(200);
     expect(client.unread).toBe('');
@@ -174,11 +176,11 @@ function readable({ bytes }: RawResponse, varies = 'date'): string {
   return [...lines, '', rest.length < 1000 ? rest.toString('latin1') : digest].join('\n');
 }
 
-/** What a client makes of an error. */
+/** What a client makes of an error; of one without a body, Hono does not say how long it would be. */
 function errorIn({ status, headers, body }: RawResponse): object {
   const { 'content-encoding': encoding = 'identity', 'content-length': length, 'transfer-encoding': chunks } = headers;
-  const text = String(DECODERS[encoding]?.(body));
-  return { status, body: text === '' ? undefined : JSON.parse(text), isFramed: (length ?? chunks) !== undefined };
+  if (body.length === 0) return { status };
+  return { status, body: JSON.parse(String(DECODERS[encoding]?.(body))), isFramed: (length ?? chunks) !== undefined };
 }
 
 const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = { identity: (bytes) => bytes, gzip: gunzipSync };

@@ -87,7 +87,7 @@ async function start({ middleware, transaction, work, onError }: Application<Req
   if (!transaction) app.use(...middleware, works);
   else {
     const { container, middlewareIs, endTimeoutMs } = transaction;
-    const inTransaction = [withTransaction({ endTimeoutMs }), works];
+    const inTransaction = [withTransaction({ endTimeoutMs, onSecondResponse: onError }), works];
     app.use(containerMiddleware(container));
     app.use(...(middlewareIs === 'before' ? [...middleware, ...inTransaction] : [...inTransaction, ...middleware]));
   }

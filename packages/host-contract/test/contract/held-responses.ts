@@ -128,13 +128,16 @@ export function heldResponseContract(test: StageTest): void {
       'and refused: the failure of its handler afterwards reaches no error handler and closes nothing, where it $what',
       async ({ goOn, reported }, { stage }) => {
         const late: unknown[] = [];
-        const transaction = { onSecondResponse: (error: unknown) => void late.push(error) };
+        const onSecondResponse = (error: unknown): void => {
+          late.push(error);
+          stage.happenings.tell();
+        };
         await stage.serveOrder(
           async (call) => {
             await stage.insertOrder(call);
             await goOn(call.res!);
           },
-          { transaction },
+          { transaction: { onSecondResponse } },
         );
         stage.pool.before('commit', () => {
           throw connectionLost();
@@ -145,6 +148,7 @@ export function heldResponseContract(test: StageTest): void {
         expect((await client.request({ path: '/ping' })).text).toBe('pong');
         expect(client.unread).toBe('');
         expect(stage.errors).toHaveLength(1);
+        await stage.happenings.until(() => late.length >= reported.length, 'the late failure is reported');
         expect(late).toEqual(reported);
       },
     );
