@@ -85,6 +85,7 @@ export class Visit {
   begins(scope: IContainer): void {
     const { chance, calm } = this.run;
     this.scope = scope;
+    this.#countInProgress();
     scope.register<string>('IDatabasePool', () => this.#pool);
     if (!this.bringsScope && chance.of(0.3)) this.signal = scope.resolve<AbortSignal>('IRequestSignal');
     if (calm || !chance.of(0.1)) return;
@@ -132,6 +133,13 @@ export class Visit {
     return 200;
   }
 
+  /** The body of a stream: short, or much more than a connection takes at a time. */
+  parts(): readonly string[] {
+    const { chance } = this.run;
+    if (!chance.of(0.3)) return [`${this.mark} `, this.mark];
+    return Array.from({ length: 2 + chance.below(6) }, () => `${this.mark} `.padEnd(chance.below(700), '.'));
+  }
+
   writes(): string {
     this.written.add(this.mark);
     return this.mark;
@@ -154,6 +162,15 @@ export class Visit {
   get isEndedFromTheSide(): boolean {
     const { application, ledger } = this.run;
     return ledger.wasEndedFromTheSide(this.scope) || ledger.wasEndedFromTheSide(application);
+  }
+
+  /** Beyond the limit there may be the one whose response is the next to leave. */
+  #countInProgress(): void {
+    const { ledger, maxRequestsPerConnection } = this.run;
+    const inProgress = this.socket.visits.filter(
+      ({ scope, bringsScope }) => scope && !bringsScope && !ledger.isOver(scope),
+    );
+    if (inProgress.length > maxRequestsPerConnection + 1) this.broke(`${inProgress.length} requests are in progress`);
   }
 
   async #endBadly(throws: boolean): Promise<void> {
