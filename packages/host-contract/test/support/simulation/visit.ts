@@ -85,7 +85,6 @@ export class Visit {
   begins(scope: IContainer): void {
     const { chance, calm } = this.run;
     this.scope = scope;
-    this.#countInProgress();
     scope.register<string>('IDatabasePool', () => this.#pool);
     if (!this.bringsScope && chance.of(0.3)) this.signal = scope.resolve<AbortSignal>('IRequestSignal');
     if (calm || !chance.of(0.1)) return;
@@ -162,15 +161,6 @@ export class Visit {
   get isEndedFromTheSide(): boolean {
     const { application, ledger } = this.run;
     return ledger.wasEndedFromTheSide(this.scope) || ledger.wasEndedFromTheSide(application);
-  }
-
-  /** Beyond the limit there may be the one whose response is the next to leave. */
-  #countInProgress(): void {
-    const { ledger, maxRequestsPerConnection } = this.run;
-    const inProgress = this.socket.visits.filter(
-      ({ scope, bringsScope }) => scope && !bringsScope && !ledger.isOver(scope),
-    );
-    if (inProgress.length > maxRequestsPerConnection + 1) this.broke(`${inProgress.length} requests are in progress`);
   }
 
   async #endBadly(throws: boolean): Promise<void> {
