@@ -17,9 +17,13 @@ beforeAll(() => {
   vi.spyOn(console, 'error').mockReturnValue();
   // How long pipelined requests take of the event loop goes by real time, which is another one in each run.
   vi.spyOn(performance, 'now').mockReturnValue(0);
+  // A timer of a host, such as Fastify's look for requests that Node has forgotten, would come in the middle of a run on a busy machine.
+  const never = { unref: () => never };
+  for (const name of ['setTimeout', 'setInterval']) vi.stubGlobal(name, () => never);
 });
 afterAll(() => {
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
   Error.stackTraceLimit = stackTraceLimit;
 });
 

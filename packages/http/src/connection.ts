@@ -93,7 +93,8 @@ export class Connection {
     else this.newest = older;
     request.older = request.newer = undefined;
     // That of an injected request is no socket: kept until it closes, it would be kept forever.
-    if (!this.newest && !this.#isHttp2 && !(this.#channel instanceof Socket)) this.#forget();
+    // Another stream that is a connection has a parser, which must get nothing more when it closes.
+    if (!this.newest && !this.#isHttp2 && !this.#input && !(this.#channel instanceof Socket)) this.#forget();
   }
 
   /** Whether a request may begin at once, as one that is not pipelined may; if so, `passTurn()` must follow. */

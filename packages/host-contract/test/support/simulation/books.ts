@@ -63,7 +63,7 @@ function checkResponses(run: Run, socket: FakeSocket): void {
   for (const [index, response] of responsesTo(socket).entries()) {
     const visit = socket.visits[index];
     if (!visit) return;
-    const mark = /m\d/.exec(response.text)?.[0];
+    const mark = /m\d+/.exec(response.text)?.[0];
     if (mark !== undefined && mark !== visit.mark) visit.broke(`its response belongs to ${mark}`);
     checkRefusal(run, visit, response);
     checkHead(visit, response);

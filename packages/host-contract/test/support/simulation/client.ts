@@ -34,7 +34,8 @@ export class Client {
     this.#run = run;
     this.#server = server;
     this.socket = new FakeSocket(run);
-    const visits = run.pipelines ? run.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]) : 1;
+    const few = run.pipelines ? run.chance.pick([1, 1, 1, 1, 1, 1, 2, 2, 3]) : 1;
+    const visits = run.floods ? 4 + run.chance.below(12) : few;
     for (let i = 0; i < visits; i += 1) this.socket.visits.push(new Visit(run, this.socket, `m${firstMark + i}`));
   }
 

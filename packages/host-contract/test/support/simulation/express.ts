@@ -64,7 +64,8 @@ const arrive: RequestHandler = (req, res, next) => {
     req.container = ownScope(visit, req, res, onDisposeError);
     begin();
   } else {
-    containerMiddleware(visit.run.application, { onDisposeError })(req, res, begin);
+    const { application, maxRequestsPerConnection } = visit.run;
+    containerMiddleware(application, { onDisposeError, maxRequestsPerConnection })(req, res, begin);
   }
 };
 

@@ -24,7 +24,8 @@ export class FakeSocket extends Duplex {
   #noMoreArrives = false;
 
   constructor(run: Run) {
-    super({ decodeStrings: false });
+    // So few bytes that a head alone is back-pressure, or as many as a real one has.
+    super({ decodeStrings: false, writableHighWaterMark: run.chance.pick([100, 1000, 16_384]) });
     this.#run = run;
     this.on('close', () => queueMicrotask(() => (this.isDisconnected = true)));
     // Every run has errors on its sockets, and the server takes no more of them once it has let go of one.
@@ -52,7 +53,8 @@ export class FakeSocket extends Duplex {
 
   override _write(chunk: Uint8Array | string, _encoding: string, done: (error?: Error) => void): void {
     this.#hear(String(chunk));
-    const { chance, calm, clock } = this.#run;
+    const { chance, calm, clock, slowReaders } = this.#run;
+    if (slowReaders && chance.of(0.5)) return void clock.setTimer(done, chance.below(100));
     if (calm || chance.of(0.85)) return done();
     if (chance.of(0.75)) clock.setTimer(done, chance.below(50));
     else if (chance.of(0.5)) this.isStuck = true;

@@ -21,8 +21,7 @@ const PLAIN_DEEDS: Deeds<Scene> = {
   refuse: ({ visit, reply }) => reply.code(visit.respondsWith(409)).send({ mark: visit.mark }),
   'say nothing but a status': ({ visit, reply }) => reply.code(visit.respondsWith(204)).send(),
   redirect: ({ visit, reply }) => reply.redirect(`/${visit.mark}`, visit.respondsWith(303)),
-  'send a stream': ({ visit, reply }) =>
-    reply.code(visit.respondsWith(200)).send(Readable.from([`${visit.mark} `, visit.mark])),
+  'send a stream': ({ visit, reply }) => reply.code(visit.respondsWith(200)).send(Readable.from(visit.parts())),
   'send a stream that breaks': ({ visit, reply }) => {
     visit.breaksOff = true;
     return reply.code(visit.respondsWith(200)).send(Readable.from(breaking(visit)));

@@ -10,15 +10,17 @@ import { pause } from './work.js';
 
 /** Two servers for all runs, one for each value of `disposeOn`; what differs otherwise is found by the socket. */
 export function fastifyHost(disposeOn: 'error' | 'response'): SimulatedHost {
+  const maxRequestsPerConnection = disposeOn === 'error' ? 3 : 1;
   return {
     name: `Fastify with disposeOn: '${disposeOn}'`,
     commits: false,
     scopeOnError: disposeOn === 'error' ? 'disposed' : 'open',
-    serve: () => serve(disposeOn),
+    maxRequestsPerConnection,
+    serve: () => serve(disposeOn, maxRequestsPerConnection),
   };
 }
 
-async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
+async function serve(disposeOn: 'error' | 'response', maxRequestsPerConnection: number): Promise<Served> {
   const server = fastify();
   const application = new Application();
   server.addHook('onRequest', takeTime);
@@ -26,7 +28,8 @@ async function serve(disposeOn: 'error' | 'response'): Promise<Served> {
     application.is(visitOf(request.raw).run.application, done);
   });
   const onDisposeError = (_error: unknown, { raw }: FastifyRequest): void => void (visitOf(raw).disposeErrors += 1);
-  await server.register(containerPlugin, { container: application, disposeOn, onDisposeError });
+  const options = { container: application, disposeOn, maxRequestsPerConnection, onDisposeError };
+  await server.register(containerPlugin, options);
   await server.register(transactionPlugin);
   server.addHook('onRequest', (request, _reply, done) => {
     visitOf(request.raw).begins(request.container);

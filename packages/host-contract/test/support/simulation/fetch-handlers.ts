@@ -23,7 +23,10 @@ const PLAIN_DEEDS = {
     new Response(null, { status: visit.respondsWith(303), headers: { location: `/${visit.mark}` } }),
   stream: ({ visit }) => {
     visit.breaksOff = !visit.run.calm;
-    return streamOf(visit, [Buffer.from(`${visit.mark} `), Buffer.from(visit.mark)]);
+    return streamOf(
+      visit,
+      visit.parts().map((part) => Buffer.from(part)),
+    );
   },
   'stream that takes its time': ({ visit }) => {
     visit.breaksOff = !visit.run.calm;
@@ -102,9 +105,10 @@ function streamOf(visit: Visit, chunks: Iterable<Uint8Array> | AsyncIterable<Uin
 }
 
 async function* slow(visit: Visit): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(`${visit.mark} `);
-  await pause(visit);
-  yield Buffer.from(visit.mark);
+  for (const part of visit.parts()) {
+    yield Buffer.from(part);
+    await pause(visit);
+  }
 }
 
 /** A server may respond with an error where this happens before it has sent the head. */

@@ -40,7 +40,8 @@ const arrive: MiddlewareHandler = async (c, next) => {
   const visit = visitIn(c);
   await takeTime(visit);
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
-  return containerMiddleware(visit.run.application, { onDisposeError })(c, async () => {
+  const { application, maxRequestsPerConnection } = visit.run;
+  return containerMiddleware(application, { onDisposeError, maxRequestsPerConnection })(c, async () => {
     visit.begins(c.get('container'));
     await takeTime(visit);
     await c.req.text();

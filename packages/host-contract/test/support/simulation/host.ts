@@ -12,6 +12,8 @@ export interface SimulatedHost {
   readonly bringsScopes?: boolean;
   /** Whether a connection may have several requests. Default true. */
   readonly pipelines?: boolean;
+  /** How many requests of a connection may be in progress, where that is the same in all runs. */
+  readonly maxRequestsPerConnection?: number;
   /** Whether some runs close the server in the middle. Default true. */
   readonly closes?: boolean;
   /** Whether it waits for timers of Node in every run, so that each has to play alone. */

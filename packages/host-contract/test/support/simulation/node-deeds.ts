@@ -34,18 +34,19 @@ export const NODE_DEEDS: Deeds<NodeScene> = {
     await pause(visit);
     res.end(visit.mark);
   },
-  'write twice': async ({ visit, res }) => {
+  'write in parts': async ({ visit, res }) => {
     visit.breaksOff = !visit.run.calm;
     res.statusCode = visit.respondsWith(200);
-    if (!res.write(`${visit.mark} `)) await new Promise((resolve) => void res.once('drain', resolve));
-    await pause(visit);
-    res.write(visit.mark);
+    for (const part of visit.parts()) {
+      if (!res.write(part)) await new Promise((resolve) => void res.once('drain', resolve));
+      await pause(visit);
+    }
     res.end();
   },
   stream: ({ visit, res }) => {
     visit.breaksOff = !visit.run.calm;
     res.statusCode = visit.respondsWith(200);
-    pipeline(Readable.from([`${visit.mark} `, visit.mark]), res, ignore);
+    pipeline(Readable.from(visit.parts()), res, ignore);
   },
   'stream that breaks': ({ visit, res }) => {
     visit.breaksOff = true;

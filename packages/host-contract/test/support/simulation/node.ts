@@ -36,7 +36,8 @@ function respondTo(req: IncomingMessage, res: ServerResponse): Promise<void> | v
   const onDisposeError = (): void => void (visit.disposeErrors += 1);
   if (visit.bringsScope) return handleWithOwnScope(req as ScopedRequest, res, onDisposeError);
   const onError = visit.isBare ? {} : { onError: respondToError };
-  createHandler(visit.run.application, handle, { onDisposeError, ...onError })(req, res);
+  const { application, maxRequestsPerConnection } = visit.run;
+  createHandler(application, handle, { onDisposeError, maxRequestsPerConnection, ...onError })(req, res);
 }
 
 async function handleWithOwnScope(req: ScopedRequest, res: ServerResponse, onDisposeError: () => void): Promise<void> {

@@ -34,6 +34,12 @@ export class Run {
   readonly scopeOnError: SimulatedHost['scopeOnError'];
   readonly bringsScopes: boolean;
   readonly pipelines: boolean;
+  /** A client has many requests on its way at a time. */
+  readonly floods: boolean;
+  /** How many of them may be in progress. */
+  readonly maxRequestsPerConnection: number;
+  /** Clients take their time with what they receive. */
+  readonly slowReaders: boolean;
   /** Nobody leaves and nothing fails, but for what the handlers do themselves. */
   readonly calm: boolean;
   /** What becomes of the server, where it is this run's own. */
@@ -54,6 +60,9 @@ export class Run {
     this.hostCommits = options.host.commits;
     this.bringsScopes = options.host.bringsScopes ?? options.host.commits;
     this.pipelines = options.host.pipelines ?? true;
+    this.floods = this.pipelines && this.chance.of(0.1);
+    this.maxRequestsPerConnection = options.host.maxRequestsPerConnection ?? this.chance.pick([1, 2, 3, 100]);
+    this.slowReaders = this.chance.of(this.floods ? 0.5 : 0.1);
     this.scopeOnError = options.host.scopeOnError;
     this.calm = this.chance.of(0.15);
     this.hasTimeouts = !this.calm && this.chance.of(0.4);
@@ -70,7 +79,7 @@ export class Run {
     this.closing = options.closes ? new Closing(this, options.served) : undefined;
     this.clients = Array.from(
       { length: this.chance.of(0.93) ? 1 : 2 },
-      (_, index) => new Client(this, options.served.server, 3 * index),
+      (_, index) => new Client(this, options.served.server, 20 * index),
     );
   }
 
@@ -136,8 +145,8 @@ export class Run {
   async #quiet(): Promise<void> {
     for (let before = -1; before !== this.#events;) {
       before = this.#events;
-      await this.clock.run();
-      await this.clock.run();
+      // A pipelined request waits for several such turns before it begins.
+      for (let turns = 0; turns < 5; turns += 1) await this.clock.run();
     }
   }
 

@@ -132,6 +132,13 @@ export class Visit {
     return 200;
   }
 
+  /** The body of a stream: short, or much more than a connection takes at a time. */
+  parts(): readonly string[] {
+    const { chance } = this.run;
+    if (!chance.of(0.3)) return [`${this.mark} `, this.mark];
+    return Array.from({ length: 2 + chance.below(6) }, () => `${this.mark} `.padEnd(chance.below(700), '.'));
+  }
+
   writes(): string {
     this.written.add(this.mark);
     return this.mark;
