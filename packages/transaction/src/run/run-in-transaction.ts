@@ -7,7 +7,7 @@ import { checkCount, checkTime, Settings, type TransactionOptions } from '../cor
 import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { requireMember, transactionOnSame } from '../transaction/transaction-of.js';
+import { requireMember, runOutside, transactionOnSame } from '../transaction/transaction-of.js';
 import { isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './propagation.js';
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
@@ -122,8 +122,10 @@ interface Run<T> {
 /** Runs the work once, with no BEGIN of its own. */
 function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, options }: Run<T>): Promise<T> {
   if (!around || way === 'without' || way === 'outside') {
-    const inScope = around && way === 'outside' ? requireMember(around, 'parent').parent : scope;
-    return work(inScope, { number: 1, signal: options.signal ?? new AbortController().signal });
+    const attempt = { number: 1, signal: options.signal ?? new AbortController().signal };
+    if (way !== 'outside') return work(scope, attempt);
+    const inScope = around ? requireMember(around, 'parent').parent : scope;
+    return runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
   }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
   const terms = { ...options, propagation: undefined };

@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
 import { TransactionError } from '../core/errors.js';
+import { isOutsideOf, withinRun } from './nested-runs.js';
 import type { TransactionState } from './outcome.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
@@ -18,7 +19,7 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * and after that; for a scope below it in a container without a `parent` property, only before.
  *
  * For a scope that is in none, such as that of a request: the transaction that began in it, until its `commit()` or
- * `rollback()` resolves.
+ * `rollback()` resolves; but within a `not-supported` run none that was open before the run.
  *
  * @param scope - any scope
  * @param options - which of several databases, by the key of its connection. Default: the main one, `IConnection`.
@@ -117,12 +118,22 @@ export function removeBegun(transaction: BegunTransaction): void {
 /** The transaction on this database that began in the scope and has not completed. Throws where several are open. */
 function begunIn(scope: IContainer, connection: string): BegunTransaction | undefined {
   if (!(scope as Parent)[BEGUN]) return undefined;
-  const all = allBegunIn(scope, connection);
+  const all = allBegunIn(scope, connection).filter((transaction) => !isOutsideOf(transaction));
   // Others have committed or rolled back, and their callbacks are being called.
   const open = all.filter(({ state }) => state === 'acquired' || state === 'open');
   if (open.length < 2) return open[0] ?? all[0];
   const what = `${open.length} transactions are open that began in the scope, so it does not say which one is meant`;
   throw new TransactionError('AMBIT_TX_AMBIGUOUS', what);
+}
+
+/** Runs `work` as no part of the transactions on this database that began in the scope. */
+export async function runOutside<T>(scope: IContainer, connection: string, work: () => Promise<T>): Promise<T> {
+  const run = { isOver: false, outsideOf: allBegunIn(scope, connection) };
+  try {
+    return await withinRun(run, work);
+  } finally {
+    run.isOver = true;
+  }
 }
 
 /** Also those that began within these: on another database. */
