@@ -22,6 +22,11 @@ const WAYS: Readonly<Record<Propagation, { readonly inside: Way | 'refuse'; read
   never: { inside: 'refuse', outside: 'without' },
 };
 
+/** Whether the run says that it is no part of a transaction that is open. */
+export function isApart(propagation: Propagation): boolean {
+  return propagation === 'requires-new' || propagation === 'not-supported';
+}
+
 export function isOpen(state: TransactionState | undefined): boolean {
   return state === 'acquired' || state === 'open';
 }

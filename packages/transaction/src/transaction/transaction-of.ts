@@ -58,11 +58,17 @@ export function transactionOnSame(scope: IContainer, keys: Required<DatabaseKeys
 function find(scope: IContainer, connection: string, pool?: string): Transaction | undefined {
   for (let at: Scope | undefined = scope as Scope; at; at = at.parent as Scope | undefined) {
     const transaction = at[TRANSACTION];
-    if (!transaction) continue;
-    const { database } = transaction.settings;
-    if (database.connection === connection || database.pool === pool) return transaction;
+    if (transaction && isOn(transaction, { connection, pool })) return transaction;
   }
   return 'parent' in scope ? undefined : transactionOfConnection(scope, connection);
+}
+
+function isOn(
+  transaction: Pick<BegunTransaction, 'settings'>,
+  keys: { connection: string; pool?: string | undefined },
+): boolean {
+  const { connection, pool } = transaction.settings.database;
+  return connection === keys.connection || pool === keys.pool;
 }
 
 function transactionOfConnection(scope: IContainer, key: string): Transaction | undefined {
@@ -87,7 +93,8 @@ interface BegunTransaction {
   readonly parent: IContainer;
   readonly scope: IContainer;
   readonly state: TransactionState;
-  readonly settings: { readonly database: { readonly connection: string } };
+  readonly settings: { readonly database: { readonly connection: string; readonly pool: string } };
+  readonly guardsParent?: boolean;
   begunBefore: BegunTransaction | undefined;
 }
 
@@ -134,6 +141,25 @@ export async function runOutside<T>(scope: IContainer, connection: string, work:
   } finally {
     run.isOver = true;
   }
+}
+
+/**
+ * Refuses a run that would begin a second transaction in silence: the scope, or one around it, is that of a request whose
+ * transaction is open.
+ */
+export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
+  for (let at: unknown = scope; at; at = (at as Scope).parent) {
+    for (let begun = (at as Parent)[BEGUN]; begun; begun = begun.begunBefore) {
+      const isOpen = begun.state === 'acquired' || begun.state === 'open';
+      if (begun.guardsParent && isOpen && isOn(begun, keys) && !isOutsideOf(begun)) throw besideGuard();
+    }
+  }
+}
+
+function besideGuard(): TransactionError {
+  const what =
+    'A run was started in the scope of a request whose transaction is open, and not in the scope of that transaction: it would begin a second one, which commits by itself';
+  return new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
 }
 
 /** Also those that began within these: on another database. */
