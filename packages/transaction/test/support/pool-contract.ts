@@ -663,6 +663,29 @@ export function poolContract({
           expect(await bodies()).toEqual([]);
         },
       );
+      keeps('says that a conflict is temporary, of a statement as of COMMIT')(
+        'says that a conflict is temporary, of a statement as of COMMIT',
+        async () => {
+          await pool.query(
+            `CREATE FUNCTION conflict() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '40001'; END $$ LANGUAGE plpgsql`,
+          );
+          const at = `AFTER INSERT ON notes DEFERRABLE INITIALLY`;
+          const temporary = { sqlState: '40001', status: 503, statusCode: 503, retryable: true, unavailable: true };
+          await pool.query(
+            `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
+          );
+          await expect(pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+          const connection = await pool.getConnection();
+          await connection.beginTransaction();
+          await connection.query('INSERT INTO notes (id) VALUES (1)');
+          await expect(connection.commit()).rejects.toMatchObject(temporary);
+          await connection.beginTransaction();
+          await connection.query('SET CONSTRAINTS ALL IMMEDIATE');
+          await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+          await connection.rollback();
+          connection.release();
+        },
+      );
       keeps('names the reason for which the server has closed the connection')(
         'names the reason for which the server has closed the connection',
         async () => {
