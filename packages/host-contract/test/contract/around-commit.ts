@@ -7,6 +7,8 @@ import type { StageTest } from '../support/stage-test.js';
 
 const WITHOUT_ANOTHER = ['nested', 'required', 'supports', 'never', 'mandatory'] as const;
 
+const codeOf = (error: unknown): string => (error as { code: string }).code;
+
 /** What is called before and after the COMMIT of a request, whichever way the host commits. */
 export function aroundCommitContract(test: StageTest): void {
   describe('around the COMMIT of a request', () => {
@@ -86,16 +88,14 @@ export function aroundCommitContract(test: StageTest): void {
         for (const options of [{}, ...WITHOUT_ANOTHER.map((propagation) => ({ propagation }))]) {
           for (const scope of [call.scope, step]) {
             const run = runInTransaction(scope, async () => 'ran', options);
-            outcomes.push(await run.catch(({ code }: { code: string }) => code));
+            outcomes.push(await run.catch(codeOf));
           }
         }
         outcomes.push(await runInTransaction(call.transactionScope, async () => 'nested'));
         outcomes.push(await runInTransaction(call.scope, async () => 'outside', { propagation: 'not-supported' }));
         // Where there is one connection only, nothing can begin beside the transaction.
         const beside = { propagation: 'requires-new', acquireTimeoutMs: 50, retries: 0 } as const;
-        outcomes.push(
-          await runInTransaction(call.scope, async () => 'beside', beside).catch(({ code }: { code: string }) => code),
-        );
+        outcomes.push(await runInTransaction(call.scope, async () => 'beside', beside).catch(codeOf));
         await step.dispose();
         return CREATED;
       });
