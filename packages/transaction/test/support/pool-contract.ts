@@ -647,7 +647,9 @@ export function poolContract({
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
       await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
-      await pause(150);
+      await pause(400);
+      // On a busy machine the timer may come before what the socket has received.
+      await new Promise(setImmediate);
       return connection;
     };
     const notSent = { code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08003', status: 503 };
