@@ -46,9 +46,9 @@ export class TransactionStart {
   constructor(
     parent: IContainer,
     options: TransactionOptions | Settings = {},
-    { guardsParent = false }: { readonly guardsParent?: boolean } = {},
+    how: { readonly guardsParent?: boolean } = {},
   ) {
-    this.#guardsParent = guardsParent;
+    this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = options instanceof Settings ? options : new Settings(options);
     this.#request = new AcquireRequest(this.#settings);
