@@ -94,7 +94,7 @@ const ROUTES: Readonly<Record<string, (transaction: IContainer, request: IContai
   second: async (_transaction, request) => {
     const readOrders = (inner: IContainer): Promise<unknown> =>
       inner.resolve('IConnection').query('SELECT count(*) AS orders FROM orders');
-    return runInTransaction(request, readOrders, { readOnly: true }); // fault: second
+    return runInTransaction(request, readOrders, { readOnly: true, propagation: 'requires-new' }); // fault: second
   },
   fetch: async (transaction) => {
     await transaction.resolve('IOrders').place('pear');

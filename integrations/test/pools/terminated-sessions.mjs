@@ -10,7 +10,8 @@ const application_name = `ambit ${process.pid}`;
 const sql = postgres(url, { max: 4, fetch_types: false, onnotice: () => {}, connection: { application_name } });
 const pool = fromPostgresJs(sql, { acquireTimeoutMs: 1000 });
 const outcomes = { committed: 0, lost: 0 };
-const until = Date.now() + 2000;
+const start = Date.now();
+const isOver = () => Date.now() > start + 2000 && outcomes.committed > 0 && outcomes.lost > 0;
 
 async function transaction() {
   const connection = await pool.getConnection();
@@ -27,7 +28,7 @@ async function transaction() {
 }
 
 async function work() {
-  while (Date.now() < until) {
+  while (!isOver()) {
     await transaction().then(
       () => (outcomes.committed += 1),
       () => (outcomes.lost += 1),
@@ -39,7 +40,7 @@ async function terminate() {
   const admin = new Client(url);
   await admin.connect();
   const all = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1';
-  while (Date.now() < until) {
+  while (!isOver()) {
     await admin.query(`${all} ORDER BY random() LIMIT 1`, [application_name]);
     await pause(20);
   }

@@ -86,7 +86,7 @@ describe('TypeORM on the connection of a transaction', () => {
       const runner = manager.queryRunner!;
       await runner.startTransaction();
       await manager.save(AuthorEntity, ADA);
-      await runner.startTransaction('READ COMMITTED').catch((error: unknown) => {
+      await runner.startTransaction('SERIALIZABLE').catch((error: unknown) => {
         expect(codeOf(error)).toBe('AMBIT_TX_NESTED');
       });
       await runner.startTransaction();

@@ -10,7 +10,7 @@ export class RequestTransaction {
   #committing: Promise<void> | undefined = undefined;
 
   constructor(requestScope: IContainer, options: TransactionOptions) {
-    this.#start = new TransactionStart(requestScope, options);
+    this.#start = new TransactionStart(requestScope, options, { guardsParent: true });
   }
 
   /** Undefined until BEGIN has succeeded. */

@@ -78,7 +78,8 @@ export class RequestTransaction {
     this.#rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
-    this.#start = new TransactionStart(requestScope, this.#active ? others : { ...others, signal: signal() });
+    const terms = this.#active ? others : { ...others, signal: signal() };
+    this.#start = new TransactionStart(requestScope, terms, { guardsParent: true });
     if (this.#active) this.#active.transaction = this;
   }
 

@@ -78,7 +78,7 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, hono
 
     it('finds a second connection in a handler with a transaction', async () => {
       const ask = await serve(async ({ scope }) => {
-        await runInTransaction(scope, turn); // second connection
+        await runInTransaction(scope, turn, { propagation: 'requires-new' }); // second connection
       });
       await ask();
       expect(found()).toEqual([['second-connection', lineOf('second connection'), 'GET /orders']]);

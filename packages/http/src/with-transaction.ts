@@ -93,7 +93,7 @@ export async function beginTransaction(
 ): Promise<Transaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);
-  const start = new TransactionStart(scope, options);
+  const start = new TransactionStart(scope, options, { guardsParent: true });
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
   request.onDisconnect((reason) => abort(start, reason));
   const transaction = await start.begun;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import type { IContainer } from '@ambit/container';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
@@ -7,9 +8,14 @@ import {
   type IConnection,
   type DatabasePool,
   type IDatabasePool,
+  isRetryable,
+  isUnavailable,
   runInTransaction,
+  sqlStateOf,
   type TransactionError,
+  transactionOf,
 } from '../src/index.js';
+import { isTransactionError } from '../src/core/errors.js';
 import { createPostgresPool } from '../src/postgres/index.js';
 import { saysNothingStored } from '../src/core/sql-state.js';
 import type { TinyContainer } from './support/container.js';
@@ -78,6 +84,57 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       expect(await stored()).toEqual([1]);
     },
   );
+
+  describe('a conflict that is left after the retries is temporary', () => {
+    const conflict = "DO $$ BEGIN RAISE SQLSTATE '40001'; END $$";
+    const fail = async (scope: IContainer): Promise<void> => {
+      await scope.resolve<IConnection>('IConnection').query(conflict);
+    };
+    const ways: Readonly<Record<string, (scope: IContainer) => Promise<unknown>>> = {
+      'of a statement': fail,
+      'of COMMIT': async (scope) => {
+        await scope.resolve<IConnection>('IConnection').query('INSERT INTO conflicts VALUES (1)');
+      },
+      'whose failure the work ignores': (scope) => fail(scope).catch(() => undefined),
+      'of a nested run': (scope) => runInTransaction(scope, fail),
+      'of a joined run': (scope) => runInTransaction(scope, fail, { propagation: 'required' }),
+      'that the application has wrapped': (scope) =>
+        fail(scope).catch((cause: unknown) => {
+          throw new Error('the order failed', { cause });
+        }),
+      'of beforeCommit': async (scope) => transactionOf(scope)?.beforeCommit(() => fail(scope)),
+      'of a transaction of its own': (scope) =>
+        runInTransaction(scope, fail, { propagation: 'requires-new', retries: 0 }),
+    };
+
+    test.each(Object.entries(ways))('%s', async (_, way) => {
+      await pool.query('CREATE TABLE conflicts (id int)');
+      await pool.query(
+        `CREATE FUNCTION conflict() RETURNS trigger AS $f$ BEGIN RAISE SQLSTATE '40001'; END $f$ LANGUAGE plpgsql`,
+      );
+      await pool.query(
+        'CREATE CONSTRAINT TRIGGER late AFTER INSERT ON conflicts INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()',
+      );
+      let attempts = 0;
+      const work = async (scope: IContainer): Promise<unknown> => {
+        attempts += 1;
+        return way(scope);
+      };
+      const failure = await runInTransaction(request, work, { retries: 1, backoffMs: 0 }).catch(
+        (error: unknown) => error,
+      );
+      expect([isUnavailable(failure), isRetryable(failure), sqlStateOf(failure)]).toEqual([true, true, '40001']);
+      if (isTransactionError(failure)) expect(failure).toMatchObject({ status: 503, statusCode: 503 });
+      expect(attempts).toBe(2);
+      await expectPoolIntact();
+    });
+
+    test('of afterBegin', async () => {
+      const failing = database.pool({ afterBegin: (connection) => connection.query(conflict) });
+      const run = runInTransaction(requestScope(failing), async () => undefined, { retries: 1, backoffMs: 0 });
+      await expect(run).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED', status: 503, sqlState: '40001' });
+    });
+  });
 
   describe('when the backend is killed', () => {
     test('before BEGIN', async () => {

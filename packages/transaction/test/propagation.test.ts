@@ -223,6 +223,27 @@ describe.each([
       expect(pool.stored).toEqual(['beside', 'outer', 'more']);
     });
 
+    test.each(['the scope of the transaction', 'the scope that it began in'])(
+      'afterCommit() in a not-supported run that is started in %s is called at once',
+      async (where) => {
+        await run(async (scope) => {
+          await runInTransaction(
+            where === 'the scope of the transaction' ? scope : request,
+            async (inner) => {
+              expect(transactionOf(inner)).toBeUndefined();
+              afterCommit(inner, () => pool.stored.push('at once'));
+              await runInTransaction(inner, async () => afterCommit(inner, () => pool.stored.push('with its own')));
+              expect(pool.stored).toEqual(['at once', 'with its own']);
+            },
+            { propagation: 'not-supported' },
+          );
+          afterCommit(request, () => pool.stored.push('with the outer one'));
+          expect(pool.stored).toHaveLength(2);
+        });
+        expect(pool.stored).toEqual(['at once', 'with its own', 'with the outer one']);
+      },
+    );
+
     test('never is refused, and a beginTransaction() stays refused', async () => {
       await run(async (scope) => {
         const never = runInTransaction(scope, insert('never'), { propagation: 'never' });

@@ -5,6 +5,10 @@ import type { Call } from '../hosts/host.js';
 import { CREATED, ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
+const WITHOUT_ANOTHER = ['nested', 'required', 'supports', 'never', 'mandatory'] as const;
+
+const codeOf = (error: unknown): string => (error as { code: string }).code;
+
 /** What is called before and after the COMMIT of a request, whichever way the host commits. */
 export function aroundCommitContract(test: StageTest): void {
   describe('around the COMMIT of a request', () => {
@@ -72,6 +76,33 @@ export function aroundCommitContract(test: StageTest): void {
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toEqual([failure]);
       expect(await stage.stored()).toBe(false);
+    });
+
+    test('a run in the request scope is refused while the transaction is open, unless it says requires-new', async ({
+      stage,
+    }) => {
+      const outcomes: unknown[] = [];
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        const step = call.scope.createScope({ tags: ['step'] });
+        for (const options of [{}, ...WITHOUT_ANOTHER.map((propagation) => ({ propagation }))]) {
+          for (const scope of [call.scope, step]) {
+            const run = runInTransaction(scope, async () => 'ran', options);
+            outcomes.push(await run.catch(codeOf));
+          }
+        }
+        outcomes.push(await runInTransaction(call.transactionScope, async () => 'nested'));
+        outcomes.push(await runInTransaction(call.scope, async () => 'outside', { propagation: 'not-supported' }));
+        // Where there is one connection only, nothing can begin beside the transaction.
+        const beside = { propagation: 'requires-new', acquireTimeoutMs: 50, retries: 0 } as const;
+        outcomes.push(await runInTransaction(call.scope, async () => 'beside', beside).catch(codeOf));
+        await step.dispose();
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      expect(outcomes.slice(0, 12)).toEqual(Array.from({ length: 12 }, () => 'AMBIT_TX_ALREADY_OPEN'));
+      expect(outcomes.slice(12, 14)).toEqual(['nested', 'outside']);
+      expect(['beside', 'AMBIT_TX_ACQUIRE_TIMEOUT']).toContain(outcomes[14]);
     });
 
     test('an error of afterCommit is reported, and the response is a success', async ({ stage }) => {

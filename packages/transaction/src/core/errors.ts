@@ -7,7 +7,7 @@ const ADVICE = {
   AMBIT_TX_ACQUIRE_TIMEOUT:
     'If every connection is checked out, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database responds.',
   AMBIT_TX_ALREADY_OPEN:
-    'A transaction scope has one transaction. For a part that may fail alone, call runInTransaction() in it, which is a savepoint; for a separate transaction, begin in a scope outside of this one.',
+    'For a part that may fail alone, call runInTransaction() with the scope of the transaction, which is a savepoint; for a separate transaction, give it the propagation requires-new.',
   AMBIT_TX_AMBIGUOUS:
     'Pass the scope of the transaction that is meant; to find out why two are open at once, await each before the next begins.',
   AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',

@@ -45,6 +45,7 @@ export class Connections {
   /** The listener is the one of `begin()`. No other is called when a connection without a statement is closed. */
   watch(connection: Connection, onClose?: (error: Error) => void): void {
     this.#open.add(connection);
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is a field of postgres.js, and no event target
     connection.onclose = (error) => {
       this.#open.delete(connection);
       onClose?.(error);
@@ -56,7 +57,7 @@ export class Connections {
       this.watch(connection);
       return true;
     };
-    await this.#sql.unsafe('SELECT 1', [], { simple: true, onexecute });
+    await (this.#sql.unsafe('SELECT 1', [], { simple: true, onexecute }) as PromiseLike<unknown>);
   }
 
   /**

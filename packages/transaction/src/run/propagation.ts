@@ -9,7 +9,7 @@ import type { TransactionState } from '../transaction/outcome.js';
  */
 export type Propagation = 'nested' | 'required' | 'requires-new' | 'supports' | 'not-supported' | 'mandatory' | 'never';
 
-/** How the work is run. `outside`: without a transaction, in the scope that the one around it began in. */
+/** How the work is run. `outside`: as no part of a transaction that is open, in the scope that the one around it began in. */
 export type Way = 'begin' | 'savepoint' | 'join' | 'without' | 'outside';
 
 const WAYS: Readonly<Record<Propagation, { readonly inside: Way | 'refuse'; readonly outside: Way | 'refuse' }>> = {
@@ -17,10 +17,15 @@ const WAYS: Readonly<Record<Propagation, { readonly inside: Way | 'refuse'; read
   required: { inside: 'join', outside: 'begin' },
   'requires-new': { inside: 'begin', outside: 'begin' },
   supports: { inside: 'join', outside: 'without' },
-  'not-supported': { inside: 'outside', outside: 'without' },
+  'not-supported': { inside: 'outside', outside: 'outside' },
   mandatory: { inside: 'join', outside: 'refuse' },
   never: { inside: 'refuse', outside: 'without' },
 };
+
+/** Whether the run says that it is no part of a transaction that is open. */
+export function isApart(propagation: Propagation): boolean {
+  return propagation === 'requires-new' || propagation === 'not-supported';
+}
 
 export function isOpen(state: TransactionState | undefined): boolean {
   return state === 'acquired' || state === 'open';

@@ -7,8 +7,8 @@ import { checkCount, checkTime, Settings, type TransactionOptions } from '../cor
 import { inOwnContext } from '../core/own-context.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { requireMember, transactionOnSame } from '../transaction/transaction-of.js';
-import { isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './propagation.js';
+import { refuseBesideGuard, requireMember, runOutside, transactionOnSame } from '../transaction/transaction-of.js';
+import { isApart, isOpen, type Propagation, type Way, wayOf, whileHoldingOne } from './propagation.js';
 import { TransactionStart } from './start.js';
 import { TimeLimit } from './time-limit.js';
 
@@ -59,6 +59,8 @@ const LONGEST_PAUSE_MS = 1000;
  * @throws what `beginTransaction()`, and `commit()` of the transaction, throw
  * @throws `TransactionError` `AMBIT_TX_TIMEOUT`: no attempt succeeded within `timeoutMs`
  * @throws `TransactionError` `AMBIT_TX_PROPAGATION`: the propagation refuses to run here
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `scope` is that of a request whose transaction is open, or below it; give it the
+ *   scope of the transaction, or the propagation `requires-new`
  * @throws `TransactionError` `AMBIT_TX_NESTED`: a nested run asks for options that only the outermost run can have
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction around the run
  *
@@ -80,8 +82,11 @@ export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: R
 }
 
 async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
-  const around = transactionOnSame(scope, readKeys(options));
-  const way = wayOf(options.propagation ?? 'nested', around?.state);
+  const keys = readKeys(options);
+  const around = transactionOnSame(scope, keys);
+  const { propagation = 'nested' } = options;
+  if (!around && !isApart(propagation)) refuseBesideGuard(scope, keys);
+  const way = wayOf(propagation, around?.state);
   if (way !== 'begin') return runWithin(around, way, { scope, work, options });
 
   const { retries = 3, backoffMs = 10 } = options;
@@ -122,8 +127,10 @@ interface Run<T> {
 /** Runs the work once, with no BEGIN of its own. */
 function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, options }: Run<T>): Promise<T> {
   if (!around || way === 'without' || way === 'outside') {
-    const inScope = around && way === 'outside' ? requireMember(around, 'parent').parent : scope;
-    return work(inScope, { number: 1, signal: options.signal ?? new AbortController().signal });
+    const attempt = { number: 1, signal: options.signal ?? new AbortController().signal };
+    if (way !== 'outside') return work(scope, attempt);
+    const inScope = around ? requireMember(around, 'parent').parent : scope;
+    return runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
   }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
   const terms = { ...options, propagation: undefined };

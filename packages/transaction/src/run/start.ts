@@ -27,6 +27,7 @@ export class TransactionStart {
   readonly begun: Promise<Transaction>;
   readonly #parent: IContainer;
   readonly #settings: Settings;
+  readonly #guardsParent: boolean;
   readonly #request: AcquireRequest;
   /** `performance.now()` when the pool was asked, if anybody listens. */
   #askedAt = 0;
@@ -38,9 +39,16 @@ export class TransactionStart {
    *
    * @param parent - the scope to begin in, such as that of a request
    * @param options - the terms of the transaction
+   * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
+   *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
    */
-  constructor(parent: IContainer, options: TransactionOptions | Settings = {}) {
+  constructor(
+    parent: IContainer,
+    options: TransactionOptions | Settings = {},
+    how: { readonly guardsParent?: boolean } = {},
+  ) {
+    this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = options instanceof Settings ? options : new Settings(options);
     this.#request = new AcquireRequest(this.#settings);
@@ -89,7 +97,7 @@ export class TransactionStart {
   ): void {
     const scope = this.#openScope(connection, reject);
     if (!scope) return;
-    const transaction = new Transaction(this.#parent, scope, connection, this.#settings);
+    const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
     const { cancelled } = this.#request;
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;

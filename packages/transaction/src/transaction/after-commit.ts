@@ -13,7 +13,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
 /**
  * For code that knows only its scope: calls `fn` when the transaction of the scope has committed, like its `afterCommit()`.
  * The scope may also be the one that the transaction began in, such as that of a request. Where there is no such transaction,
- * what was written is stored already, and `fn` is called at once.
+ * what was written is stored already, and `fn` is called at once; so it is in a `not-supported` run, whatever is open around it.
  *
  * @param scope - the scope that the work is done in
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller

@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
 import { TransactionError } from '../core/errors.js';
+import { isOutsideOf, withinRun } from './nested-runs.js';
 import type { TransactionState } from './outcome.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
@@ -18,7 +19,7 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * and after that; for a scope below it in a container without a `parent` property, only before.
  *
  * For a scope that is in none, such as that of a request: the transaction that began in it, until its `commit()` or
- * `rollback()` resolves.
+ * `rollback()` resolves; but within a `not-supported` run none that was open before the run.
  *
  * @param scope - any scope
  * @param options - which of several databases, by the key of its connection. Default: the main one, `IConnection`.
@@ -57,11 +58,17 @@ export function transactionOnSame(scope: IContainer, keys: Required<DatabaseKeys
 function find(scope: IContainer, connection: string, pool?: string): Transaction | undefined {
   for (let at: Scope | undefined = scope as Scope; at; at = at.parent as Scope | undefined) {
     const transaction = at[TRANSACTION];
-    if (!transaction) continue;
-    const { database } = transaction.settings;
-    if (database.connection === connection || database.pool === pool) return transaction;
+    if (transaction && isOn(transaction, { connection, pool })) return transaction;
   }
   return 'parent' in scope ? undefined : transactionOfConnection(scope, connection);
+}
+
+function isOn(
+  transaction: Pick<BegunTransaction, 'settings'>,
+  keys: { connection: string; pool?: string | undefined },
+): boolean {
+  const { connection, pool } = transaction.settings.database;
+  return connection === keys.connection || pool === keys.pool;
 }
 
 function transactionOfConnection(scope: IContainer, key: string): Transaction | undefined {
@@ -86,7 +93,8 @@ interface BegunTransaction {
   readonly parent: IContainer;
   readonly scope: IContainer;
   readonly state: TransactionState;
-  readonly settings: { readonly database: { readonly connection: string } };
+  readonly settings: { readonly database: { readonly connection: string; readonly pool: string } };
+  readonly guardsParent?: boolean;
   begunBefore: BegunTransaction | undefined;
 }
 
@@ -117,12 +125,41 @@ export function removeBegun(transaction: BegunTransaction): void {
 /** The transaction on this database that began in the scope and has not completed. Throws where several are open. */
 function begunIn(scope: IContainer, connection: string): BegunTransaction | undefined {
   if (!(scope as Parent)[BEGUN]) return undefined;
-  const all = allBegunIn(scope, connection);
+  const all = allBegunIn(scope, connection).filter((transaction) => !isOutsideOf(transaction));
   // Others have committed or rolled back, and their callbacks are being called.
   const open = all.filter(({ state }) => state === 'acquired' || state === 'open');
   if (open.length < 2) return open[0] ?? all[0];
   const what = `${open.length} transactions are open that began in the scope, so it does not say which one is meant`;
   throw new TransactionError('AMBIT_TX_AMBIGUOUS', what);
+}
+
+/** Runs `work` as no part of the transactions on this database that began in the scope. */
+export async function runOutside<T>(scope: IContainer, connection: string, work: () => Promise<T>): Promise<T> {
+  const run = { isOver: false, outsideOf: allBegunIn(scope, connection) };
+  try {
+    return await withinRun(run, work);
+  } finally {
+    run.isOver = true;
+  }
+}
+
+/**
+ * Refuses a run that would begin a second transaction in silence: the scope, or one around it, is that of a request whose
+ * transaction is open.
+ */
+export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
+  for (let at: unknown = scope; at; at = (at as Scope).parent) {
+    for (let begun = (at as Parent)[BEGUN]; begun; begun = begun.begunBefore) {
+      const isOpen = begun.state === 'acquired' || begun.state === 'open';
+      if (begun.guardsParent && isOpen && isOn(begun, keys) && !isOutsideOf(begun)) throw besideGuard();
+    }
+  }
+}
+
+function besideGuard(): TransactionError {
+  const what =
+    'A run was started in the scope of a request whose transaction is open, and not in the scope of that transaction: it would begin a second one, which commits by itself';
+  return new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
 }
 
 /** Also those that began within these: on another database. */

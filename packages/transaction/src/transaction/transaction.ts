@@ -46,6 +46,8 @@ export class Transaction extends AroundCommit {
   readonly scope: IContainer;
   /** @internal The transaction before it that began in the same scope, while both have not completed. */
   begunBefore: Transaction | undefined = undefined;
+  /** @internal Runs that are started in the scope around it are refused while it is open. */
+  readonly guardsParent: boolean;
   readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
   /** @internal */
@@ -59,8 +61,15 @@ export class Transaction extends AroundCommit {
   readonly #completed = new Milestone();
 
   /** @internal Takes over an acquired connection; call `beginTransaction()` instead. */
-  constructor(parent: IContainer, scope: IContainer, connection: IPooledConnection, settings: Settings) {
+  constructor(
+    parent: IContainer,
+    scope: IContainer,
+    connection: IPooledConnection,
+    settings: Settings,
+    guardsParent: boolean,
+  ) {
     super(parent, settings);
+    this.guardsParent = guardsParent;
     const queue = new StatementQueue();
     this.scope = scope;
     this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.#rollBackWithScope(reason));
