@@ -145,7 +145,7 @@ export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | 
 }
 
 /** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */
-function alike(known: Key, key: Key): boolean {
+export function alike(known: Key, key: Key): boolean {
   if (typeof known !== 'string' || typeof key !== 'string' || key.length < 3) return false;
   if (Math.abs(known.length - key.length) > 1) return false;
   const [one, two] = [known.toLowerCase(), key.toLowerCase()];

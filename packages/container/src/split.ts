@@ -25,12 +25,16 @@ function againBelow(home: Shape, inner: Shape): Set<Key> {
 const isOwn = (key: Key, home: Shape, inner: Shape): boolean => place(inner, key)?.owner.isBelow(home) ?? false;
 
 /**
- * What the singleton, made in scopes of the shape `home`, depends on and scopes of the inner shape have again. An inner scope that has the service
- * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
+ * How an instance of the binding, made in scopes of the shape `home`, gets one of the keys: by its own list, or by that of a transient, which is
+ * made for the service that asks for it. Dependencies of the kind `except` are left out.
  */
-export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
-  if (!binding.singleton || binding.allowSplit || again.size === 0 || isOwn(binding.key, home, inner)) return [];
-  const found: Split[] = [];
+export function pathsTo(
+  keys: ReadonlySet<Key>,
+  binding: Binding,
+  home: Shape,
+  except: 'all' | 'lazy',
+): { readonly path: readonly Key[]; readonly used: Shape | undefined }[] {
+  const found: ReturnType<typeof pathsTo> = [];
   const seen = new Set<Binding>();
   const open: { readonly path: readonly Key[]; readonly through: Binding }[] = [
     { path: [binding.key], through: binding },
@@ -40,15 +44,25 @@ export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = ag
     seen.add(through);
     for (const dependency of home.dependencies(through)) {
       const key = keyOf(dependency);
-      if (key === undefined || kindOf(dependency) === 'all') continue;
-      const used = place(home, key);
-      if (!used) continue;
-      if (again.has(key)) found.push({ path: [...path, key], used: used.owner });
-      // A transient is made for the service that asks for it.
-      else if (!used.binding.singleton) open.push({ path: [...path, key], through: used.binding });
+      if (key === undefined || kindOf(dependency) === except) continue;
+      const longer = [...path, key];
+      const [used, ...others] = kindOf(dependency) === 'all' ? places(home, key) : [place(home, key)];
+      if (keys.has(key)) found.push({ path: longer, used: used?.owner });
+      else
+        for (const one of [used, ...others])
+          if (one && !one.binding.singleton) open.push({ path: longer, through: one.binding });
     }
   }
   return found;
+}
+
+/**
+ * What the singleton, made in scopes of the shape `home`, depends on and scopes of the inner shape have again. An inner scope that has the service
+ * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
+ */
+export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
+  if (!binding.singleton || binding.allowSplit || again.size === 0 || isOwn(binding.key, home, inner)) return [];
+  return pathsTo(again, binding, home, 'all').flatMap(({ path, used }) => (used ? { path, used } : []));
 }
 
 /** Each service that would keep the dependency of an outer scope where an inner scope has one of its own. */

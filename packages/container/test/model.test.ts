@@ -94,7 +94,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
 
 function overrideReference(at: Reference, ...entries: readonly Entry[]): Disposable {
   const overrides = entries.map((one) => ({ ...one, rank: 'override' }) as const);
-  at.addRegistration(...overrides);
+  at.override(...overrides);
   return { [Symbol.dispose]: () => at.remove(...overrides) };
 }
 

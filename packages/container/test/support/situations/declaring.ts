@@ -11,7 +11,7 @@ import {
   type Binding,
   type Key,
 } from '../../../src/index.js';
-import { verify } from '../../../src/tools.js';
+import { override, verify } from '../../../src/tools.js';
 import { asking, request } from '../asking.js';
 import { openApplication, perRequest, perTransaction } from '../scopes.js';
 
@@ -89,6 +89,18 @@ export const declaring = {
         asking().pipe(single, perTransaction).to('db'),
       ),
     'the same in a graph': () => verifyOne(...halfRegistered.registrations),
+  },
+  AMBIT_LATE_OVERRIDE: {
+    'the instance was made before': () => {
+      const app = openApplication(asking().pipe(single).to('IMailer'));
+      app.resolve('IMailer');
+      override(app, Registration.fromValue('fake').to('IMailer'));
+    },
+    'a singleton that has it was made before': () => {
+      const app = openApplication(asking('ISender').pipe(single).to('ISignup'), asking('IMailer').to('ISender'));
+      app.addRegistration(Registration.fromValue('real').to('IMailer')).resolve('ISignup');
+      override(app, Registration.fromValue('fake').to('IMailer'));
+    },
   },
   AMBIT_INVALID: {
     'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),
