@@ -95,12 +95,15 @@ function refuseLate(container: Container, open: readonly Container[], overrides:
   if (problem) throw problem;
 }
 
-/** The singletons that the scope has made. */
+/** The singletons that the scope has made; a value was made by other code. */
 function madeIn(scope: Container): Binding[] {
   const { shape } = scope;
   return keysOf(shape).flatMap((key) =>
     places(shape, key).flatMap(({ binding, owner }) => {
-      const slot = owner === shape && binding.singleton ? shape.slots.find(binding) : undefined;
+      const slot =
+        owner === shape && binding.singleton && binding.source.kind !== 'value'
+          ? shape.slots.taken.get(binding)
+          : undefined;
       return slot !== undefined && isMade(scope, slot) ? binding : [];
     }),
   );

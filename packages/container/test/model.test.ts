@@ -77,6 +77,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
   return {
     key,
     single,
+    isReady: kind === 'value' || kind === 'nothing',
     needs: asks || kind === 'value' || kind === 'nothing' ? [] : needs,
     accepts: (at, addedTo) => (when ? predicates[when]((tag) => at.tags.includes(tag)) : at === addedTo),
     make(made, at) {

@@ -10,6 +10,8 @@ export interface Entry {
   readonly needs: readonly Need[];
   readonly single?: boolean;
   readonly rank?: 'directly' | 'override';
+  /** Other code has made it. */
+  readonly isReady?: boolean;
   accepts(scope: Reference, addedTo: Reference): boolean;
   make(needs: readonly unknown[], scope: Reference): unknown;
   /** How the container disposes what it keeps of this, if at all. */
@@ -67,14 +69,16 @@ export class Reference {
     const all = new Set([...this.#line].flatMap((scope) => scope.#entries.map(({ key }) => key)));
     const made = [...all]
       .flatMap((key) => this.#places(key))
-      .filter(([entry, owner]) => owner === this && entry.single);
+      .filter(([{ single, isReady }, owner]) => owner === this && single && !isReady);
     return made.flatMap(([entry]) => (this.#instances.has(entry) ? [entry.key, ...this.#got(entry)] : []));
   }
-  #got({ needs }: Entry): string[] {
-    return needs.flatMap(({ key, how }) => {
+  #got(made: Entry, seen = new Set<Entry>()): string[] {
+    if (seen.has(made)) return [];
+    seen.add(made);
+    return made.needs.flatMap(({ key, how }) => {
       if (how === 'later') return [];
       const nearest = how === 'one' ? this.#nearest(key) : this.#places(key);
-      return [key, ...nearest.flatMap(([entry]) => (entry.single ? [] : this.#got(entry)))];
+      return [key, ...nearest.flatMap(([entry]) => (entry.single ? [] : this.#got(entry, seen)))];
     });
   }
   #nearest(key: string): Place[] {

@@ -110,7 +110,7 @@ export const declaring = {
           asking('IRequestContext').pipe(single).to('ICache'),
           asking('ICache').pipe(single).to('IPrices'),
           asking().pipe(single, perRequest).to('IRequestContext'),
-          asking('IConnection', lazy('IClock')).pipe(single, perRequest).to('IAuditLogger'),
+          asking('ISession', lazy('IClock')).pipe(single, perRequest).to('IAuditLogger'),
           asking('IDatabasePol').to('IUserRepository'),
           asking().to('IDatabasePool'),
           Registration.alias('IRight').to('ILeft'),
