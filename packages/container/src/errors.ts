@@ -34,9 +34,9 @@ const MOST_FAILURES = 10;
 
 /** The list in a line. A longer one is shortened to its first and last entries. */
 function shortened<T>(list: readonly T[], word: (one: T) => string, between: string, most: number): string {
-  const words = list.length > most ? [...list.slice(0, most / 2), ...list.slice(-most / 2)].map(word) : list.map(word);
-  if (list.length > most) words.splice(most / 2, 0, `... ${list.length - most} more ...`);
-  return words.join(between);
+  const shown = list.length > most ? [...list.slice(0, most / 2), ...list.slice(-most / 2)].map(word) : list.map(word);
+  if (list.length > most) shown.splice(most / 2, 0, `... ${list.length - most} more ...`);
+  return shown.join(between);
 }
 
 /** `[application] > [request]`; of more than eight levels the outermost and the innermost four. */

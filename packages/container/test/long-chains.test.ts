@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Registration, singleton, type Binding } from '../src/index.js';
+import { singleton, type Binding, type Registration } from '../src/index.js';
 import { verify } from '../src/tools.js';
 import { asking, resolving } from './support/asking.js';
 import { refusal } from './support/refusal.js';

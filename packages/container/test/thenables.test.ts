@@ -9,10 +9,7 @@ function builder() {
 
 it.each<[string, (made: ReturnType<typeof builder>) => Registration<unknown>]>([
   ['of a factory', (made) => Registration.fromFactory(() => thenable(made))],
-  [
-    'of a decorator',
-    (made) => Registration.fromFactory(() => ({})).pipe(decorate(() => thenable(made))) as Registration<unknown>,
-  ],
+  ['of a decorator', (made) => Registration.fromFactory(() => ({})).pipe(decorate(() => thenable(made)))],
   ['that is started', (made) => Registration.fromFactory(() => thenable(made)).pipe(onStart(() => undefined))],
 ])('a service with a method then() is no promise: nobody calls it, and it is disposed: %s', async (_, registration) => {
   const made = builder();
@@ -28,6 +25,7 @@ it.each<[string, (made: ReturnType<typeof builder>) => Registration<unknown>]>([
 it('a promise of another kind, such as one of another realm, is awaited as any other', async () => {
   const { disposed } = builder();
   const settled = Promise.resolve({ dispose: disposed });
+  // oxlint-disable-next-line no-thenable -- that is what it is about
   const foreign = { then: settled.then.bind(settled), [Symbol.toStringTag]: 'Promise' };
   const app = openApplication(
     Registration.fromFactory(() => foreign)

@@ -88,7 +88,7 @@ describe('the hint where a key of a database is missing', () => {
       code: 'AMBIT_NOT_REGISTERED',
       message: expect.stringMatching(hint),
     });
-    empty.addRegistration(Registration.fromFactory((pool: IDatabasePool) => pool, ['IDatabasePool']).to('IOrders'));
+    empty.addRegistration(Registration.fromFactory((one: IDatabasePool) => one, ['IDatabasePool']).to('IOrders'));
     expect(() => verify(empty)).toThrow(hint);
   });
 });
