@@ -97,7 +97,7 @@ async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promi
         // An async factory is running.
         if (isPromise(instance) && (await isLate((limit ??= limited()), instance))) {
           const made = kept;
-          // Nobody can be told of a failure by then.
+          // By then nobody waits for a failure.
           void instance.then(() => callDisposer(made, i, reason)).then(no, no);
           throw late(key, 'factory');
         }

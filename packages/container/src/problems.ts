@@ -88,7 +88,7 @@ export function cycle(key: Key, home: Shape, path?: readonly Key[]): ContainerEr
   });
 }
 
-/** Why a chain of dependencies is so long: it goes in a circle, or it is long. */
+/** Why a chain of dependencies is so long: it is circular, or it is long. */
 export function endless(last: Step): ContainerError {
   const path = pathOf(last);
   const rest = between(last.home, path.at(-1) as Key, new Set(path));
@@ -105,8 +105,8 @@ const tooDeep = (path: readonly Key[], home: Shape): ContainerError =>
 
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
 export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
-  within(shape, key, get, (isCircle) =>
-    isCircle ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root ?? key), shape),
+  within(shape, key, get, (isCircular) =>
+    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root ?? key), shape),
   );
 
 const MOST_HINTS = 200;

@@ -46,7 +46,7 @@ export const MOST_DEEP = 1000;
 
 /** Calls a factory or decorator, which may call `resolve` itself; throws what `problem` returns where that never ends. */
 export const within =
-  (shape: Shape, key: Key, get: Resolver, problem: (isCircle: boolean) => Error): Resolver =>
+  (shape: Shape, key: Key, get: Resolver, problem: (isCircular: boolean) => Error): Resolver =>
   (scope: Scope) => {
     const { running: before, root, rootShape } = progress;
     const depth = before ? before.depth + 1 : 0;
