@@ -64,6 +64,7 @@ describe.each(hosts)('$name', (host) => {
       }).to('IUserRepository'),
       Registration.fromValue({ log: async () => undefined }).to('IAuditLogger'),
       Registration.fromValue({ requestId: 'r1' }).to('IRequestContext'),
+      Registration.fromValue(console).to('ILogger'),
     );
     const { get, post } = await application(host, container);
     expect((await get('/users')).body).toEqual([{ id: '9', ...grace }]);

@@ -1,4 +1,3 @@
-import { Registration } from '@ambit/container';
 import { asPostgresAdmin, connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
@@ -13,7 +12,7 @@ const responds = async (): Promise<[]> => [];
 onEveryStage((stage) => {
   const health = (query: () => Promise<never[]> = responds): Health => {
     const replaced = new Health({ query }, stage.app.log.logger);
-    stage.replace(Registration.fromValue(replaced).to('IHealth'));
+    stage.report(replaced);
     return replaced;
   };
 
@@ -49,7 +48,7 @@ onEveryStage((stage) => {
     const primary = { query: () => Promise.reject(connectionLost()) };
     const replicas = [() => Promise.reject(connectionLost()), responds].map((query) => ({ query }));
     const reading = new Health(primary, stage.app.log.logger, replicas);
-    stage.replace(Registration.fromValue(reading).to('IHealth'));
+    stage.report(reading);
     reading.started();
     expect(await stage.get('/health/ready')).toMatchObject({ status: 200, body: { status: 'read-only' } });
     await stage.app.log.finds({ level: 50, msg: 'ready to read only: no response from the database' });

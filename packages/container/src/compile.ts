@@ -1,12 +1,15 @@
 import type { Binding } from './binding.js';
 import type { Templates } from './fast.js';
-import { registered } from './keeping.js';
+import { givenBy, isThere, registered } from './keeping.js';
 import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
 import { place, places, reachable, type Place } from './places.js';
-import { below, cycle, keyless, missing, traced, type Step } from './problems.js';
+import { below, cycle, endless, keyless, missing, pathOf, traced, type Step } from './problems.js';
+import { askFor } from './registering.js';
 import { giving, NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
+import { isWaiting } from './state.js';
 import type { Function_ } from './templates.js';
-import { Unavailable, type Walk } from './walk.js';
+import { fresh, MOST_DEEP } from './tracing.js';
+import { compiling, ownerIn, Unavailable, type Walk } from './walk.js';
 
 /** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
@@ -21,7 +24,7 @@ export function compile(
   const known = memo.get(binding);
   if (typeof known === 'function') return known as Resolver;
   const made = compileAtHome(binding, home, path, walk) as Resolver;
-  const resolver = walk.templates.fromAbove(shape.levelsTo(home) as number, made);
+  const resolver = walk.templates.fromAbove(shape.levelsTo(home), made);
   memo.set(binding, resolver);
   return resolver;
 }
@@ -33,7 +36,7 @@ function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, wa
   const known = memo.get(binding);
   if (typeof known === 'function') return known as Resolver;
   if (known instanceof Unavailable) return known;
-  if (known === walk) return walk.report(cycle(binding.key, home, path));
+  if (known === walk) return walk.report(cycle(binding.key, home, pathOf(path)));
   if (walk.existing && binding.singleton) {
     const existing = walk.existing(home, binding);
     if (existing) return existing;
@@ -47,6 +50,9 @@ function compileAtHome(binding: Binding, home: Shape, path: Step | undefined, wa
 
 function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver | Unavailable {
   walk.made++;
+  // Deeper calls would overflow the stack, here or where the instances are made.
+  if (walk.deep >= MOST_DEEP) return walk.report(endless(path));
+  walk.deep++;
   const { source, singleton } = binding;
   const asked = home.dependencies(binding);
   // A parameter with a default is not counted by `length`, and may go without a key.
@@ -61,11 +67,13 @@ function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver |
     if (need instanceof Unavailable) failures.push(need);
     else needs.push(need);
   }
+  walk.deep--;
   if (failures[0]) return failures[1] ? new Unavailable(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
   const own = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
   const maker = (home.plans.observer?.making(own, binding) as Resolver | undefined) ?? own;
-  return singleton ? walk.templates.keeping(home.slots.of(binding), maker, binding) : maker;
+  if (singleton) return walk.templates.keeping(home.slots.of(binding), maker, binding);
+  return binding.externallyOwned ? givenBy(maker) : maker;
 }
 
 /** The function that resolves the dependency for instances made in scopes of the shape `home`. */
@@ -89,8 +97,8 @@ export function deliver(
     // It has to be available where its holder is: `verify` checks that now. What it needs cannot close a cycle.
     if (found) walk.later?.push([found, path]);
     if (found || !walk.dry) {
-      const resolving = traced(home, path.binding.key, (scope) => scope.resolve(key as string));
-      return (scope) => () => resolving(servingFor(scope, key));
+      const resolving = traced(home, path.binding.key, (scope) => resolveLater(scope, key));
+      return (scope) => () => resolving(scope);
     }
   }
   return found ? compile(home, found, path, walk) : walk.report(missing(key, home, path, walk));
@@ -106,12 +114,19 @@ function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): 
   return (scope) => (each as Resolver[]).map((get) => get(scope));
 }
 
-/** A scope that is being disposed resolves nothing, but the owner of a service with a longer lifetime still does. */
-function servingFor(scope: Scope, key: Key): Scope {
+/** A scope that is being disposed resolves nothing, but a disposer still gets what is there: dependencies are disposed after their dependents. */
+function resolveLater(scope: Scope, key: Key): unknown {
   const found = scope.closed === 1 ? place(scope.shape, key) : undefined;
-  let owner = scope;
-  if (found?.binding.singleton) while (owner.shape !== found.owner && owner.parent) owner = owner.parent;
-  return owner;
+  const owner = found?.binding.singleton ? ownerIn(scope, found.owner) : scope;
+  return found && owner.closed === 1 && (isWaiting(owner) || isThere(owner, found.binding))
+    ? makeAt(owner, key, found)
+    : owner.resolve(key as string);
+}
+
+/** Resolves the key at its place, whether the scope is disposed or not. */
+export function makeAt(scope: Scope, key: Key, found: Place): unknown {
+  const walk = compiling(scope.shape, { ask: (asked) => askFor(scope, asked) });
+  return fresh(scope.shape, key, compile(scope.shape, found, undefined, walk) as Resolver)(scope);
 }
 
 function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], templates: Templates): Resolver {

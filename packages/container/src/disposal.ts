@@ -1,10 +1,10 @@
 import { setTimeout } from '#platform';
 import { ContainerError, DisposeError, type Failure } from './errors.js';
-import { findDisposer, isPromise } from './keeping.js';
+import { findDisposer, isPromise, isThenable } from './keeping.js';
 import { descendants } from './scope.js';
 import type { Scope } from './shape.js';
 import { instanceDisposed } from './events.js';
-import { isMaking, type Disposal, type Kept, type Starting } from './state.js';
+import { isMaking, type Disposal, type Kept } from './state.js';
 import { progress } from './tracing.js';
 
 /** Shared by all scopes that have nothing to dispose. */
@@ -24,8 +24,8 @@ function disposalOf(scope: Scope): Disposal {
   });
 }
 
-// How long a disposal waits for an `onStart` callback that is running.
-const START_LIMIT_MS = 5000;
+// How long a disposal waits for what is still being made or started: what hangs must not keep the process alive.
+const LIMIT_MS = 5000;
 
 /** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
 export function dispose(scope: Scope, reason: unknown): Promise<void> {
@@ -82,18 +82,27 @@ async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promi
   let failures: Failure[] | undefined;
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
-  if (scope.rare?.starting) failures = await startedOrLate(scope, scope.rare.starting);
+  let limit: Limit | undefined;
+  if (scope.rare?.starting) {
+    const { promise, key } = scope.rare.starting;
+    if (await isLate((limit = limited()), promise)) failures = [failureOf(scope, key, late(key, 'onStart'))];
+  }
   for (let kept = scope.kept; kept; kept = scope.kept) {
     scope.kept = kept.before;
     const { key, onDispose } = kept.binding;
     let failure: Failure | undefined;
     for (let i = 0; i < (onDispose?.length ?? Number(kept.owned)); i++)
       try {
-        const hook = onDispose?.[i];
-        const disposing = hook
-          ? callHook(hook.act as Act, layerOf(kept, hook.layer), reason)
-          : disposeObject(kept, reason);
-        if (isPromise(disposing)) await disposing;
+        const { instance } = kept;
+        // An async factory is running.
+        if (isPromise(instance) && (await isLate((limit ??= limited()), instance))) {
+          const made = kept;
+          // By then nobody waits for a failure.
+          void instance.then(() => callDisposer(made, i, reason)).then(no, no);
+          throw late(key, 'factory');
+        }
+        const disposing = callDisposer(kept, i, reason);
+        if (isThenable(disposing)) await disposing;
       } catch (error) {
         failure = failureOf(scope, key, error);
         (failures ??= []).push(failure);
@@ -101,6 +110,7 @@ async function disposeOwn(scope: Scope, reason: unknown, isAlone = false): Promi
     if (instanceDisposed.hasSubscribers)
       instanceDisposed.publish({ scope, key, ...(failure && { error: failure.error }) });
   }
+  if (limit) clearTimeout(limit.timer as number);
   scope.leave();
   const { disposal } = scope;
   if (disposal && !(disposal instanceof Promise)) {
@@ -136,33 +146,35 @@ function allFailures(disposal: Disposal): Failure[] {
   return failures;
 }
 
-/** Waits for the `onStart` callback that is running, but not without a limit: one that hangs must not keep the process alive. */
-async function startedOrLate(scope: Scope, { promise, key }: Starting): Promise<Failure[] | undefined> {
-  let timer;
-  const late = new Promise<true>((resolve) => (timer = setTimeout(resolve, START_LIMIT_MS, true)));
-  const settled = promise.then(
-    () => false,
-    () => false,
-  );
-  const isLate = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  const hint = `its onStart was still running after ${START_LIMIT_MS} ms`;
-  return isLate ? [failureOf(scope, key, new ContainerError('AMBIT_START_FAILED', { key, hint }))] : undefined;
+/** One limit for all that a scope waits for. */
+interface Limit {
+  readonly over: Promise<true>;
+  readonly timer: unknown;
 }
 
-const layerOf = ({ layers, instance }: Kept, layer: number): unknown => (layers ? layers[layer] : instance);
+function limited(): Limit {
+  let timer;
+  const over = new Promise<true>((resolve) => (timer = setTimeout(resolve, LIMIT_MS, true)));
+  return { over, timer };
+}
 
-type Act = (layer: unknown, reason?: unknown) => unknown;
+const no = () => false;
+const isLate = (limit: Limit, work: PromiseLike<unknown>): Promise<boolean> =>
+  Promise.race([work.then(no, no), limit.over]);
 
-/** Where nothing failed, callbacks and disposers get no reason, not even undefined. */
-const callHook = (act: Act, layer: unknown, reason: unknown): unknown =>
-  reason === undefined ? act(layer) : act(layer, reason);
+const late = (key: Failure['key'], what: string): ContainerError =>
+  new ContainerError('AMBIT_START_FAILED', { key, hint: `its ${what} was still running after ${LIMIT_MS} ms` });
 
-/** Calls the object's own disposer. A wrapper has to dispose what it wraps. */
-function disposeObject({ instance }: Kept, reason: unknown): unknown {
-  const disposed = (made: unknown): unknown => {
-    const disposer = findDisposer(made);
-    return reason === undefined ? disposer?.call(made) : disposer?.call(made, reason);
-  };
-  return isPromise(instance) ? instance.then(disposed, () => undefined) : disposed(instance);
+type Disposer = (object: unknown, reason?: unknown) => unknown;
+
+/** Calls a callback of the registration, or the object's own disposer. Where nothing failed, they get no reason, not even undefined. */
+function callDisposer({ binding, instance, layers }: Kept, i: number, reason: unknown): unknown {
+  const hook = binding.onDispose?.[i];
+  if (hook) {
+    const act = hook.act as Disposer;
+    const layer = layers ? layers[hook.layer] : instance;
+    return reason === undefined ? act(layer) : act(layer, reason);
+  }
+  const disposer = findDisposer(instance);
+  return reason === undefined ? disposer?.call(instance) : disposer?.call(instance, reason);
 }

@@ -29,17 +29,19 @@ export const hintOf = (key: unknown, call: string): string | undefined =>
 
 // Longer lists are shortened: thousands of nested scopes, or of failures, would make an error of megabytes.
 const MOST_LEVELS = 8;
+const MOST_KEYS = 30;
 const MOST_FAILURES = 10;
 
-const level = (tags: readonly string[]): string => `[${tags.join(', ') || 'no tags'}]`;
+/** The list in a line. A longer one is shortened to its first and last entries. */
+function shortened<T>(list: readonly T[], word: (one: T) => string, between: string, most: number): string {
+  const shown = list.length > most ? [...list.slice(0, most / 2), ...list.slice(-most / 2)].map(word) : list.map(word);
+  if (list.length > most) shown.splice(most / 2, 0, `... ${list.length - most} more ...`);
+  return shown.join(between);
+}
 
 /** `[application] > [request]`; of more than eight levels the outermost and the innermost four. */
-export function showTags(lineage: Lineage): string {
-  if (lineage.length <= MOST_LEVELS) return lineage.map(level).join(' > ');
-  const half = MOST_LEVELS / 2;
-  const between = `... ${lineage.length - MOST_LEVELS} more ...`;
-  return [...lineage.slice(0, half).map(level), between, ...lineage.slice(-half).map(level)].join(' > ');
-}
+export const showTags = (lineage: Lineage): string =>
+  shortened(lineage, (tags) => `[${tags.join(', ') || 'no tags'}]`, ' > ', MOST_LEVELS);
 
 /** Codes and their sentences; `%` is what it is about, the key unless said otherwise. */
 const sentences = {
@@ -47,6 +49,7 @@ const sentences = {
   AMBIT_OUT_OF_SCOPE: '% is registered, but not for this scope',
   AMBIT_CAPTIVE_DEPENDENCY: 'Captive dependency: %',
   AMBIT_CYCLE: 'Circular dependency: %',
+  AMBIT_TOO_DEEP: '% has too long a chain of dependencies',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
   AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
   AMBIT_DISPOSED: '% was called on a disposed scope',
@@ -64,6 +67,7 @@ type OtherCode =
   | 'AMBIT_UNDISPOSED'
   | 'AMBIT_TWO_FEATURES'
   | 'AMBIT_SPLIT_KEY'
+  | 'AMBIT_LATE_OVERRIDE'
   | 'AMBIT_OPEN_SCOPES'
   | 'AMBIT_DRAINING'
   | 'AMBIT_DRAIN_TIMEOUT';
@@ -90,7 +94,7 @@ const worded = (code: ErrorCode, about: string, ...lines: string[]): string =>
   );
 const sentenceOf = (code: ErrorCode): string => (sentences as Partial<Record<ErrorCode, string>>)[code] ?? '%';
 
-const arrows = (keys: readonly Key[]): string => keys.map(label).join(' -> ');
+const arrows = (keys: readonly Key[]): string => shortened(keys, label, ' -> ', MOST_KEYS);
 
 function message(code: ErrorCode, { key, about, path = [], tags, hint, problems = [], cause }: ErrorDetails): string {
   const cycle = code === 'AMBIT_CYCLE' ? path.slice(path.indexOf(key as Key)) : [];
@@ -210,11 +214,14 @@ export function checkFunction(value: unknown, where: string, wanted: string, key
 }
 
 export function checkKey(key: unknown, where: string): void {
-  if (typeof key !== 'string' && typeof key !== 'symbol' && typeof key !== 'function')
+  if (!['string', 'symbol', 'function'].includes(typeof key))
     refuse(`${where} got ${show(key)}`, 'a key is a string, a symbol or a class');
 }
 
+export const areTags = (tags: unknown): tags is string[] =>
+  Array.isArray(tags) && tags.every((tag) => typeof tag === 'string');
+
 export function checkedTags(tags: readonly string[]): readonly string[] {
-  if (Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')) return Object.freeze([...tags]);
+  if (areTags(tags)) return Object.freeze([...tags]);
   throw new ContainerError('AMBIT_BAD_TAGS', { about: show(tags), hint: "write { tags: ['request'] }" });
 }

@@ -1,11 +1,12 @@
 import type { Binding } from './binding.js';
 import type { Factory } from './contract.js';
+import type { Key } from './keys.js';
 import { isValue } from './places.js';
-import { cycle } from './problems.js';
-import { refuseDisposed } from './scope.js';
+import { between, cycle } from './problems.js';
+import { descendants, refuseDisposed } from './scope.js';
 import { Shape, type Resolver, type Scope } from './shape.js';
 import { instanceCreated } from './events.js';
-import { cells, indexOf, rare, type Kept } from './state.js';
+import { cells, indexOf, isMade, isWaiting, rare, type Kept } from './state.js';
 import { progress } from './tracing.js';
 
 /** Work given to `defer` is kept like an instance. Its key is for errors and events. */
@@ -26,9 +27,13 @@ export function findDisposer(object: unknown): Disposer | undefined {
   return typeof dispose === 'function' ? (dispose as Disposer) : undefined;
 }
 
-export function isPromise(object: unknown): object is PromiseLike<unknown> {
+/** Whether it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its statement. */
+export const isPromise = (object: unknown): object is PromiseLike<unknown> => isThenable(object, true);
+
+export function isThenable(object: unknown, orLess?: true): object is PromiseLike<unknown> {
   try {
-    return typeof (object as PromiseLike<unknown> | null | undefined)?.then === 'function';
+    if (typeof (object as PromiseLike<unknown> | null | undefined)?.then !== 'function') return false;
+    return !orLess || Object.prototype.toString.call(object) === '[object Promise]';
   } catch {
     return false;
   }
@@ -58,10 +63,20 @@ export function reentered(scope: Scope, { key }: Binding): never {
 export function keep(scope: Scope, binding: Binding, instance: unknown): void {
   // A class makes a new object, so nobody else can own it.
   if (binding.source.kind !== 'class') return keepLayers(scope, binding, [instance]);
-  const owned = !binding.externallyOwned || binding.onDispose !== undefined;
-  scope.kept = { binding, instance, layers: undefined, before: scope.kept, owned, started: 0 };
+  enter(scope, binding, instance, undefined, !binding.externallyOwned);
   // It was disposed while this was made; its disposal waits for that.
-  if (scope.closed) refuseDisposed(scope, 'resolve', binding.key);
+  if (scope.closed) refuseOver(scope, binding);
+}
+
+function enter(scope: Scope, binding: Binding, instance: unknown, layers: Kept['layers'], owned: boolean): Kept {
+  const { onDispose } = binding;
+  const before = scope.kept;
+  return (scope.kept = { binding, instance, layers, before, owned: owned || onDispose !== undefined, started: 0 });
+}
+
+/** A scope that waits for those below it still makes what they need to be disposed. */
+function refuseOver(scope: Scope, { key }: Binding): void {
+  if (!isWaiting(scope)) refuseDisposed(scope, 'resolve', key);
 }
 
 /**
@@ -76,26 +91,21 @@ export function keepLayers(scope: Scope, binding: Binding, layers: readonly unkn
   // A class makes a new object, and a value belongs to other code; a factory may return an object that a scope owns already.
   const made = outermost > 0 || source.kind !== 'value';
   const isNew = outermost === 0 && source.kind === 'class';
-  const owned = !externallyOwned && made && isDisposable(instance) && (isNew || !isOwned(scope, instance));
-  if (owned || onDispose || onStart) {
-    const kept = { binding, instance, layers, before: scope.kept, owned: owned || onDispose !== undefined, started: 0 };
-    scope.kept = kept;
-    if (owned && !isNew && isPromise(instance)) settleLater(scope, kept, instance);
+  const disposable = made && isDisposable(instance);
+  const owned = disposable && !externallyOwned && (isNew || !isOwned(scope, instance));
+  // What is externally owned is known as such to the scopes below, which may hand it on.
+  if (owned || onDispose || onStart || (disposable && externallyOwned)) {
+    const kept = enter(scope, binding, instance, layers, owned);
+    if ((owned || externallyOwned) && !isNew && isPromise(instance)) settleLater(scope, kept, instance);
   }
-  refuseDisposed(scope, 'resolve', binding.key);
+  refuseOver(scope, binding);
 }
 
 /** Keeps an instance whose decorator threw: it is never started, but disposed as far as it was made. */
 export function keepUnfinished(scope: Scope, binding: Binding, layers: readonly unknown[]): void {
   const { key, source, externallyOwned } = binding;
-  const hooks = binding.onDispose?.filter(({ layer }) => layer < layers.length) ?? [];
-  const unfinished = {
-    key,
-    source,
-    ...(hooks[0] && { onDispose: hooks }),
-    ...(externallyOwned && { externallyOwned }),
-  };
-  keepLayers(scope, unfinished, layers);
+  const hooks = binding.onDispose?.filter(({ layer }) => layer < layers.length);
+  keepLayers(scope, { key, source, externallyOwned, onDispose: hooks?.[0] && hooks }, layers);
 }
 
 /** A promise is replaced by its result, which is disposed; a rejected one is removed, so that the next `resolve` tries again. */
@@ -112,13 +122,28 @@ function settleLater(scope: Scope, kept: Kept, promise: PromiseLike<unknown>): v
       kept.owned = false;
       kept.instance = undefined;
       rare(scope).rejected = { key, cause };
-      const slot = scope.shape.slots.find(kept.binding);
-      if (slot !== undefined && cells(scope, slot)[indexOf(slot)] === promise)
-        cells(scope, slot)[indexOf(slot)] = undefined;
+      forget(scope, key, promise);
       for (let newer = scope.kept; newer; newer = newer.before) if (newer.before === kept) newer.before = kept.before;
       if (scope.kept === kept) scope.kept = kept.before;
     },
   );
+}
+
+/** Empties the slot of the promise, and those of what has received it, so that all of them are made again. */
+function forget(scope: Scope, key: Key, promise: unknown): void {
+  // Thousands of open scopes may have one shape.
+  const dependents = new Map<Shape, [Binding, number][]>();
+  for (const at of [scope, ...descendants(scope)]) {
+    const { shape } = at;
+    const taken = () =>
+      [...shape.slots.taken].filter(([one]) => one.key === key || between(shape, one.key, new Set([key])));
+    if (!dependents.has(shape)) dependents.set(shape, taken());
+    for (const [binding, slot] of dependents.get(shape) ?? []) {
+      const held = cells(at, slot)[indexOf(slot)];
+      if (held === promise || (binding.key !== key && isMade(at, slot) && !isPromise(held)))
+        cells(at, slot)[indexOf(slot)] = undefined;
+    }
+  }
 }
 
 // So many entries are searched one by one; the rest of a longer list is indexed.
@@ -136,24 +161,38 @@ function isOwned(scope: Scope, object: unknown): boolean {
 
 function keeps(scope: Scope, object: unknown): boolean {
   let kept = scope.kept;
-  for (let i = 0; i < FEW && kept; i++, kept = kept.before) if (kept.owned && kept.instance === object) return true;
+  for (let i = 0; i < FEW && kept; i++, kept = kept.before) if (kept.instance === object) return true;
   if (!kept) return false;
   const index = (rare(scope).owned ??= { objects: new Set<unknown>(), to: undefined });
-  for (let one: Kept | undefined = kept; one && one !== index.to; one = one.before)
-    if (one.owned) index.objects.add(one.instance);
+  for (let one: Kept | undefined = kept; one && one !== index.to; one = one.before) index.objects.add(one.instance);
   index.to = kept;
   return index.objects.has(object);
 }
 
-/** Remembers objects that a factory received from outside of the container: if it returns one, the code that made it disposes it. */
+/** Remembers objects of other code, which disposes them: if a factory that received one returns it, the scope does not own it. */
 function noteGiven(scope: Scope, made: unknown): unknown {
-  if (progress.running?.before && isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
+  if (isDisposable(made)) (rare(scope).given ??= new WeakSet()).add(made as object);
   return made;
+}
+
+/** Makes transients that are externally owned. */
+export const givenBy =
+  (make: Resolver): Resolver =>
+  (scope) =>
+    noteGiven(scope, make(scope));
+
+/** Whether the scope has an instance that is not disposed. */
+export function isThere(scope: Scope, binding: Binding): boolean {
+  const slot = scope.shape.slots.taken.get(binding);
+  if (slot === undefined || !isMade(scope, slot)) return false;
+  for (let kept = scope.kept; kept; kept = kept.before) if (kept.binding === binding) return true;
+  return !isDisposable(cells(scope, slot)[indexOf(slot)]);
 }
 
 /** Resolves what was registered directly: the value, or what the factory returns for the scope it was registered on. */
 export function giveRegistered(scope: Scope, { source }: Binding): unknown {
-  return noteGiven(scope, source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope));
+  const made = source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(scope);
+  return progress.running?.before ? noteGiven(scope, made) : made;
 }
 
 /** Resolves such a binding: of a shape that scopes share, each scope has its own factory. */

@@ -1,15 +1,25 @@
 import type { Binding } from './binding.js';
 import type { Container } from './container.js';
+import { ContainerError, hintOf, show, showTags } from './errors.js';
+import { keyOf, type Key } from './keys.js';
+import { keysOf, places } from './places.js';
+import { alike } from './problems.js';
 import { remove } from './registering.js';
+import { descendants, refuseDisposed } from './scope.js';
+import type { Shape } from './shape.js';
+import { pathsTo } from './split.js';
+import { isMade } from './state.js';
 
 /**
  * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.
- * Instances made before stay as they are.
+ * Call it before what it replaces is made. What was made while it lasts stays as it is, so give each test a container of its own.
  *
  * @param container - where they win
  * @param registrations - each completed with `.to(key)`
  * @returns what `using` disposes at the end of the block
- * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: a registration has no key; `AMBIT_DISPOSED`: the container is disposed
+ * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: there is nothing to override, since nothing registers the key and no service depends on
+ *   it; `AMBIT_LATE_OVERRIDE`: the instance, or a singleton that has it, was made before; `AMBIT_BAD_REGISTRATION`: a registration has no
+ *   key; `AMBIT_DISPOSED`: the container is disposed
  *
  * @example
  * ```ts
@@ -23,8 +33,13 @@ import { remove } from './registering.js';
  * ```
  */
 export function override(container: Container, ...registrations: readonly Binding[]): Disposable {
+  refuseDisposed(container, 'override');
   const mark = Symbol('override');
-  container.addRegistration(...registrations.map((binding) => ({ ...binding, override: mark })));
+  const added = registrations.map((binding) => ({ ...binding, override: mark }));
+  const open = [container, ...descendants(container)].filter(({ closed }) => !closed);
+  for (const binding of added) if (binding.source) refuseUnknown(container, open, binding);
+  refuseLate(container, open, added);
+  container.addRegistration(...added);
   return { [Symbol.dispose]: () => restore(container, mark) };
 }
 
@@ -34,4 +49,88 @@ function restore(container: Container, mark: symbol): void {
     container,
     bindings.filter((binding) => binding.override === mark),
   );
+}
+
+/** A misspelt key would replace nothing. What a graph has checked is known, and so are classes and the keys that other packages register. */
+function refuseUnknown(container: Container, open: readonly Container[], { key, declared }: Binding): void {
+  if (declared || typeof key === 'function' || hintOf(key, 'resolve') !== undefined) return;
+  const known = new Set<Key | undefined>();
+  for (const { shape, rare } of [...aboveOf(container), ...open]) {
+    for (const one of rare?.registered?.keys() ?? []) known.add(one);
+    for (const [one, bindings] of shape.bindings) {
+      known.add(one);
+      for (const binding of bindings)
+        for (const dependency of shape.dependencies(binding)) known.add(keyOf(dependency));
+    }
+  }
+  if (known.has(key)) return;
+  const near = [...known].find((one) => one !== undefined && alike(one, key));
+  throw new ContainerError('AMBIT_NOT_REGISTERED', {
+    key,
+    about: `${show(key)}, so there is nothing to override`,
+    tags: container.shape.lineage,
+    hint:
+      near === undefined
+        ? 'no service depends on it either: correct the key, or call addRegistration() for one that is new'
+        : `did you mean ${show(near)}?`,
+  });
+}
+
+function aboveOf({ parent }: Container): Container[] {
+  return parent ? [parent, ...aboveOf(parent)] : [];
+}
+
+/** What exists keeps what it has, so an override would be seen by some services and not by others. */
+function refuseLate(container: Container, open: readonly Container[], overrides: readonly Binding[]): void {
+  const late = open.flatMap((scope) => {
+    const { shape } = scope;
+    const keys = new Set(overrides.flatMap((one) => (applies(one, shape, container.shape) ? one.key : [])));
+    return madeIn(scope).flatMap((binding) => {
+      const paths = keys.has(binding.key) ? [{ path: [binding.key] }] : pathsTo(keys, binding, shape, 'lazy');
+      return paths.map(({ path }) => lateOverride(path, shape));
+    });
+  });
+  // A service that has it says more than the instance itself.
+  const problem = late.find(({ path }) => path[1] !== undefined) ?? late[0];
+  if (problem) throw problem;
+}
+
+/** The singletons that the scope has made; a value was made by other code. */
+function madeIn(scope: Container): Binding[] {
+  const { shape } = scope;
+  return keysOf(shape).flatMap((key) =>
+    places(shape, key).flatMap(({ binding, owner }) => {
+      const slot =
+        owner === shape && binding.singleton && binding.source.kind !== 'value'
+          ? shape.slots.taken.get(binding)
+          : undefined;
+      return slot !== undefined && isMade(scope, slot) ? binding : [];
+    }),
+  );
+}
+
+/** Whether scopes of the shape would get the override, which was added to scopes of the shape `top`. */
+function applies({ when }: Binding, shape: Shape, top: Shape): boolean {
+  if (!when) return true;
+  for (const at of shape.upward()) {
+    if (when(at)) return true;
+    if (at === top) break;
+  }
+  return false;
+}
+
+function lateOverride(path: readonly Key[], { lineage }: Shape): ContainerError {
+  const [made, ...rest] = path;
+  const key = path.at(-1) as Key;
+  const hint =
+    rest[0] === undefined
+      ? 'register it with fromValue() if it has to exist before'
+      : `override ${show(made)} in the same call`;
+  return new ContainerError('AMBIT_LATE_OVERRIDE', {
+    key,
+    about: `${show(key)} is overridden too late: ${show(made)} of ${showTags(lineage)} was made before${rest[0] === undefined ? '' : ', with the one that it replaces'}`,
+    path,
+    tags: lineage,
+    hint: `call override() before the first resolve() or start(), in a container of this test alone; or ${hint}`,
+  });
 }

@@ -26,7 +26,7 @@ export class Plans {
   /** Whether there ever was an override, which wins over nearer registrations. */
   overridden = false;
   observer?: Observer;
-  private readonly cached = new Map<object, () => void>();
+  readonly cached = new Map<object, () => void>();
 
   constructor(readonly injector: Injector) {}
 
@@ -37,10 +37,6 @@ export class Plans {
     if (this.cached.size <= MOST_SHAPES || !oldest) return;
     this.cached.delete(oldest[0]);
     oldest[1]();
-  }
-
-  uncache(shape: object): void {
-    this.cached.delete(shape);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Binding } from './binding.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
-import { keyOf, type Key } from './keys.js';
+import { keyOf, kindOf, type Key } from './keys.js';
 import { keysOf, place, places, reachable } from './places.js';
 import type { Resolver, Shape } from './shape.js';
-import { progress, within } from './tracing.js';
+import { MOST_DEEP, progress, within } from './tracing.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -31,7 +31,7 @@ function steps(last: Step | undefined): Step[] {
   return all.toReversed();
 }
 
-const pathOf = (last: Step | undefined) => steps(last).map((step) => step.binding.key);
+export const pathOf = (last: Step | undefined) => steps(last).map((step) => step.binding.key);
 
 export const keyless = (i: number, { key, source }: Binding, home: Shape, path: Step): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
@@ -49,18 +49,25 @@ function wholePath(shape: Shape, ...keys: Key[]): Key[] {
   const path = keys.toReversed();
   return path.flatMap((key, i) => {
     const next = path[i + 1];
-    return next === undefined || key === next ? [] : [key, ...(between(shape, key, next, new Set()) ?? [])];
+    return next === undefined || key === next
+      ? []
+      : [key, ...(between(shape, key, new Set([next]))?.slice(0, -1) ?? [])];
   });
 }
 
-function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | undefined {
-  const found = seen.has(from) ? undefined : place(shape, from);
-  seen.add(from);
-  for (const dependency of found ? shape.dependencies(found.binding) : []) {
-    const key = keyOf(dependency);
-    if (key === to) return [];
-    const rest = key !== undefined && between(shape, key, to, seen);
-    if (rest) return [key, ...rest];
+/** The keys between the one and the first of the others that is found, which is the last of them. A loop, as chains may be longer than calls. */
+export function between(shape: Shape, from: Key, goals: ReadonlySet<Key>): Key[] | undefined {
+  const cameFrom = new Map<Key, Key>([[from, from]]);
+  for (const [at] of cameFrom) {
+    const found = place(shape, at);
+    for (const dependency of found ? shape.dependencies(found.binding) : []) {
+      const key = keyOf(dependency);
+      if (key === undefined || kindOf(dependency) === 'lazy') continue;
+      const path = [key];
+      if (goals.has(key)) for (let back = at; back !== from; back = cameFrom.get(back) as Key) path.unshift(back);
+      if (goals.has(key)) return path;
+      if (!cameFrom.has(key)) cameFrom.set(key, at);
+    }
   }
   return undefined;
 }
@@ -69,8 +76,8 @@ function between(shape: Shape, from: Key, to: Key, seen: Set<Key>): Key[] | unde
 const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...wholePath(home, path[0] ?? key), ...path];
 
 /** A circular dependency: its path ends with the key, what lies between, and the key again. */
-export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
-  const all = path ? pathTo(key, home, pathOf(path)) : wholePath(home, key, progress.root ?? key);
+export function cycle(key: Key, home: Shape, path?: readonly Key[]): ContainerError {
+  const all = path ? pathTo(key, home, path) : wholePath(home, key, progress.root ?? key);
   if (!all.includes(key)) all.push(key);
   const shown = show(key);
   return new ContainerError('AMBIT_CYCLE', {
@@ -81,8 +88,26 @@ export function cycle(key: Key, home: Shape, path?: Step): ContainerError {
   });
 }
 
+/** Why a chain of dependencies is so long: it is circular, or it is long. */
+export function endless(last: Step): ContainerError {
+  const path = pathOf(last);
+  const rest = between(last.home, path.at(-1) as Key, new Set(path));
+  return rest ? cycle(rest.pop() as Key, last.home, [...path, ...rest]) : tooDeep(path, last.home);
+}
+
+const tooDeep = (path: readonly Key[], home: Shape): ContainerError =>
+  new ContainerError('AMBIT_TOO_DEEP', {
+    key: path[0],
+    path,
+    tags: home.lineage,
+    hint: `of ${MOST_DEEP}, each made within the one before: let one ask for the next with lazy()`,
+  });
+
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
-export const traced = (shape: Shape, key: Key, get: Resolver): Resolver => within(shape, key, get, cycle);
+export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
+  within(shape, key, get, (isCircular) =>
+    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root ?? key), shape),
+  );
 
 const MOST_HINTS = 200;
 
@@ -145,7 +170,7 @@ export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | 
 }
 
 /** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */
-function alike(known: Key, key: Key): boolean {
+export function alike(known: Key, key: Key): boolean {
   if (typeof known !== 'string' || typeof key !== 'string' || key.length < 3) return false;
   if (Math.abs(known.length - key.length) > 1) return false;
   const [one, two] = [known.toLowerCase(), key.toLowerCase()];

@@ -5,7 +5,7 @@ import type { Key } from './keys.js';
 import { traced } from './problems.js';
 import { descendants } from './scope.js';
 import type { Resolver, Scope, Shape } from './shape.js';
-import { rare } from './state.js';
+import { BUSY, cells, indexOf, rare } from './state.js';
 
 /** Adds registrations to a scope. */
 export function add(scope: Scope, bindings: readonly Binding[]): void {
@@ -64,7 +64,12 @@ export function remove(scope: Scope, obsolete: readonly Binding[]): void {
         const others = bindings.get(binding.key)?.filter((one) => one !== binding) ?? [];
         if (others[0]) bindings.set(binding.key, others);
         else bindings.delete(binding.key);
-        if (!binding.when) slots.release(binding, scope);
+        const slot = slots.taken.get(binding);
+        // No other scope uses the slot. Its instance may be in the making.
+        if (binding.when || slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) continue;
+        cells(scope, slot)[indexOf(slot)] = undefined;
+        slots.taken.delete(binding);
+        slots.free.push(slot);
       }
     },
   );

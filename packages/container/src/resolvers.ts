@@ -71,8 +71,7 @@ function aroundChanges(scope: Scope, key: Key, error: ContainerError, workOut: (
 function entry(shape: Shape, key: Key, found: Place | undefined, walk: Walk, templates: Templates): Resolver {
   const get = (found ? compile(shape, found, undefined, walk) : deliver(key, shape, undefined, walk)) as Resolver;
   const { binding, owner } = found as Place;
-  if (binding.singleton)
-    return templates.existing(shape.levelsTo(owner) as number, owner.slots.of(binding), key, shape, get);
+  if (binding.singleton) return templates.existing(shape.levelsTo(owner), owner.slots.of(binding), key, shape, get);
   return binding.source.kind === 'value' ? get : fresh(shape, key, get);
 }
 

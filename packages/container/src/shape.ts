@@ -1,6 +1,6 @@
 import { bound, type Binding, type Tagged } from './binding.js';
 import type { IContainer } from './contract.js';
-import { checkedTags, type Lineage } from './errors.js';
+import { areTags, checkedTags, type Lineage } from './errors.js';
 import type { Dependency, Key } from './keys.js';
 import { Often, type Plans } from './plans.js';
 import { Slots, type ScopeState } from './state.js';
@@ -73,18 +73,13 @@ export class Shape implements Tagged {
     for (let at = this.parent; at; at = at.parent) yield at;
   }
 
-  /** How many levels the other is above this one; undefined where it is elsewhere. */
-  levelsTo(other: Shape): number | undefined {
-    let levels = 0;
-    for (const at of this.upward()) {
-      if (at === other) return levels;
-      levels++;
-    }
-    return undefined;
+  /** How many levels the other is above this one; -1 where it is elsewhere. */
+  levelsTo(other: Shape): number {
+    return [...this.upward()].indexOf(other);
   }
 
   isBelow(other: Shape): boolean {
-    return this !== other && this.levelsTo(other) !== undefined;
+    return this.levelsTo(other) > 0;
   }
 
   /** The shape of a child scope with these tags. */
@@ -172,7 +167,7 @@ export class Shape implements Tagged {
   release(): void {
     if (this.copied) this.plans.copies -= this.copied.size;
     this.copied = undefined;
-    this.plans.uncache(this);
+    this.plans.cached.delete(this);
     for (const below of [...(this.children?.values() ?? []), ...(this.variants?.values() ?? [])]) below.release();
   }
 
@@ -184,7 +179,7 @@ export class Shape implements Tagged {
 
 /** A name for a list of tags. Anything else gets an empty name, and `checkedTags` refuses it. */
 function nameOf(tags: unknown): string {
-  return Array.isArray(tags) && tags.every((tag) => typeof tag === 'string') ? tags.join('\0') : '';
+  return areTags(tags) ? tags.join('\0') : '';
 }
 
 /** Whether the lists are equal. */

@@ -24,31 +24,43 @@ function againBelow(home: Shape, inner: Shape): Set<Key> {
 /** Whether scopes of the inner shape resolve the key to something that belongs below `home`. */
 const isOwn = (key: Key, home: Shape, inner: Shape): boolean => place(inner, key)?.owner.isBelow(home) ?? false;
 
+/** How a service gets another one. */
+interface Path {
+  readonly path: readonly Key[];
+  readonly found: Place | undefined;
+}
+
+/**
+ * How an instance of the binding, made in scopes of the shape `home`, gets one of the keys: by its own list, or by that of a transient, which is
+ * made for the service that asks for it. Dependencies of the kind `except` are left out.
+ */
+export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, except: 'all' | 'lazy'): Path[] {
+  const paths: Path[] = [];
+  const seen = new Set<Binding>();
+  const open: Path[] = [{ path: [binding.key], found: { binding, owner: home } }];
+  for (const { path, found } of open) {
+    if (!found || seen.has(found.binding)) continue;
+    seen.add(found.binding);
+    for (const dependency of home.dependencies(found.binding)) {
+      const key = keyOf(dependency);
+      if (key === undefined || kindOf(dependency) === except) continue;
+      const all = kindOf(dependency) === 'all' ? places(home, key) : [place(home, key)];
+      const next = { path: [...path, key], found: all[0] };
+      if (keys.has(key)) paths.push(next);
+      else for (const one of all) if (!one?.binding.singleton) open.push({ path: next.path, found: one });
+    }
+  }
+  return paths;
+}
+
 /**
  * What the singleton, made in scopes of the shape `home`, depends on and scopes of the inner shape have again. An inner scope that has the service
  * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
  */
 export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
   if (!binding.singleton || binding.allowSplit || again.size === 0 || isOwn(binding.key, home, inner)) return [];
-  const found: Split[] = [];
-  const seen = new Set<Binding>();
-  const open: { readonly path: readonly Key[]; readonly through: Binding }[] = [
-    { path: [binding.key], through: binding },
-  ];
-  for (const { path, through } of open) {
-    if (seen.has(through)) continue;
-    seen.add(through);
-    for (const dependency of home.dependencies(through)) {
-      const key = keyOf(dependency);
-      if (key === undefined || kindOf(dependency) === 'all') continue;
-      const used = place(home, key);
-      if (!used) continue;
-      if (again.has(key)) found.push({ path: [...path, key], used: used.owner });
-      // A transient is made for the service that asks for it.
-      else if (!used.binding.singleton) open.push({ path: [...path, key], through: used.binding });
-    }
-  }
-  return found;
+  const paths = pathsTo(again, binding, home, 'all');
+  return paths.flatMap(({ path, found }) => (found ? { path, used: found.owner } : []));
 }
 
 /** Each service that would keep the dependency of an outer scope where an inner scope has one of its own. */

@@ -1,14 +1,11 @@
-import { compile } from './compile.js';
+import { makeAt } from './compile.js';
 import { ContainerError } from './errors.js';
 import { isPromise } from './keeping.js';
 import type { Key } from './keys.js';
 import { places } from './places.js';
-import { askFor } from './registering.js';
 import { refuseDisposed } from './scope.js';
-import type { Resolver, Scope } from './shape.js';
+import type { Scope } from './shape.js';
 import { rare, type Kept, type Starting } from './state.js';
-import { fresh } from './tracing.js';
-import { compiling } from './walk.js';
 
 /** Starts what has `onStart`, once the start in progress is over. */
 export function start(app: Scope): Promise<void> {
@@ -68,8 +65,5 @@ function makeAll(app: Scope): void {
     for (const [key, all] of bindings) if (all.some(({ onStart }) => onStart)) keys.add(key);
   for (const key of keys)
     for (const place of places(shape, key).toReversed())
-      if (place.owner === shape && place.binding.onStart) {
-        const walk = compiling(shape, { ask: (asked) => askFor(app, asked) });
-        fresh(shape, key, compile(shape, place, undefined, walk) as Resolver)(app);
-      }
+      if (place.owner === shape && place.binding.onStart) makeAt(app, key, place);
 }

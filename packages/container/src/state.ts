@@ -107,6 +107,9 @@ export function page(scope: ScopeState, slot: number): unknown[] {
 /** The array or page of the slot. */
 export const cells = (scope: ScopeState, slot: number): unknown[] => (slot < NEAR ? scope.slots : page(scope, slot));
 
+/** Whether the scope, which is disposed, waits for the scopes below it: its own instances are all there. */
+export const isWaiting = ({ disposal }: ScopeState): boolean => ((disposal as Disposal | undefined)?.pending ?? 0) > 0;
+
 /** Whether the scope is making something right now. */
 export function isMaking(scope: ScopeState): boolean {
   for (let one = scope.rare?.pages; one; one = one.next) if (one.cells.includes(BUSY)) return true;
@@ -121,10 +124,10 @@ export function isMade(scope: ScopeState, slot: number): boolean {
 
 /** Which slot is for the instance of which binding. Slots are given on first use, so that scopes stay small in large graphs. */
 export class Slots {
-  private readonly free: number[] = [];
+  readonly free: number[] = [];
 
   constructor(
-    private readonly taken = new Map<Binding, number>(),
+    readonly taken = new Map<Binding, number>(),
     private next = 0,
   ) {}
 
@@ -137,20 +140,6 @@ export class Slots {
     let slot = this.taken.get(binding);
     if (slot === undefined) this.taken.set(binding, (slot = this.free.pop() ?? this.next++));
     return slot;
-  }
-
-  /** The slot, if the binding has one. */
-  find(binding: Binding): number | undefined {
-    return this.taken.get(binding);
-  }
-
-  /** Frees a slot that no other scope uses, unless its instance is being made right now. */
-  release(binding: Binding, scope: ScopeState): void {
-    const slot = this.taken.get(binding);
-    if (slot === undefined || cells(scope, slot)[indexOf(slot)] === BUSY) return;
-    cells(scope, slot)[indexOf(slot)] = undefined;
-    this.taken.delete(binding);
-    this.free.push(slot);
   }
 
   copy(): Slots {

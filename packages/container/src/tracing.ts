@@ -41,14 +41,19 @@ export const fresh =
 
 // A factory that runs within itself so many times, also through child scopes, is a circular dependency.
 const MOST_ROUNDS = 100;
+/** The longest chain of services that are made within one another. */
+export const MOST_DEEP = 1000;
 
-/** Calls a factory or decorator, which may call `resolve` itself; throws what `circular` returns where that never ends. */
+/** Calls a factory or decorator, which may call `resolve` itself; throws what `problem` returns where that never ends. */
 export const within =
-  (shape: Shape, key: Key, get: Resolver, circular: (key: Key, shape: Shape) => Error): Resolver =>
+  (shape: Shape, key: Key, get: Resolver, problem: (isCircular: boolean) => Error): Resolver =>
   (scope: Scope) => {
     const { running: before, root, rootShape } = progress;
     const depth = before ? before.depth + 1 : 0;
-    if (depth > MOST_ROUNDS && rounds(key) > MOST_ROUNDS) throw circular(key, shape);
+    if (depth > MOST_ROUNDS) {
+      const times = rounds(key);
+      if (times > MOST_ROUNDS || depth > MOST_DEEP) throw problem(times > 0);
+    }
     progress.running = { key, shape, root, rootShape, before, depth };
     progress.root = progress.rootShape = undefined;
     try {

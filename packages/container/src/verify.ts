@@ -1,11 +1,11 @@
 import type { Binding } from './binding.js';
 import { compile } from './compile.js';
 import type { Container } from './container.js';
-import { ContainerError, show, showTags } from './errors.js';
+import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { shared } from './fast.js';
-import type { Key } from './keys.js';
-import { keysOf, places, type Place } from './places.js';
-import { tagsAsked, type Step } from './problems.js';
+import { keyOf, type Key } from './keys.js';
+import { keysOf, place, places, type Place } from './places.js';
+import { missing, tagsAsked, type Step } from './problems.js';
 import { settleAll } from './registering.js';
 import { refuseDisposed } from './scope.js';
 import type { Shape } from './shape.js';
@@ -18,6 +18,11 @@ export interface ScopeDeclaration {
   readonly tags: readonly string[];
   /** Keys that are registered directly on each such scope, such as `IConnection`. */
   readonly registers?: readonly Key[];
+  /**
+   * Keys that the code which opens it resolves from the scope around, such as the pool of a transaction: they must be registered there, and not be transient.
+   * `IConnection` of `@ambit/transaction` requires `IDatabasePool` by itself.
+   */
+  readonly requires?: readonly Key[];
   /** Scopes that are opened within it. */
   readonly scopes?: readonly ScopeDeclaration[];
 }
@@ -38,7 +43,7 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
 
 /**
  * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
- * registrations, captive dependencies, circular dependencies and more. Throws one error with all problems that it finds; behind a dependency that is
+ * registrations, captive dependencies, circular dependencies, transactions without a pool and more. Throws one error with all problems that it finds; behind a dependency that is
  * missing, captive or circular it does not look further. It makes no instances, so it cannot see what a factory or a decorator resolves.
  *
  * @param container - the application's container
@@ -56,7 +61,7 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
   refuseDisposed(container, 'verify');
   const shapes = declaredShapes(container, scopes);
-  const problems = problemsOf(shapes);
+  const problems = problemsOf(shapes, scopes);
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
@@ -66,7 +71,7 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 }
 
 /** Everything that cannot be resolved, each problem once. Every binding is checked once for each shape. */
-function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
+function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[]): Map<string, ContainerError> {
   const problems = new Map<string, ContainerError>();
   const identityOf = identities();
   const seen = new Set<Unavailable>();
@@ -82,7 +87,17 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   };
   const later: [Place, Step][] = [];
   const report = (problem: ContainerError) => new Unavailable(problem);
-  const walk: Walk = { shapes, dry: true, templates: shared, made: 0, hinted: 0, memo: memos(), later, report };
+  const walk: Walk = {
+    shapes,
+    dry: true,
+    templates: shared,
+    made: 0,
+    deep: 0,
+    hinted: 0,
+    memo: memos(),
+    later,
+    report,
+  };
   const possible = new Set<Binding>();
   const impossible = new Map<Binding, Unavailable>();
   const look = (shape: Shape, found: Place, path?: Step) => {
@@ -99,7 +114,14 @@ function problemsOf(shapes: readonly Shape[]): Map<string, ContainerError> {
   // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  for (const problem of [...unreachable(shapes), ...undisposed(shapes), ...contested(shapes), ...splitKeys(shapes)])
+  const unmet = everyOf(scopes).flatMap((declared, i) => unmetBy(declared, shapes[i + 1]?.parent as Shape, walk));
+  for (const problem of [
+    ...unmet,
+    ...unreachable(shapes),
+    ...undisposed(shapes),
+    ...contested(shapes),
+    ...splitKeys(shapes),
+  ])
     note(new Unavailable(problem));
   return problems;
 }
@@ -160,20 +182,37 @@ function undisposedTransient({ source, when, singleton, externallyOwned }: Bindi
 
 /** One problem for each such registration. */
 const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
-  shapes.flatMap(({ bindings, lineage }) =>
-    [...bindings.values()]
+  shapes.flatMap((shape) =>
+    [...shape.bindings.values()]
       .flat()
       .filter(undisposedTransient)
-      .map(
-        ({ key }) =>
-          new ContainerError('AMBIT_UNDISPOSED', {
-            key,
-            about: `Nobody disposes the instances of ${show(key)}`,
-            tags: lineage,
-            hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
-          }),
-      ),
+      .map(({ key }) => undisposedAt(key, shape)),
   );
+
+const undisposedAt = (key: Key, { lineage }: Shape): ContainerError =>
+  new ContainerError('AMBIT_UNDISPOSED', {
+    key,
+    about: `Nobody disposes the instances of ${show(key)}`,
+    tags: lineage,
+    hint: 'each resolve makes one that no scope keeps: add singleton() for one per scope, or externallyOwned() if the caller disposes it',
+  });
+
+/** The declarations with those within them, in the order of their shapes. */
+const everyOf = (scopes: readonly ScopeDeclaration[]): ScopeDeclaration[] =>
+  scopes.flatMap((one) => [one, ...everyOf(one.scopes ?? [])]);
+
+/** What the code that opens such a scope resolves from the scope around, and does not get, or gets another one of each time. */
+function unmetBy({ requires = [], registers = [] }: ScopeDeclaration, around: Shape, walk: Walk): ContainerError[] {
+  const keys = new Set<Key>([...requires, ...registers.flatMap((key) => hintOf(key, 'requires') ?? [])]);
+  return [...keys].flatMap((key) => {
+    let found = place(around, key);
+    while (found?.binding.source.kind === 'alias') found = place(around, keyOf(found.binding.needs?.[0]) as Key);
+    if (!found) return missing(key, around, undefined, walk);
+    const { source, singleton, externallyOwned } = found.binding;
+    const isMade = source.kind === 'class' || source.kind === 'factory';
+    return isMade && !singleton && !externallyOwned ? undisposedAt(found.binding.key, around) : [];
+  });
+}
 
 /** Keys that two features register, where neither says that it replaces the other or adds to it. */
 const contested = (shapes: readonly Shape[]): ContainerError[] =>

@@ -20,6 +20,8 @@ export interface Walk extends Search {
   readonly templates: Templates;
   /** How many bindings were compiled. */
   made: number;
+  /** How many are being compiled, each for the one before. */
+  deep: number;
   /** What was compiled, by shape. */
   memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
   report(problem: ContainerError): Unavailable;
@@ -35,6 +37,7 @@ export interface Walk extends Search {
 export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
   shapes: [shape],
   made: 0,
+  deep: 0,
   hinted: 0,
   templates: shared,
   memo: (home) => home.compiled,
@@ -48,14 +51,19 @@ export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
 export const copying = (shape: Shape): Walk =>
   compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
 
+/** The scope of that shape, this one or one above. */
+export function ownerIn(scope: Scope, home: Shape): Scope {
+  let owner = scope;
+  while (owner.shape !== home && owner.parent) owner = owner.parent;
+  return owner;
+}
+
 /** Uses the instances that the scope and those above have, whatever has changed since; remembers nothing. */
 export function compilingAround(scope: Scope): Walk {
   return compiling(scope.shape, {
     memo: memos(),
     existing(home, binding) {
-      const levels = scope.shape.levelsTo(home) as number;
-      let owner = scope;
-      for (let i = 0; i < levels; i++) owner = owner.parent as Scope;
+      const owner = ownerIn(scope, home);
       const slot = home.slots.of(binding);
       return isMade(owner, slot) ? shared.keeping(slot, NOTHING, binding) : undefined;
     },

@@ -1,5 +1,5 @@
-import { describe, expect, it, vi } from 'vitest';
-import { onDispose, Registration, singleton } from '../src/index.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { onDispose, Registration, singleton, type DisposeError } from '../src/index.js';
 import { gate, logged, turn } from './support/disposers.js';
 import { heapAfterCollection } from './support/memory.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
@@ -149,5 +149,111 @@ describe('a singleton from an async factory', () => {
     expect(pool.dispose).not.toHaveBeenCalled();
     await app.dispose();
     expect(pool.dispose).toHaveBeenCalledOnce();
+  });
+
+  it('that never settles keeps dispose() for five seconds at most, however many there are', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const log: string[] = [];
+    const { opened, open } = gate();
+    const late = Registration.fromFactory(() => opened.then(() => ({ dispose: () => void log.push('late') })));
+    const app = openApplication(
+      logged(log, 'first').to('IFirst'),
+      late.pipe(singleton()).to('IPool'),
+      late.pipe(singleton()).to('IQueue'),
+      logged(log, 'last').to('ILast'),
+    );
+    for (const key of ['IFirst', 'IPool', 'IQueue', 'ILast']) app.resolve(key);
+    const disposing = app.dispose().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(4999);
+    expect(log).toEqual(['last']);
+    await vi.advanceTimersByTimeAsync(1);
+
+    const { failures, message } = (await disposing) as DisposeError;
+    expect(log).toEqual(['last', 'first']);
+    expect(failures).toMatchObject([
+      { key: 'IQueue', error: { code: 'AMBIT_START_FAILED' } },
+      { key: 'IPool', error: { code: 'AMBIT_START_FAILED' } },
+    ]);
+    expect(message).toContain('its factory was still running after 5000 ms');
+    expect(vi.getTimerCount()).toBe(0);
+
+    open();
+    await turn();
+    expect(log).toEqual(['last', 'first', 'late', 'late']);
+  });
+
+  it('that settles in time leaves no timer behind', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const app = openApplication(
+      Registration.fromFactory(async () => disposable())
+        .pipe(singleton())
+        .to('IPool'),
+    );
+    const pool = app.resolve<Promise<{ dispose(): void }>>('IPool');
+    await app.dispose();
+
+    expect((await pool).dispose).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('what received the promise of an async factory that rejects', () => {
+  const fails = () => {
+    let attempts = 0;
+    return Registration.fromFactory(() =>
+      ++attempts < 2 ? Promise.reject(new Error('no database')) : Promise.resolve('pool'),
+    ).pipe(singleton());
+  };
+  class Users {
+    constructor(readonly pool: Promise<string>) {}
+  }
+  class Page {
+    constructor(readonly users: Users) {}
+  }
+  const users = Registration.fromClass(Users, ['IPool']);
+  const page = Registration.fromClass(Page, ['IUsers']).pipe(singleton());
+
+  it.each([
+    ['a singleton', users.pipe(singleton()), page],
+    ['a transient', users, page],
+    ['in a request', users.pipe(singleton(), perRequest), page.pipe(perRequest)],
+  ])('is made again with the next one, and so is what has it: %s', async (_, ofUsers, ofPage) => {
+    const app = openApplication(
+      fails().to('IPool'),
+      ofUsers.to('IUsers'),
+      ofPage.to('IPage'),
+      Registration.fromFactory(() => ({}))
+        .pipe(singleton(), perRequest)
+        .to('IOther'),
+    );
+    const request = openRequest(app);
+    const other = request.resolve('IOther');
+    await expect(request.resolve<Page>('IPage').users.pool).rejects.toThrow('no database');
+
+    const again = request.resolve<Page>('IPage');
+    expect(await again.users.pool).toBe('pool');
+    expect(request.resolve('IPage')).toBe(again);
+    expect(request.resolve('IOther')).toBe(other);
+  });
+
+  it('stays as it is where it made something else of it', async () => {
+    const made = vi.fn<() => void>();
+    const app = openApplication(
+      fails().to('IPool'),
+      Registration.fromFactory(
+        async (pool) => {
+          made();
+          return await (pool as Promise<string>).catch(() => 'fallback');
+        },
+        ['IPool'],
+      )
+        .pipe(singleton())
+        .to('IStore'),
+    );
+    expect(await app.resolve('IStore')).toBe('fallback');
+    expect(await app.resolve('IStore')).toBe('fallback');
+    expect(made).toHaveBeenCalledOnce();
   });
 });

@@ -46,16 +46,16 @@ describe('a captive dependency', () => {
   it('may be asked for later, by way of a service that is not kept', () => {
     const app = openApplication(
       asking(lazy('IOrders')).pipe(singleton()).to('ISchedule'),
-      asking('IConnection').to('IOrders'),
+      asking('ISession').to('IOrders'),
     );
 
     expect(problemsIn(app, request)).toMatchObject([
-      { code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['ISchedule', 'IOrders', 'IConnection'], tags: [['application']] },
+      { code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['ISchedule', 'IOrders', 'ISession'], tags: [['application']] },
     ]);
   });
 
   it('is none where the dependent that asks for it later is not kept', () => {
-    const app = openApplication(asking(lazy('IOrders')).to('ISchedule'), asking('IConnection').to('IOrders'));
+    const app = openApplication(asking(lazy('IOrders')).to('ISchedule'), asking('ISession').to('IOrders'));
 
     expect(() => verify(app, request)).not.toThrow();
   });
@@ -74,11 +74,11 @@ describe('a captive dependency', () => {
   });
 
   it('may be a key that transactions get directly', () => {
-    const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
+    const app = openApplication(asking('ISession').pipe(singleton(), perRequest).to('IRepo'));
     const [problem] = problemsIn(app, request);
 
-    expect(problem).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IRepo', 'IConnection'] });
-    expectCapture(problem?.message ?? '', 'IRepo', 'IConnection', '[request]', '[transaction]');
+    expect(problem).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IRepo', 'ISession'] });
+    expectCapture(problem?.message ?? '', 'IRepo', 'ISession', '[request]', '[transaction]');
   });
 
   it('may belong to transactions while requests capture it', () => {
@@ -104,16 +104,16 @@ describe('a captive dependency', () => {
   });
 
   it('is refused by resolve where the key was registered directly below', () => {
-    const app = openApplication(asking('IConnection').pipe(singleton(), perRequest).to('IRepo'));
-    const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
+    const app = openApplication(asking('ISession').pipe(singleton(), perRequest).to('IRepo'));
+    const transaction = openTransaction(openRequest(app)).register('ISession', () => 'open');
     const error = refusal(() => transaction.resolve('IRepo'));
 
     expect(error).toMatchObject({
       code: 'AMBIT_CAPTIVE_DEPENDENCY',
-      key: 'IConnection',
-      path: ['IRepo', 'IConnection'],
+      key: 'ISession',
+      path: ['IRepo', 'ISession'],
     });
-    expectCapture(error.message, 'IRepo', 'IConnection', '[request]', '[transaction]');
+    expectCapture(error.message, 'IRepo', 'ISession', '[request]', '[transaction]');
   });
 });
 

@@ -31,9 +31,9 @@ describe('what a scope disposes', () => {
   });
 
   it('a singleton of a class is disposed once, whichever of its scopes asked and however often', async () => {
-    const app = new Container().addRegistration(Registration.fromClass(Connection).pipe(singleton()).to('IConnection'));
-    app.createScope().resolve('IConnection');
-    app.resolve('IConnection');
+    const app = new Container().addRegistration(Registration.fromClass(Connection).pipe(singleton()).to('ISession'));
+    app.createScope().resolve('ISession');
+    app.resolve('ISession');
     const before = Connection.disposed;
     await app.dispose();
     expect(Connection.disposed).toBe(before + 1);

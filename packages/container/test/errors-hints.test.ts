@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasTag, lifetimes, scope } from '../src/index.js';
+import { hasTag, lazy, lifetimes, scope } from '../src/index.js';
 import { override } from '../src/tools.js';
 import { asking } from './support/asking.js';
 import { refusal } from './support/refusal.js';
@@ -25,7 +25,7 @@ describe('the hint', () => {
   });
 
   it('suggests no key that was there while it was overridden only', () => {
-    const app = openApplication(asking().to('IUsers'));
+    const app = openApplication(asking(lazy('INew')).to('IUsers'));
     override(app, asking().to('INew'))[Symbol.dispose]();
 
     expect(refusal(() => app.resolve('INew')).hint).not.toContain('did you mean');

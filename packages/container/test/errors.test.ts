@@ -8,19 +8,19 @@ import { openApplication, openRequest, openTransaction } from './support/scopes.
 
 describe('an error of the container', () => {
   it('is one class with a code, the key, the path, the tags and a hint, all of them in its message', () => {
-    const app = openApplication(asking('IRepo').to('IOrders'), asking('IConnection').to('IRepo'));
+    const app = openApplication(asking('IRepo').to('IOrders'), asking('ISession').to('IRepo'));
     const error = refusal(() => openRequest(app).resolve('IOrders'));
 
     expect(error).toBeInstanceOf(ContainerError);
     expect(error).toMatchObject({
       name: 'ContainerError',
       code: 'AMBIT_NOT_REGISTERED',
-      key: 'IConnection',
-      path: ['IOrders', 'IRepo', 'IConnection'],
+      key: 'ISession',
+      path: ['IOrders', 'IRepo', 'ISession'],
       tags: [['application'], ['request']],
       problems: [],
     });
-    const words = [error.code, "'IConnection'", 'IOrders -> IRepo -> IConnection', '[application] > [request]'];
+    const words = [error.code, "'ISession'", 'IOrders -> IRepo -> ISession', '[application] > [request]'];
     for (const word of [...words, error.hint]) expect(error.message).toContain(word);
     expect(error.stack).toContain(error.message);
   });

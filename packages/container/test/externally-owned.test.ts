@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { decorate, externallyOwned, onDispose, Registration, singleton } from '../src/index.js';
+import { decorate, externallyOwned, onDispose, Registration, singleton, type Binding } from '../src/index.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 const disposable = () => ({ dispose: vi.fn<() => void>() });
@@ -48,6 +48,48 @@ describe('externallyOwned()', () => {
     await app.dispose();
     expect(release.mock.calls).toEqual([[shared]]);
     expect(shared.dispose).not.toHaveBeenCalled();
+  });
+});
+
+describe('a name of the request for what is externally owned', () => {
+  class Reader {
+    disposed = 0;
+    dispose() {
+      this.disposed++;
+    }
+  }
+  const name = (make: (reader: unknown) => unknown) =>
+    Registration.fromFactory(make, ['IReader']).pipe(singleton(), perRequest).to('IDb');
+  const outside = new Reader();
+
+  it.each<[string, Registration<unknown>, Binding]>([
+    ['a factory', factory(() => outside), name((reader) => reader)],
+    ['a class', Registration.fromClass(Reader).pipe(singleton()), name((reader) => reader)],
+    ['an async factory', factory(() => Promise.resolve(outside)), name((reader) => reader)],
+    ['what an async factory gives', factory(() => Promise.resolve(outside)), name(async (reader) => await reader)],
+    ['a transient factory', Registration.fromFactory(() => outside), name((reader) => reader)],
+    ['an alias', factory(() => outside), Registration.alias('IReader').pipe(singleton(), perRequest).to('IDb')],
+  ])('leaves it to its owner, request after request: %s', async (_, reader, db) => {
+    const app = openApplication(reader.pipe(externallyOwned()).to('IReader'), db);
+    for (let i = 0; i < 2; i++) {
+      const request = openRequest(app);
+      expect(await request.resolve<Promise<Reader>>('IDb')).toHaveProperty('disposed', 0);
+      await request.dispose();
+    }
+    await app.dispose();
+
+    expect(outside.disposed).toBe(0);
+  });
+
+  it('is made again where it was rejected, as any other', async () => {
+    let attempts = 0;
+    const app = openApplication(
+      factory(() => (++attempts < 2 ? Promise.reject(new Error('no database')) : Promise.resolve(outside)))
+        .pipe(externallyOwned())
+        .to('IReader'),
+    );
+    await expect(app.resolve('IReader')).rejects.toThrow('no database');
+    expect(await app.resolve('IReader')).toBe(outside);
   });
 });
 

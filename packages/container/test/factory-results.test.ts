@@ -84,12 +84,12 @@ describe('what a factory hands on is disposed by its owner alone', () => {
     const connections = [disposable(), disposable()];
     const left = [...connections];
     const app = openApplication(
-      Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IRepository'),
-      Registration.fromFactory((connection) => connection, ['IConnection', 'IRepository'])
+      Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IRepository'),
+      Registration.fromFactory((connection) => connection, ['ISession', 'IRepository'])
         .pipe(singleton())
         .to('ISame'),
     );
-    app.register('IConnection', () => left.shift());
+    app.register('ISession', () => left.shift());
     expect(app.resolve('ISame')).toBe(connections[0]);
     await end(app);
     for (const { dispose } of connections) expect(dispose).not.toHaveBeenCalled();

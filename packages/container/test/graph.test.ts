@@ -41,7 +41,7 @@ describe('the graph', () => {
         ['ISize', 'value', false, 'application'],
         ['IOther', 'alias', false, 'application'],
         ['IUsers', 'class', true, 'request'],
-        ['IConnection', 'register', false, 'transaction'],
+        ['ISession', 'register', false, 'transaction'],
         ['ISavepoint', 'factory', false, 'transaction'],
       ],
     );
@@ -52,7 +52,7 @@ describe('the graph', () => {
     const app = openApplication(
       asking().pipe(singleton()).to('IPool'),
       asking('IPool', lazy('IOrders')).pipe(singleton(), perRequest).to('IUsers'),
-      asking('IUsers', 'IConnection', all('IRule')).pipe(singleton(), perTransaction).to('IOrders'),
+      asking('IUsers', 'ISession', all('IRule')).pipe(singleton(), perTransaction).to('IOrders'),
       asking().to('IRule'),
       asking().pipe(perRequest).to('IRule'),
       Registration.alias('IPool').to('IOther'),
@@ -68,7 +68,7 @@ describe('the graph', () => {
       'transaction/IOrders all application/IRule',
       'transaction/IOrders all request/IRule',
       'transaction/IOrders one request/IUsers',
-      'transaction/IOrders one transaction/IConnection',
+      'transaction/IOrders one transaction/ISession',
     ]);
   });
 
@@ -98,7 +98,7 @@ describe('the graph', () => {
       ) {}
     }
     const app = openApplication(
-      asking('IConnection').to('IOrders'),
+      asking('ISession').to('IOrders'),
       asking().to('IPool'),
       Registration.fromClass(WithDefault).to('IUsers'),
     );
@@ -107,7 +107,7 @@ describe('the graph', () => {
 
     expect(missingIn(drawn)).toEqual([]);
     expect(edgesOf(drawn)).toEqual([
-      'application/IOrders one transaction/IConnection',
+      'application/IOrders one transaction/ISession',
       'application/IUsers one application/IPool',
     ]);
   });

@@ -11,13 +11,13 @@ describe('a scope has a key', () => {
       asking().pipe(singleton(), perRequest).to('IRequestThing'),
     );
     const request = openRequest(app);
-    const transaction = openTransaction(request).register('IConnection', () => 'open');
-    const keys = ['IApplicationThing', 'IRequestThing', 'IConnection', 'IUnknown'];
+    const transaction = openTransaction(request).register('ISession', () => 'open');
+    const keys = ['IApplicationThing', 'IRequestThing', 'ISession', 'IUnknown'];
     const had = (scope: Container) => keys.filter((key) => scope.has(key));
 
     expect(had(app)).toEqual(['IApplicationThing']);
     expect(had(request)).toEqual(['IApplicationThing', 'IRequestThing']);
-    expect(had(transaction)).toEqual(['IApplicationThing', 'IRequestThing', 'IConnection']);
+    expect(had(transaction)).toEqual(['IApplicationThing', 'IRequestThing', 'ISession']);
     expect(had(openTransaction(request))).toEqual(had(request));
   });
 

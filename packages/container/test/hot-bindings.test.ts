@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Registration, singleton, type Container } from '../src/index.js';
-import { override } from '../src/tools.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 class Service {
@@ -51,7 +50,7 @@ describe('a service that is resolved often gets functions of its own', () => {
     for (let i = 0; i < 5; i++) {
       resolveOften(app, 'link 9');
       expect(copiesIn(app)).toBe(10);
-      override(app, Registration.fromValue('fake').to('link 0'))[Symbol.dispose]();
+      app.addRegistration(Registration.fromValue(`another ${i}`).to('link 0'));
       expect(copiesIn(app)).toBe(0);
     }
   });

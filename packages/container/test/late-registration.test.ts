@@ -71,10 +71,10 @@ describe('a registration added after scopes were opened', () => {
   it('on a request reaches the transactions open in it, with what they registered directly', () => {
     const request = openRequest(openApplication());
     const [one, other] = [openTransaction(request), openTransaction(request)];
-    one.register('IConnection', () => 'of one');
-    other.register('IConnection', () => 'of other');
+    one.register('ISession', () => 'of one');
+    other.register('ISession', () => 'of other');
     request.addRegistration(
-      Registration.fromFactory((connection) => ({ connection }), ['IConnection'])
+      Registration.fromFactory((connection) => ({ connection }), ['ISession'])
         .pipe(singleton(), perTransaction)
         .to('IOrders'),
     );

@@ -132,35 +132,35 @@ describe('a registration without singleton', () => {
   });
 
   it('takes its dependencies from the scope that asks', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IOrders');
+    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IOrders');
     const app = openApplication(orders);
     const connection = {};
-    const transaction = openTransaction(openRequest(app)).register('IConnection', () => connection);
+    const transaction = openTransaction(openRequest(app)).register('ISession', () => connection);
 
     expect(transaction.resolve('IOrders')).toEqual({ connection });
     expect(refusal(() => app.resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
   });
 
   it('of requests sees a transaction that asks, and no transaction when the request asks', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).pipe(perRequest);
+    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).pipe(perRequest);
     const request = openRequest(openApplication(orders.to('IOrders')));
-    const transaction = openTransaction(request).register('IConnection', () => 'open');
+    const transaction = openTransaction(request).register('ISession', () => 'open');
 
     expect(transaction.resolve('IOrders')).toEqual({ connection: 'open' });
     const error = refusal(() => request.resolve('IOrders'));
-    expect(error).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'IConnection'] });
+    expect(error).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'ISession'] });
   });
 });
 
 describe('a longer lifetime', () => {
   it('never captures a shorter one, and the error names both keys and both lifetimes', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']);
+    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']);
     const app = openApplication(orders.pipe(singleton(), perRequest).to('IOrders'));
-    const transaction = openTransaction(openRequest(app)).register('IConnection', () => 'open');
+    const transaction = openTransaction(openRequest(app)).register('ISession', () => 'open');
     const error = refusal(() => transaction.resolve('IOrders'));
 
-    expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IOrders', 'IConnection'] });
-    const words = ["'IOrders'", "'IConnection'", '[application] > [request]', '[transaction]'];
+    expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IOrders', 'ISession'] });
+    const words = ["'IOrders'", "'ISession'", '[application] > [request]', '[transaction]'];
     expect(words.filter((word) => !error.message.includes(word))).toEqual([]);
   });
 });

@@ -128,8 +128,8 @@ describe('a disposed child can be collected while its parent and siblings are op
     [
       'that had keys registered directly and children of its own',
       async (app) => {
-        const child = open(app).register('IConnection', (given) => ({ given }));
-        child.createScope({ tags: ['transaction'] }).resolve('IConnection');
+        const child = open(app).register('ISession', (given) => ({ given }));
+        child.createScope({ tags: ['transaction'] }).resolve('ISession');
         await child.dispose();
         return new WeakRef(child);
       },

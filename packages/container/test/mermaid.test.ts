@@ -29,7 +29,7 @@ describe('the graph as Mermaid text', () => {
     expect(boxes.map(([, title = '', inside = '']) => [seen(title), labelsIn(inside)])).toEqual([
       ['application', ['IPool']],
       ['application > request', ['IUsers']],
-      ['application > request > transaction', ['IConnection']],
+      ['application > request > transaction', ['ISession']],
     ]);
   });
 

@@ -77,6 +77,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
   return {
     key,
     single,
+    isReady: kind === 'value' || kind === 'nothing',
     needs: asks || kind === 'value' || kind === 'nothing' ? [] : needs,
     accepts: (at, addedTo) => (when ? predicates[when]((tag) => at.tags.includes(tag)) : at === addedTo),
     make(made, at) {
@@ -94,7 +95,7 @@ function entry(definition: Definition, workshop: Workshop): Entry {
 
 function overrideReference(at: Reference, ...entries: readonly Entry[]): Disposable {
   const overrides = entries.map((one) => ({ ...one, rank: 'override' }) as const);
-  at.addRegistration(...overrides);
+  at.override(...overrides);
   return { [Symbol.dispose]: () => at.remove(...overrides) };
 }
 

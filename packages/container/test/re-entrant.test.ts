@@ -161,9 +161,9 @@ describe('a constructor that changes its scope', () => {
         );
         return 'adding';
       }).to('IAdding'),
-      Registration.fromFactory((...needs: unknown[]) => needs, ['IAdding', 'IConnection']).to('IRepo'),
+      Registration.fromFactory((...needs: unknown[]) => needs, ['IAdding', 'ISession']).to('IRepo'),
     );
-    const request = openRequest(app).register('IConnection', () => 'open');
+    const request = openRequest(app).register('ISession', () => 'open');
 
     expect(request.resolve('IRepo')).toEqual(['adding', 'open']);
     expect(request.resolve('IAdded')).toBe(request.resolve('IAdded'));

@@ -3,7 +3,7 @@ import { Registration, singleton, type IContainer } from '../src/index.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
-const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']).to('IOrders');
+const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IOrders');
 
 /** Something that counts how often it was disposed, in each way there is. */
 function openConnection() {
@@ -19,20 +19,20 @@ function openConnection() {
 describe('a connection registered on one transaction', () => {
   it('is missing on the next one of the same shape', async () => {
     const request = openRequest(openApplication(orders));
-    const first = openTransaction(request).register('IConnection', () => 'first');
+    const first = openTransaction(request).register('ISession', () => 'first');
     expect(first.resolve('IOrders')).toEqual({ connection: 'first' });
     await first.dispose();
     const second = openTransaction(request);
 
-    expect(refusal(() => second.resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+    expect(refusal(() => second.resolve('ISession')).code).toBe('AMBIT_NOT_REGISTERED');
     expect(refusal(() => second.resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
-    expect(second.register('IConnection', () => 'second').resolve('IOrders')).toEqual({ connection: 'second' });
+    expect(second.register('ISession', () => 'second').resolve('IOrders')).toEqual({ connection: 'second' });
   });
 
   it('is missing on the next one after 1,000 transactions that had one', () => {
     const request = openRequest(openApplication(orders));
     for (let i = 0; i < 1000; i++) {
-      const transaction = openTransaction(request).register('IConnection', () => i);
+      const transaction = openTransaction(request).register('ISession', () => i);
       expect(transaction.resolve('IOrders')).toEqual({ connection: i });
     }
 
@@ -42,8 +42,8 @@ describe('a connection registered on one transaction', () => {
   it('is kept apart from that of another transaction, open at the same time', () => {
     const request = openRequest(openApplication(orders));
     const [one, other] = [openTransaction(request), openTransaction(request)];
-    one.register('IConnection', () => 'one');
-    other.register('IConnection', () => 'other');
+    one.register('ISession', () => 'one');
+    other.register('ISession', () => 'other');
 
     const results = [one, other, one, other].map((transaction) => transaction.resolve('IOrders'));
     expect(results.map((result) => (result as { connection: string }).connection)).toEqual([
@@ -59,21 +59,21 @@ describe('a connection registered on one transaction', () => {
     const request = openRequest(app);
     const transaction = openTransaction(request);
     const below = openTransaction(transaction);
-    transaction.register('IConnection', () => 'open');
+    transaction.register('ISession', () => 'open');
 
-    expect(below.resolve('IConnection')).toBe('open');
-    expect(openTransaction(below).resolve('IConnection')).toBe('open');
+    expect(below.resolve('ISession')).toBe('open');
+    expect(openTransaction(below).resolve('ISession')).toBe('open');
     for (const scope of [app, request, openTransaction(request)]) {
-      expect(refusal(() => scope.resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+      expect(refusal(() => scope.resolve('ISession')).code).toBe('AMBIT_NOT_REGISTERED');
     }
   });
 
   it('is never disposed by the scope, nor by one below that asked for it', async () => {
     const request = openRequest(openApplication());
     const open = openConnection();
-    const transaction = openTransaction(request).register('IConnection', () => open);
-    openTransaction(transaction).resolve('IConnection');
-    transaction.resolve('IConnection');
+    const transaction = openTransaction(request).register('ISession', () => open);
+    openTransaction(transaction).resolve('ISession');
+    transaction.resolve('ISession');
     await request.dispose();
 
     expect(open.disposed).toEqual([]);
@@ -185,7 +185,7 @@ describe('register', () => {
   });
 
   it('refuses what is not a function', () => {
-    const error = refusal(() => openApplication().register('IConnection', {} as () => unknown));
-    expect(error).toMatchObject({ code: 'AMBIT_BAD_REGISTRATION', key: 'IConnection' });
+    const error = refusal(() => openApplication().register('ISession', {} as () => unknown));
+    expect(error).toMatchObject({ code: 'AMBIT_BAD_REGISTRATION', key: 'ISession' });
   });
 });

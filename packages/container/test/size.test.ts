@@ -23,12 +23,12 @@ async function gzipped(...without: string[]): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
 }
 
-it('the main entry point is less than 13.5 kB, minified and gzipped', async () => {
-  expect(await gzipped()).toBeLessThan(13_500);
+it('the main entry point is less than 13.9 kB, minified and gzipped', async () => {
+  expect(await gzipped()).toBeLessThan(13_900);
 });
 
 it('the words of errors are a sixth of that', async () => {
-  expect(await gzipped(...WORDS)).toBeLessThan(11_300);
+  expect(await gzipped(...WORDS)).toBeLessThan(11_500);
 });
 
 it('nothing else is installed with it', () => {

@@ -77,8 +77,8 @@ describe('a service of the request whose dependency the transaction registers ag
   it('is reported where the host registers the key directly', () => {
     const outer = Registration.fromFactory(() => 'pool').pipe(singleton());
 
-    expect(splits(outer.to('IConnection'), asking('IConnection').pipe(singleton()).to('IUsers'))).toEqual([
-      'IUsers -> IConnection',
+    expect(splits(outer.to('ISession'), asking('ISession').pipe(singleton()).to('IUsers'))).toEqual([
+      'IUsers -> ISession',
     ]);
   });
 

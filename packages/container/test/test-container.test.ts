@@ -62,7 +62,7 @@ describe('a test container made of values alone', () => {
     let disposed = 0;
     const { app } = values();
     app.addRegistration(Registration.fromValue({ dispose: () => disposed++ }).to('IDatabasePool'));
-    verify(app, { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] });
+    verify(app, { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['ISession'] }] });
     openRequest(app).resolve('IDatabasePool');
     await app.dispose();
 

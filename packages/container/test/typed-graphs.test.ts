@@ -123,8 +123,8 @@ describe('one entry for several lifetimes', () => {
   const accounts = () =>
     build({
       IPool: make('application', () => ({ name: 'the pool' })),
-      IConnection: registered('transaction').as<{ readonly name: string }>(),
-      db: alias({ request: 'IPool', transaction: 'IConnection' }),
+      ISession: registered('transaction').as<{ readonly name: string }>(),
+      db: alias({ request: 'IPool', transaction: 'ISession' }),
       IAccounts: of(['request', 'transaction'], Accounts, ['db']),
       ITransfers: of(['request', 'transaction'], Transfers, ['IAccounts']),
       source: make(['request', 'transaction'], (db: { readonly name: string }) => db.name, ['db']),
@@ -132,7 +132,7 @@ describe('one entry for several lifetimes', () => {
       IDispatcher: of(['application', 'request'], Dispatcher),
     });
   const openTransaction = (request: Container) =>
-    request.createScope({ tags: ['transaction'] }).register('IConnection', () => ({ name: 'the connection' }));
+    request.createScope({ tags: ['transaction'] }).register('ISession', () => ({ name: 'the connection' }));
 
   it('has an instance per scope of each lifetime, made from what that scope has', async () => {
     const { registrations, scopes } = accounts();
@@ -272,14 +272,14 @@ describe('features', () => {
 
   it('is refused by verify() where a transient service resolves later what belongs to a scope below', () => {
     const { registrations, scopes } = build({
-      IConnection: make('transaction', () => ({})),
-      db: alias('IConnection'),
+      ISession: make('transaction', () => ({})),
+      db: alias('ISession'),
       // @ts-expect-error the compiler refuses it, too
       later: make('application', (db: () => unknown) => db, [lazy('db')]).transient(),
     });
     const container = new Container({ tags: ['application'] }).addRegistration(...registrations);
     const refused = (): void => verify(container, ...scopes);
-    expect(refused).toThrow(/'IConnection'/);
+    expect(refused).toThrow(/'ISession'/);
     expect(refused).toThrow(/AMBIT_INVALID/);
   });
 });

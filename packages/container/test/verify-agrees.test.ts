@@ -58,7 +58,7 @@ function refusalsOf(resolve: () => unknown): { atOnce: ContainerError[]; later: 
 function judge(registrations: readonly Binding[]) {
   const problems = thrownBy(() => verify(openApplication(value, ...registrations), request))?.problems ?? [];
   const transaction = openTransaction(openRequest(openApplication(value, ...registrations)));
-  transaction.register('IConnection', () => 'open');
+  transaction.register('ISession', () => 'open');
   const refusals = new Map(registrations.map(({ key }) => [key, refusalsOf(() => transaction.resolve(key as string))]));
   return { problems, refusals };
 }

@@ -11,34 +11,34 @@ const perTransaction = scope(hasTag('transaction'));
 describe('a key that is declared as registered directly', () => {
   it('is there for the scopes that promise it and for those below', () => {
     const app = openApplication(
-      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
-      asking('IConnection', 'IOrders')
+      asking('ISession').pipe(singleton(), perTransaction).to('IOrders'),
+      asking('ISession', 'IOrders')
         .pipe(singleton(), scope(hasTag('savepoint')))
         .to('IPart'),
     );
     const savepoint = { tags: ['savepoint'] };
-    const transaction = { tags: ['transaction'], registers: ['IConnection'], scopes: [savepoint] };
+    const transaction = { tags: ['transaction'], registers: ['ISession'], scopes: [savepoint] };
 
     expect(() => verify(app, { tags: ['request'], scopes: [transaction] })).not.toThrow();
   });
 
   it('is missing everywhere else', () => {
     const app = openApplication(
-      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
-      asking('IConnection')
+      asking('ISession').pipe(singleton(), perTransaction).to('IOrders'),
+      asking('ISession')
         .pipe(singleton(), scope(hasTag('job')))
         .to('IReport'),
     );
 
     expect(problemsIn(app, request, { tags: ['job'] })).toMatchObject([
-      { code: 'AMBIT_NOT_REGISTERED', path: ['IReport', 'IConnection'], tags: [['application'], ['job']] },
+      { code: 'AMBIT_NOT_REGISTERED', path: ['IReport', 'ISession'], tags: [['application'], ['job']] },
     ]);
   });
 
   it('wins over a registration that cannot be made', () => {
     const app = openApplication(
-      asking('IMissing').pipe(perTransaction).to('IConnection'),
-      asking('IConnection').pipe(singleton(), perTransaction).to('IOrders'),
+      asking('IMissing').pipe(perTransaction).to('ISession'),
+      asking('ISession').pipe(singleton(), perTransaction).to('IOrders'),
     );
 
     expect(problemsIn(app, request).map(({ path }) => path[0])).not.toContain('IOrders');
@@ -57,16 +57,16 @@ describe('a key that is declared as registered directly', () => {
 
 describe('what is made again at each resolve', () => {
   it('is no fault where one declared scope can make it', () => {
-    const app = openApplication(asking('IConnection').to('IOrders'));
+    const app = openApplication(asking('ISession').to('IOrders'));
 
     expect(() => verify(app, request)).not.toThrow();
   });
 
   it('is one fault where no declared scope can make it', () => {
-    const app = openApplication(asking('IConnection').to('IOrders'));
+    const app = openApplication(asking('ISession').to('IOrders'));
 
     expect(problemsIn(app, { tags: ['request'] }, { tags: ['job'] })).toMatchObject([
-      { code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'IConnection'] },
+      { code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'ISession'] },
     ]);
   });
 });
@@ -122,19 +122,16 @@ describe('a registration that no declared scope accepts', () => {
 
 describe('verify', () => {
   it('leaves the container as it was', () => {
-    const app = openApplication(
-      asking('IConnection').to('IOrders'),
-      asking().pipe(singleton(), perRequest).to('IUsers'),
-    );
-    const live = openTransaction(openRequest(app)).register('IConnection', () => 'first');
+    const app = openApplication(asking('ISession').to('IOrders'), asking().pipe(singleton(), perRequest).to('IUsers'));
+    const live = openTransaction(openRequest(app)).register('ISession', () => 'first');
     const users = live.resolve('IUsers');
-    const before = String(explain(live, 'IConnection'));
+    const before = String(explain(live, 'ISession'));
     verify(app, request, { tags: ['job'], registers: ['IUsers'] });
 
     expect(live.resolve('IUsers')).toBe(users);
     expect(live.resolve('IOrders')).toMatchObject({ got: ['first'] });
-    expect(String(explain(live, 'IConnection'))).toBe(before);
-    expect(refusal(() => openTransaction(openRequest(app)).resolve('IConnection')).code).toBe('AMBIT_NOT_REGISTERED');
+    expect(String(explain(live, 'ISession'))).toBe(before);
+    expect(refusal(() => openTransaction(openRequest(app)).resolve('ISession')).code).toBe('AMBIT_NOT_REGISTERED');
     expect(app.addRegistration(asking().to('ILate')).resolve('ILate')).toBeDefined();
     expect(live.resolve('ILate')).toBeDefined();
   });

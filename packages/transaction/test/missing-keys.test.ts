@@ -1,7 +1,24 @@
-import { Container, Registration } from '@ambit/container';
+import {
+  type Binding,
+  Container,
+  externallyOwned,
+  onDispose,
+  onStart,
+  Registration,
+  singleton,
+} from '@ambit/container';
 import { verify } from '@ambit/container/tools';
+import { hasPostgres, postgresUrl } from '@ambit/host-contract';
 import { describe, expect, it } from 'vitest';
-import { beginTransaction, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import {
+  beginTransaction,
+  type DatabasePool,
+  type IConnection,
+  type IDatabasePool,
+  runInTransaction,
+} from '../src/index.js';
+import { createPostgresPool } from '../src/postgres/index.js';
+import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool } from '../src/testing/index.js';
 
 class Orders {
@@ -21,9 +38,13 @@ function hintFor(scope: Container, key = 'IConnection'): string {
   throw new Error('Nothing is missing');
 }
 
+const open = (...registrations: Binding[]): Container =>
+  new Container({ tags: ['application'] }).addRegistration(...registrations);
+
 describe('the hint where a key of a database is missing', () => {
   const app = new Container({ tags: ['application'] });
-  app.register('IDatabasePool', () => new FakePool());
+  const pool = new FakePool();
+  app.register('IDatabasePool', () => pool);
   app.addRegistration(Registration.fromClass(Orders, ['IConnection']).to('IOrders'));
 
   it('IConnection without a transaction: how to open one, and no registration', () => {
@@ -67,7 +88,86 @@ describe('the hint where a key of a database is missing', () => {
       code: 'AMBIT_NOT_REGISTERED',
       message: expect.stringMatching(hint),
     });
-    empty.addRegistration(Registration.fromFactory((pool: IDatabasePool) => pool, ['IDatabasePool']).to('IOrders'));
+    empty.addRegistration(Registration.fromFactory((one: IDatabasePool) => one, ['IDatabasePool']).to('IOrders'));
     expect(() => verify(empty)).toThrow(hint);
+  });
+});
+
+describe('the pool of a scope of transactions', () => {
+  const request = { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] };
+  const pool = Registration.fromFactory(() => new FakePool());
+
+  it('is asked for by verify(), with the pools there are', () => {
+    expect(() => verify(open(), request)).toThrow(/AMBIT_NOT_REGISTERED/);
+    expect(() => verify(open(), request)).toThrow(/createPostgresPool\(\).*singleton\(\)/);
+    expect(() => verify(open(), { tags: ['request'] })).not.toThrow();
+  });
+
+  it.each<[string, Binding[]]>([
+    ['a singleton', [pool.pipe(singleton()).to('IDatabasePool')]],
+    ['a value', [Registration.fromValue(new FakePool()).to('IDatabasePool')]],
+    ['a part of another service', [pool.pipe(externallyOwned()).to('IDatabasePool')]],
+    ['an alias', [Registration.alias<IDatabasePool>('IMain').to('IDatabasePool'), pool.pipe(singleton()).to('IMain')]],
+  ])('may be %s', (_, registrations) => {
+    expect(() => verify(open(...registrations), request)).not.toThrow();
+  });
+
+  it.each<[string, Binding[]]>([
+    ['itself', [pool.to('IDatabasePool')]],
+    ['behind an alias', [Registration.alias<IDatabasePool>('IMain').to('IDatabasePool'), pool.to('IMain')]],
+  ])('without singleton() is reported by verify(), and refused by a transaction: %s', async (_, registrations) => {
+    const app = open(...registrations);
+    expect(() => verify(app, request)).toThrow(/AMBIT_UNDISPOSED/);
+    expect(() => verify(app, request)).toThrow(/add singleton\(\)/);
+    await expect(runInTransaction(app, async () => undefined)).rejects.toMatchObject({
+      code: 'AMBIT_TX_TRANSIENT_POOL',
+      message: expect.stringContaining(".pipe(singleton()).to('IDatabasePool')"),
+    });
+  });
+
+  it('of another database is asked for where the declaration says so', () => {
+    const reports = { tags: ['transaction'], registers: ['IReportsConnection'], requires: ['IReportsPool'] };
+    expect(() => verify(open(), reports)).toThrow(/'IReportsPool'/);
+    expect(() => verify(open(pool.to('IReportsPool')), reports)).toThrow(/AMBIT_UNDISPOSED/);
+    expect(() => verify(open(pool.pipe(singleton()).to('IReportsPool')), reports)).not.toThrow();
+  });
+
+  it('is resolved once for each transaction after the first', async () => {
+    const made = new FakePool();
+    let resolved = 0;
+    const app = open().register('IDatabasePool', () => {
+      resolved++;
+      return made;
+    });
+    for (let i = 0; i < 3; i++) await runInTransaction(app.createScope({ tags: ['request'] }), async () => undefined);
+    expect(resolved).toBe(4);
+  });
+});
+
+describe('a table that nobody created', () => {
+  const databases: [string, boolean, () => DatabasePool][] = [
+    ['PostgreSQL', hasPostgres, () => createPostgresPool({ connectionString: postgresUrl, max: 1 })],
+    ['SQLite', true, () => createSqlitePool({ path: ':memory:' })],
+  ];
+  it.each(databases)('names a forgotten start(), with one SQLSTATE: %s', async (_, isThere, create) => {
+    if (!isThere) return;
+    const app = open(
+      Registration.fromFactory(create)
+        .pipe(
+          singleton(),
+          onStart((started) => started.query('CREATE TABLE nobody_created_this (id INT)')),
+          onDispose((started) => started.close()),
+        )
+        .to('IDatabasePool'),
+    );
+    const query = runInTransaction(app, async (scope) => {
+      await scope.resolve<IConnection>('IConnection').query('SELECT id FROM nobody_created_this');
+    });
+    await expect(query).rejects.toMatchObject({
+      code: 'AMBIT_TX_STATEMENT_FAILED',
+      sqlState: '42P01',
+      message: expect.stringContaining('if onStart() creates the tables, await container.start() first'),
+    });
+    await app.dispose();
   });
 });

@@ -179,7 +179,7 @@ describe('transactions on SQLite', () => {
   test.each([
     ["INSERT INTO stock VALUES ('apple', 1)", '23505'],
     ["INSERT INTO stock VALUES ('pear', NULL)", '23502'],
-    ['SELECT * FROM no_such_table', '42000'],
+    ['SELECT * FROM no_such_table', '42P01'],
     ['', '42000'],
     ['SELECT 1; SELECT 2', '42601'],
     // PostgreSQL would read one statement.

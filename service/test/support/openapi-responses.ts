@@ -62,7 +62,7 @@ const sendWhen =
     const health = new Health({ query: async () => Promise.reject(failure()) }, stage.app.log.logger);
     if (phase === 'draining') health.draining();
     if (phase === 'started') health.started();
-    stage.replace(Registration.fromValue(health).to('IHealth'));
+    stage.report(health);
     return stage.app.request(asked);
   };
 
@@ -73,7 +73,7 @@ const askWhileOnlyReplicasRespond: Way = ({ stage, asked }) => {
   const primary = { query: async () => Promise.reject(connectionLost()) };
   const health = new Health(primary, stage.app.log.logger, [{ query: async () => [] }]);
   health.started();
-  stage.replace(Registration.fromValue(health).to('IHealth'));
+  stage.report(health);
   return stage.app.request(asked);
 };
 

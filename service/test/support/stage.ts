@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Binding } from '@ambit/container';
 import { override } from '@ambit/container/tools';
 import type { Interference, Step } from '@ambit/host-contract';
+import type { Health } from '../../src/health.js';
 import { App, type HostVariant } from './app.js';
 import type { DatabaseKind, TestDatabase } from './databases.js';
 import type { JsonResponse, Request } from './http.js';
@@ -47,6 +48,14 @@ export class Stage {
   replace(...bindings: readonly Binding[]): void {
     const replaced = override(this.app.container, ...bindings);
     this.#undo.push(() => replaced[Symbol.dispose]());
+  }
+
+  /** Has the running service report this health until the test is finished. */
+  report(health: Health): void {
+    const running = this.app.container.resolve('IHealth');
+    const { readiness } = running;
+    running.readiness = () => health.readiness();
+    this.#undo.push(() => (running.readiness = readiness));
   }
 
   /** Runs before the step reaches the database, until the test is finished; what it throws is the step's failure. */

@@ -2,7 +2,8 @@
 import { setTimeout } from 'node:timers';
 
 export { AsyncLocalStorage } from 'node:async_hooks';
-export { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+export { channel } from 'node:diagnostics_channel';
+export { subscribe, unsubscribe } from 'node:diagnostics_channel';
 export { setMaxListeners } from 'node:events';
 export { inspect } from 'node:util';
 // Tests replace the global one.

@@ -19,5 +19,5 @@ export const resolving = (key: Key): Registration<unknown> =>
 /** What the service opens: requests, and in them transactions that get their connection directly. */
 export const request: ScopeDeclaration = {
   tags: ['request'],
-  scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
+  scopes: [{ tags: ['transaction'], registers: ['ISession'] }],
 };

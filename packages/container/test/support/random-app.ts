@@ -34,10 +34,10 @@ const need = (from: number): fc.Arbitrary<Dependency> =>
     { weight: 3, arbitrary: fc.constantFrom(...KEYS, 'Value').map((key) => lazy(key)) },
     {
       weight: 1,
-      arbitrary: fc.constantFrom(...KEYS.slice(from + 1), 'IConnection', 'IMissing').map((key) => optional(key)),
+      arbitrary: fc.constantFrom(...KEYS.slice(from + 1), 'ISession', 'IMissing').map((key) => optional(key)),
     },
     { weight: 1, arbitrary: fc.constantFrom(...KEYS) },
-    { weight: 1, arbitrary: fc.constantFrom('IConnection', 'IMissing') },
+    { weight: 1, arbitrary: fc.constantFrom('ISession', 'IMissing') },
   );
 
 const making = (index: number): fc.Arbitrary<Registration<unknown>> =>

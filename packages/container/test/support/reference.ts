@@ -10,6 +10,8 @@ export interface Entry {
   readonly needs: readonly Need[];
   readonly single?: boolean;
   readonly rank?: 'directly' | 'override';
+  /** Other code has made it. */
+  readonly isReady?: boolean;
   accepts(scope: Reference, addedTo: Reference): boolean;
   make(needs: readonly unknown[], scope: Reference): unknown;
   /** How the container disposes what it keeps of this, if at all. */
@@ -44,6 +46,45 @@ export class Reference {
   }
   addRegistration(...entries: readonly Entry[]): void {
     this.#alive().#entries.push(...entries);
+  }
+  /** Refuses a key that nothing knows, and one of which a scope that would get the override has something already. */
+  override(...entries: readonly Entry[]): void {
+    const open = this.#alive().#openBelow();
+    const known = [...this.#line, ...open].flatMap((scope) => scope.#entries);
+    for (const { key } of entries)
+      if (!known.some((one) => one.key === key || one.needs.some((need) => need.key === key)))
+        throw refusal('AMBIT_NOT_REGISTERED');
+    for (const scope of open) {
+      const line = scope.#line.slice(0, scope.#line.indexOf(this) + 1);
+      const keys = entries.flatMap(({ key, accepts }) => (line.some((at) => accepts(at, this)) ? key : []));
+      if (scope.#madeKeys().some((made) => keys.includes(made))) throw refusal('AMBIT_LATE_OVERRIDE');
+    }
+    this.#entries.push(...entries);
+  }
+  #openBelow(): Reference[] {
+    return this.disposed ? [] : [this, ...this.#children.flatMap((child) => child.#openBelow())];
+  }
+  /** The keys of what this scope keeps, and of all that it has been made of. */
+  #madeKeys(): string[] {
+    const all = new Set([...this.#line].flatMap((scope) => scope.#entries.map(({ key }) => key)));
+    const made = [...all]
+      .flatMap((key) => this.#places(key))
+      .filter(([{ single, isReady }, owner]) => owner === this && single && !isReady);
+    return made.flatMap(([entry]) => (this.#instances.has(entry) ? [entry.key, ...this.#got(entry)] : []));
+  }
+  #got(made: Entry, seen = new Set<Entry>()): string[] {
+    if (seen.has(made)) return [];
+    seen.add(made);
+    return made.needs.flatMap(({ key, how }) => {
+      if (how === 'later') return [];
+      const nearest = how === 'one' ? this.#nearest(key) : this.#places(key);
+      return [key, ...nearest.flatMap(([entry]) => (entry.single ? [] : this.#got(entry, seen)))];
+    });
+  }
+  #nearest(key: string): Place[] {
+    const places = this.#places(key);
+    const nearest = this.#line.find((scope) => places.some(([, owner]) => owner === scope));
+    return places.filter(([, owner]) => owner === nearest).slice(-1);
   }
   remove(...entries: readonly Entry[]): void {
     this.#entries = this.#entries.filter((entry) => !entries.includes(entry));
@@ -92,10 +133,8 @@ export class Reference {
   /** How to get what is needed; throws before anything is made if it is not available. */
   #way({ key, how }: Need, asker: Reference, path: readonly Place[]): () => unknown {
     if (how === 'later') return () => () => this.resolve(key);
-    const places = this.#places(key);
-    const nearest = this.#line.find((scope) => places.some(([, owner]) => owner === scope));
-    const chosen = how === 'all' ? places : places.filter(([, owner]) => owner === nearest).slice(-1);
-    if (how === 'one' && !nearest) throw this.#missing(key, asker, path);
+    const chosen = how === 'all' ? this.#places(key) : this.#nearest(key);
+    if (how === 'one' && !chosen[0]) throw this.#missing(key, asker, path);
     const ways = chosen.map(([entry, owner]) => (entry.single ? owner : this).#making(entry, asker, path));
     return () => (how === 'all' ? ways.map((way) => way()) : ways[0]?.());
   }

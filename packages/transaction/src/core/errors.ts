@@ -56,6 +56,8 @@ const ADVICE = {
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
   AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
+  AMBIT_TX_TRANSIENT_POOL:
+    "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
   AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
@@ -172,7 +174,11 @@ export function because(error: unknown): string {
 
 /** What the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`. */
 export function refusedStatement(cause: unknown, sqlState: string | undefined): TransactionError {
-  const detail = `The database refused a statement${sqlState === undefined ? '' : ` (${sqlState})`}`;
+  const missing =
+    sqlState === '42P01' || sqlState === '42S02'
+      ? '. A table does not exist: if onStart() creates the tables, await container.start() first'
+      : '';
+  const detail = `The database refused a statement${sqlState === undefined ? '' : ` (${sqlState})`}${missing}`;
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', detail, {
     cause,
     ...(sqlState === undefined ? {} : { sqlState }),

@@ -25,6 +25,8 @@ import { transactionOnSame } from '../transaction/transaction-of.js';
 export class TransactionStart {
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
   readonly begun: Promise<Transaction>;
+  /** Pools that are the same at each `resolve`. */
+  static readonly #lasting = new WeakSet<IDatabasePool>();
   readonly #parent: IContainer;
   readonly #settings: Settings;
   readonly #guardsParent: boolean;
@@ -80,13 +82,25 @@ export class TransactionStart {
     if (settings.signal?.aborted) throw aborted(settings.signal);
     refuseSecond(this.#parent, settings);
     if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
-    const pool = this.#parent.resolve<IDatabasePool>(settings.database.pool);
+    const pool = this.#resolvePool();
     acquireConnection(pool, {
       settings,
       request: this.#request,
       onConnection: (connection) => this.#begin(connection, pool.afterBegin, resolve, reject),
       onFailure: (failure) => reject(this.#refused(failure)),
     });
+  }
+
+  /** A transient would be a pool for each transaction, which nobody closes. */
+  #resolvePool(): IDatabasePool {
+    const key = this.#settings.database.pool;
+    const pool = this.#parent.resolve<IDatabasePool>(key);
+    if (TransactionStart.#lasting.has(pool)) return pool;
+    if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
+      throw new TransactionError('AMBIT_TX_TRANSIENT_POOL', `Each resolve of '${key}' makes another pool`);
+    }
+    TransactionStart.#lasting.add(pool);
+    return pool;
   }
 
   #begin(
@@ -151,7 +165,7 @@ function refuseSecond(parent: IContainer, { database }: Settings): void {
  * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
  * @throws `TransactionError` `AMBIT_TX_BEGIN_FAILED`: the database refused BEGIN, or `afterBegin` of the pool failed
  * @throws `TransactionError` `AMBIT_TX_ABORTED` or `AMBIT_TX_TIMEOUT`: the signal aborted, or the time was up, before it began
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; `AMBIT_TX_TRANSIENT_POOL`: the pool is registered without `singleton()`
  * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no pool is registered under the key
  *
  * @example

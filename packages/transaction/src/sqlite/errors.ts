@@ -52,6 +52,7 @@ export function translated(error: unknown): TransactionError {
       sqlState: '55P03',
     });
   }
-  const sqlState = sqlStateOf(error) ?? '42000';
+  const isTableMissing = error instanceof Error && error.message.includes('no such table');
+  const sqlState = isTableMissing ? '42P01' : (sqlStateOf(error) ?? '42000');
   return refusedStatement(error, sqlState);
 }

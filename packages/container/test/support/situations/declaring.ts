@@ -11,7 +11,7 @@ import {
   type Binding,
   type Key,
 } from '../../../src/index.js';
-import { verify } from '../../../src/tools.js';
+import { override, verify } from '../../../src/tools.js';
 import { asking, request } from '../asking.js';
 import { openApplication, perRequest, perTransaction } from '../scopes.js';
 
@@ -90,6 +90,18 @@ export const declaring = {
       ),
     'the same in a graph': () => verifyOne(...halfRegistered.registrations),
   },
+  AMBIT_LATE_OVERRIDE: {
+    'the instance was made before': () => {
+      const app = openApplication(asking().pipe(single).to('IMailer'));
+      app.resolve('IMailer');
+      override(app, Registration.fromValue('fake').to('IMailer'));
+    },
+    'a singleton that has it was made before': () => {
+      const app = openApplication(asking('ISender').pipe(single).to('ISignup'), asking('IMailer').to('ISender'));
+      app.addRegistration(Registration.fromValue('real').to('IMailer')).resolve('ISignup');
+      override(app, Registration.fromValue('fake').to('IMailer'));
+    },
+  },
   AMBIT_INVALID: {
     'one problem': () => verify(openApplication(asking('IClock').to('ITimer'))),
     'problems of every kind': () =>
@@ -98,7 +110,7 @@ export const declaring = {
           asking('IRequestContext').pipe(single).to('ICache'),
           asking('ICache').pipe(single).to('IPrices'),
           asking().pipe(single, perRequest).to('IRequestContext'),
-          asking('IConnection', lazy('IClock')).pipe(single, perRequest).to('IAuditLogger'),
+          asking('ISession', lazy('IClock')).pipe(single, perRequest).to('IAuditLogger'),
           asking('IDatabasePol').to('IUserRepository'),
           asking().to('IDatabasePool'),
           Registration.alias('IRight').to('ILeft'),

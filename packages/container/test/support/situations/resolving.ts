@@ -20,7 +20,7 @@ export const resolving = {
       openApplication(asking().to('IUserRepository')).resolve('IUserRepositry'),
     'a symbol': () => openApplication().resolve(Symbol('clock')),
     'a key that a class needs': () =>
-      openApplication(asking('IRepo').to('IOrderService'), asking('IConnection').to('IRepo')).resolve('IOrderService'),
+      openApplication(asking('IRepo').to('IOrderService'), asking('ISession').to('IRepo')).resolve('IOrderService'),
     'a key that a class needs, behind a factory and an alias': () =>
       openApplication(
         asking('IAudit').to('IOrderService'),
@@ -29,8 +29,8 @@ export const resolving = {
         asking('IClock').to('ILogger'),
       ).resolve('IOrderService'),
     'a key registered directly in another scope only': () => {
-      const request = openRequest(openApplication(asking('IConnection').to('IOrderRepository')));
-      openTransaction(request).register('IConnection', () => 'open');
+      const request = openRequest(openApplication(asking('ISession').to('IOrderRepository')));
+      openTransaction(request).register('ISession', () => 'open');
       return request.resolve('IOrderRepository');
     },
     'a scope without tags': () => openRequest(openApplication()).createScope().resolve('IClock'),
@@ -64,9 +64,15 @@ export const resolving = {
     'through a factory': () =>
       openRequest(openApplication(factoryFor('IRequestContext').pipe(single).to('ICache'), context)).resolve('ICache'),
     'a singleton of requests needs what transactions get directly': () =>
-      openTransaction(openRequest(openApplication(asking('IConnection').pipe(single, perRequest).to('IRepo'))))
-        .register('IConnection', () => 'open')
+      openTransaction(openRequest(openApplication(asking('ISession').pipe(single, perRequest).to('IRepo'))))
+        .register('ISession', () => 'open')
         .resolve('IRepo'),
+  },
+  AMBIT_TOO_DEEP: {
+    'a chain of 2,000 services': () =>
+      openApplication(
+        ...Array.from({ length: 2000 }, (_, i) => asking(...(i > 0 ? [`service ${i - 1}`] : [])).to(`service ${i}`)),
+      ).resolve('service 1999'),
   },
   AMBIT_CYCLE: {
     'a class that depends on itself': () => openApplication(asking('ITree').to('ITree')).resolve('ITree'),
