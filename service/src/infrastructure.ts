@@ -11,7 +11,7 @@ import type { ILogger } from './logging/logger.js';
 /** The service's scopes, the outermost first. */
 const scopes = lifetimes('application', 'request', 'transaction');
 /** They make the entries of its graph. */
-export const { of, make, value, alias, feature, when, build } = scopes;
+export const { of, make, alias, feature, when, build } = scopes;
 
 /** What the hosts register directly on the scopes that they open. */
 export const hosts = feature('hosts', {
@@ -22,8 +22,8 @@ export const hosts = feature('hosts', {
 /** What every part of the service uses. */
 export const infrastructure = (config: Config, log: ILogger) =>
   feature('infrastructure', {
-    IConfigService: value<IConfigService>(new ConfigService(config)),
-    ILogger: value(log),
+    IConfigService: scopes.value<IConfigService>(new ConfigService(config)),
+    ILogger: scopes.value(log),
     ISqlDialect: make('application', () => dialectOf(config.database)),
     ITransactionCheck: make('application', (logger: ILogger) => createTransactionCheck(config, logger), ['ILogger']),
     IDatabasePool: make('application', (check: TransactionCheck) => check.pool(createPool(config.database)), [

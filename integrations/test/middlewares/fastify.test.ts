@@ -42,7 +42,7 @@ class SlowStore implements SessionStore {
 
   set: SessionStore['set'] = (id, session, done) => {
     this.#sessions.set(id, session);
-    setTimeout(done, 10);
+    setTimeout(() => done(), 10);
   };
 
   get: SessionStore['get'] = (id, done) => done(null, this.#sessions.get(id) ?? null);
