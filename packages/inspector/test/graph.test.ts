@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+import { FakePool } from '@ambit/transaction/testing';
 import { Drawing } from '../src/graph-view.js';
 import { SCOPES } from './support/app.js';
 
@@ -8,6 +9,7 @@ const make = (...needs: string[]) => Registration.fromFactory(() => ({}), needs 
 describe('the graph', () => {
   it('marks the services and dependencies that verify() reports', () => {
     const app = new Container({ tags: ['application'] }).addRegistration(
+      Registration.fromValue(new FakePool()).to('IDatabasePool'),
       make('IMissing').pipe(singleton()).to('ICache'),
       make('IUsers').pipe(singleton()).to('IClock'),
       make()

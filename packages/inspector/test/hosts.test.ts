@@ -71,14 +71,14 @@ describe.each(hosts)('the inspector on $name', (host) => {
     const { nodes, edges, problems } = (await response.json()) as GraphView;
     expect(nodes.map(({ box, key }) => `${box}: ${key}`)).toEqual([
       'application: ISecret',
-      'application: IPool',
+      'application: IDatabasePool',
       'application > request: IRequestSignal',
       'application > request: IUsers',
       'application > request > transaction: IConnection',
       'application > request > transaction: IOrders',
     ]);
     const keyOf = (id: string) => nodes.find((node) => node.id === id)?.key;
-    expect(edges.map(({ from, to }) => [keyOf(from), keyOf(to)])).toContainEqual(['IUsers', 'IPool']);
+    expect(edges.map(({ from, to }) => [keyOf(from), keyOf(to)])).toContainEqual(['IUsers', 'IDatabasePool']);
     expect(problems).toEqual([]);
   });
 

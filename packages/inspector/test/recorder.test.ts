@@ -116,7 +116,7 @@ describe('the recorder', () => {
     begin();
     request().resolve('IUsers');
     const steps = recorder.details(current!.id)!.steps.filter(({ kind: step }) => step === 'created');
-    expect(steps).toMatchObject([{ key: 'IPool' }, { key: 'IUsers', span: 0 }]);
+    expect(steps).toMatchObject([{ key: 'IDatabasePool' }, { key: 'IUsers', span: 0 }]);
     expect(steps[0]).not.toHaveProperty('span');
   });
 

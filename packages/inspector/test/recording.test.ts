@@ -90,7 +90,7 @@ describe.each(hosts)('a recording on $name', (host) => {
     const { hello } = await open();
     expect(hello.always).toBe(true);
     expect(hello.requests).toMatchObject([{ route: '/users/:id', status: 200 }]);
-    expect(hello.services.map(({ key }) => key)).toEqual(['IPool', 'IUsers']);
+    expect(hello.services.map(({ key }) => key)).toEqual(['IDatabasePool', 'IUsers']);
   });
 
   it('stops with the application, whether it began with it or not', async () => {
@@ -102,10 +102,12 @@ describe.each(hosts)('a recording on $name', (host) => {
 
   it('has what was created before the first request, and when', async () => {
     await start();
-    container.resolve('IPool');
+    container.resolve('IDatabasePool');
     await fetch(`${app.url}/users/1`);
     const startUp = (await (await fetch(`${app.url}/inspector/startup`)).json()) as StartUp;
-    expect(startUp.services).toMatchObject([{ box: 'application', key: 'IPool', took: expect.any(Number) as number }]);
+    expect(startUp.services).toMatchObject([
+      { box: 'application', key: 'IDatabasePool', took: expect.any(Number) as number },
+    ]);
     const { at } = startUp.services[0]!;
     expect([startUp.inspected, at, startUp.firstRequest]).toEqual(
       [startUp.inspected, at, startUp.firstRequest!].toSorted((one, other) => one - other),

@@ -37,13 +37,12 @@ afterEach(async () => {
 
 /** An application whose transactions each have such a ledger. */
 function open(kind: typeof Ledger): Container {
-  const app = new Container({ tags: ['application'] }).addRegistration(
+  return new Container({ tags: ['application'] }).addRegistration(
     Registration.fromClass(kind, [])
       .pipe(singleton(), scope(hasTag('transaction')))
       .to(Ledger),
+    Registration.fromValue(new FakePool()).to('IDatabasePool'),
   );
-  app.register('IDatabasePool', () => new FakePool());
-  return app;
 }
 
 describe('an instance of a transaction scope that fails to dispose', () => {

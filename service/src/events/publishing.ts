@@ -36,7 +36,8 @@ export class TransactionEvents {
   }
 }
 
-class PublishingOrderRepository extends OrderRepository {
+/** @public The declaration of the graph names it. */
+export class PublishingOrderRepository extends OrderRepository {
   readonly #events: TransactionEvents;
 
   constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect, events: TransactionEvents) {
@@ -51,7 +52,8 @@ class PublishingOrderRepository extends OrderRepository {
   }
 }
 
-class PublishingUserRepository extends UserRepository {
+/** @public The declaration of the graph names it. */
+export class PublishingUserRepository extends UserRepository {
   readonly #events: TransactionEvents;
 
   constructor(connection: IConnection, events: TransactionEvents) {

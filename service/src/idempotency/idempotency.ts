@@ -167,8 +167,11 @@ interface StoredRow {
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** One per transaction: stores the key together with the work that was done under it. */
-class ResponseStore {
+/**
+ * One per transaction: stores the key together with the work that was done under it.
+ * @public The declaration of the graph names it.
+ */
+export class ResponseStore {
   readonly #connection: IConnection;
   readonly #dialect: ISqlDialect;
   readonly #context: IRequestContext;

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
+import { FakePool } from '@ambit/transaction/testing';
 
 export const SCOPES: ScopeDeclaration = {
   tags: ['request'],
@@ -14,10 +15,13 @@ const inScope = (tag: string) => [singleton(), scope(hasTag(tag))] as const;
 export function createApp(): Container {
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     Registration.fromValue('a value nobody may see').to('ISecret'),
-    Registration.fromFactory(() => ({ dispose: () => undefined }))
+    Registration.fromFactory(() => new FakePool())
       .pipe(singleton())
-      .to('IPool'),
-    Registration.fromFactory((pool, secret) => ({ pool, secret, dispose: () => undefined }), ['IPool', 'ISecret'])
+      .to('IDatabasePool'),
+    Registration.fromFactory(
+      (pool, secret) => ({ pool, secret, dispose: () => undefined }),
+      ['IDatabasePool', 'ISecret'],
+    )
       .pipe(...inScope('request'))
       .to('IUsers'),
     Registration.fromFactory((connection) => ({ connection }), ['IConnection'])
