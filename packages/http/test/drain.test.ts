@@ -19,7 +19,8 @@ afterEach(async () => {
 
 async function serve(handlers: Readonly<Record<string, Handler>>) {
   const container = new Container({ tags: ['application'] });
-  container.register('IDatabasePool', () => new FakePool());
+  const pool = new FakePool();
+  container.register('IDatabasePool', () => pool);
   const handler: Handler = (req, res, scope) => handlers[req.url ?? '']?.(req, res, scope);
   const server = createServer(createHandler(container, handler)).listen(0, '127.0.0.1');
   await once(server, 'listening');
