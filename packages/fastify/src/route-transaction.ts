@@ -90,8 +90,9 @@ export function settle(done: DoneFuncWithErrOrRes, payload: unknown, failure: Er
 function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
   let failure: Error | undefined;
   ignoreErrors(payload);
+  const decided = reply.statusCode;
   const close = async (): Promise<void> => {
-    const status = payload instanceof Response ? payload.status : reply.statusCode;
+    const status = payload instanceof Response ? payload.status : decided;
     const { rollbackOn = isServerError } = active.routeTransaction ?? {};
     try {
       if (rollbackOn(status)) await transaction.rollback(undefined);
@@ -109,5 +110,10 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
     active.forget(transaction);
     CurrentScope.of(reply.request.raw)?.leave();
   };
-  goOnAfter(close(), reply, (thrown) => settle(done, payload, thrown ?? failure), { payload });
+  const goOn = (thrown?: Error): void => {
+    // What decided between COMMIT and ROLLBACK is what the client gets, whatever else the handler has set meanwhile.
+    if (!(thrown ?? failure) && reply.statusCode !== decided) reply.code(decided);
+    settle(done, payload, thrown ?? failure);
+  };
+  goOnAfter(close(), reply, goOn, { payload });
 }

@@ -44,6 +44,21 @@ describe('a route with config: { transaction }', () => {
     expect(storedAtResponse).toBe(1);
   });
 
+  test.each([
+    [409, 201, 0],
+    [500, 200, 0],
+    [201, 500, 1],
+  ])('that sent %i and then sets %i gets the first, which decided', async (first, second, rows) => {
+    const rollbackOn = (status: number): boolean => status >= 400;
+    app.post('/orders', { config: { transaction: { rollbackOn } } }, async (request, reply) => {
+      await insert(request);
+      void reply.code(first).send({ first });
+      return reply.code(second).send({ second });
+    });
+    expect(await place()).toMatchObject({ statusCode: first, body: JSON.stringify({ first }) });
+    expect(await stored()).toBe(rows);
+  });
+
   test('begins behind validation and the other hooks of the route, so what they refuse takes no connection', async () => {
     const scopes: unknown[] = [];
     const schema = { body: { type: 'object', required: ['product'] } };

@@ -5,6 +5,7 @@ import {
   responseToNobody,
   type WithTransactionOptions as TransactionOptions,
 } from '@ambit/fetch/host';
+import { HttpError } from '@ambit/host';
 import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import type { Context, MiddlewareHandler } from 'hono';
 import { requestScopeOf } from './context.js';
@@ -19,7 +20,8 @@ export type WithTransactionOptions = TransactionOptions<Context>;
  *
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
+ * transaction already
  *
  * @example
  * ```ts
@@ -40,11 +42,14 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   const run: MiddlewareHandler = async (c, next) => {
     const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
     const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
+    if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
     try {
       c.set('transactionScope', await transaction.begin());
       await transaction.run(next);
       // The application's error handler has responded already.
       if (c.error) await transaction.rollback(c.error);
+      // Hono throws where a handler returned nothing; to read its response would make one.
+      else if (!c.finalized) await transaction.rollback(new Error('The handler returned no response'));
       else await transaction.complete(c.res.status);
     } catch (error) {
       await transaction.rollback(error);

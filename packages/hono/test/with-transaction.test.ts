@@ -53,6 +53,25 @@ function appWith(
 
 const created = (c: Context): Response => c.json({ created: true }, 201);
 
+test('a second withTransaction() is refused, and what the first has done is rolled back', async () => {
+  const { order, errors, pool, settle } = appWith(created, {
+    mount: [withTransaction()],
+    pool: new FakePool({ max: 2 }),
+  });
+  expect((await order()).status).toBe(500);
+  expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_TRANSACTION_STARTED' }]);
+  expect(pool.stored).toEqual([]);
+  await settle();
+});
+
+test('a handler that returns nothing is rolled back', async () => {
+  const { order, errors, pool, settle } = appWith(async (c) => void created(c) as unknown as Response);
+  expect((await order()).status).toBe(500);
+  expect(errors).toMatchObject([{ message: expect.stringContaining('not finalized') }]);
+  expect(pool.stored).toEqual([]);
+  await settle();
+});
+
 describe('a response in a transaction', () => {
   test('is sent when COMMIT has succeeded and the connection is back in the pool', async () => {
     const { order, pool, settle } = appWith(created);

@@ -1,0 +1,100 @@
+import type { Request } from 'express';
+
+type Declared = RegExp | string | readonly (RegExp | string)[];
+
+/** A layer of a router, in Express 4 and 5. None of it is documented; all of it is read in this file only. */
+interface Layer {
+  readonly route?: unknown;
+  readonly handle?: { readonly stack?: readonly Layer[] };
+  /** Of Express 5 with router 2.3 or newer: the path as it was declared. */
+  readonly rawPath?: Declared;
+  readonly matchers?: readonly ((path: string) => { readonly path: string } | false)[];
+  readonly slash?: boolean;
+  /** Of Express 4. */
+  readonly regexp?: RegExp & { readonly fast_slash?: boolean };
+}
+interface Application {
+  readonly parent?: Application;
+  readonly mountpath: string | readonly string[];
+  readonly router?: { readonly stack: readonly Layer[] };
+  readonly _router?: { readonly stack: readonly Layer[] };
+}
+
+/** What stands where a value of the request may be. */
+const SOMETHING = ':…';
+
+/**
+ * The route of a request as it was declared, with those of the routers around it: `/tenants/:tenant/orders/:id`. No part of it is a
+ * value of the request: where Express does not say what was declared, the part is `:…`.
+ *
+ * @param req - the request
+ * @returns undefined until the router has matched a route
+ */
+export function routeOf(req: Request): string | undefined {
+  const { app, originalUrl, route } = req as unknown as {
+    app: Application;
+    originalUrl: string;
+    route?: { path?: Declared };
+  };
+  if (route?.path === undefined) return undefined;
+  const below = textOf(route.path);
+  const asked = originalUrl.split('?', 1)[0] ?? '';
+  const mounted = partsOf(asked).length > partsOf(below).length ? `/${SOMETHING}` : '';
+  const parts = partsOf((mountOf(app, route, asked) ?? mounted) + below);
+  return `/${parts.join('/')}`;
+}
+
+/** The declared paths of the routers from the application to the route, if they can be found. */
+function mountOf(app: Application, route: object, path: string): string | undefined {
+  const outside = app.parent ? textOf(app.mountpath) : '';
+  const inside = `/${partsOf(path).slice(partsOf(outside).length).join('/')}`;
+  // Express 4 throws at `router`, which it had removed.
+  const stack = (app._router ?? app.router)?.stack ?? [];
+  const found = wayTo(route, stack, inside);
+  return found === undefined ? undefined : outside + found;
+}
+
+function wayTo(route: object, stack: readonly Layer[], path: string): string | undefined {
+  for (const layer of stack) {
+    if (layer.route === route) return takenBy(layer, path || '/') === undefined ? undefined : '';
+    const inner = layer.handle?.stack;
+    const mount = inner && mountedAt(layer, path);
+    const rest = mount && wayTo(route, inner, mount.rest);
+    if (rest !== undefined) return mount?.text + rest;
+  }
+  return undefined;
+}
+
+/** What was declared for the part of the path that the layer takes, and the rest of the path. */
+function mountedAt(layer: Layer, path: string): { text: string; rest: string } | undefined {
+  if (layer.slash || layer.regexp?.fast_slash) return { text: '', rest: path };
+  const taken = takenBy(layer, path);
+  if (taken === undefined) return undefined;
+  const text = layer.rawPath === undefined ? literals(layer, taken) : textOf(layer.rawPath);
+  return { text, rest: path.slice(taken.length) };
+}
+
+function takenBy(layer: Layer, path: string): string | undefined {
+  if (layer.regexp) return layer.regexp.exec(path)?.[0];
+  for (const match of layer.matchers ?? []) {
+    const found = match(path);
+    if (found) return found.path;
+  }
+  return undefined;
+}
+
+/** The parts that the layer takes in no other wording. Without a digit or an escape: a pattern may accept digits only. */
+function literals(layer: Layer, taken: string): string {
+  const parts = taken.split('/');
+  const isLiteral = (part: string, i: number): boolean =>
+    /^[a-z_.-]{0,30}$|^v\d$/i.test(part) &&
+    ['x', 'abcdef', part.replaceAll(/\w/g, 'z')].every(
+      (other) => other === part || takenBy(layer, parts.with(i, other).join('/')) === undefined,
+    );
+  return parts.map((part, i) => (part === '' || isLiteral(part, i) ? part : SOMETHING)).join('/');
+}
+
+/** A pattern is shown as its text; an expression, or a choice of several, is not. */
+const textOf = (declared: Declared): string => (typeof declared === 'string' ? declared : `/${SOMETHING}`);
+
+const partsOf = (path: string): string[] => path.split('/').filter(Boolean);
