@@ -1,5 +1,4 @@
 import type { Container, Key } from '@ambit/container';
-import { withoutLiterals } from '@ambit/transaction';
 
 const LONGEST = 200;
 
@@ -40,14 +39,4 @@ export function errorName(error: unknown): string {
 
 export function failure(error: unknown): { error?: string } {
   return error === undefined ? {} : { error: errorName(error) };
-}
-
-const LONGEST_SQL = 2000;
-
-/** The text of a statement, on one line, without literals and comments. */
-export function withoutValues(sql: string): string {
-  const text = withoutLiterals(sql.slice(0, 4 * LONGEST_SQL), { text: "'…'", number: '?' })
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  return text.length > LONGEST_SQL ? `${text.slice(0, LONGEST_SQL)}…` : text;
 }

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Container, ContainerError, type Key } from '@ambit/container';
-import { boxBelow, boxOf, errorName, failure, label, lineageOf, withoutValues } from './names.js';
+import { withoutLiterals } from '@ambit/transaction';
+import { boxBelow, boxOf, errorName, failure, label, lineageOf } from './names.js';
 import { LeakGroups, newEntry, OpenScopes, type ScopeEntry } from './open-scopes.js';
 import {
   type Arrival,
@@ -453,4 +454,14 @@ export class StartUpRecorder {
       took: milliseconds,
     });
   }
+}
+
+const LONGEST_SQL = 2000;
+
+/** The text of a statement, on one line, without literals and comments. */
+export function withoutValues(sql: string): string {
+  const text = withoutLiterals(sql.slice(0, 4 * LONGEST_SQL), { text: "'…'", number: '?' })
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return text.length > LONGEST_SQL ? `${text.slice(0, LONGEST_SQL)}…` : text;
 }

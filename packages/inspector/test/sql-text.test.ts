@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutValues } from '../src/names.js';
+import { withoutValues } from '../src/recorder.js';
 
 describe('the text of a statement, without values', () => {
   it.each([
