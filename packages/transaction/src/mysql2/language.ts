@@ -6,14 +6,13 @@ import type { Language } from '../driver/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { MYSQL, tokensOf } from '../sql/lexer.js';
 
-/** Both servers begin, commit or roll back at these, and read them behind a `#` comment too. */
-const CONTROL =
-  /^(?:begin|start transaction|commit|rollback(?! (?:work )?to\b)|xa)\b|^set (?:session |global |local )?autocommit/;
+/** Both servers begin, commit or roll back at these, and read them behind a `#` comment too. MariaDB runs blocks that may do so. */
+const CONTROL = /^(?:begin|start transaction|commit|rollback(?! (?:work )?to\b)|xa|if|case|loop|repeat|while|for)\b/;
 /** The server commits the open transaction before and after these, without a word. */
 const COMMITS =
-  /^(?:alter|analyze|cache|change|check|create(?! temporary| or replace temporary)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
+  /^(?:alter|analyze|backup|cache|change|check|create(?! (?:or replace )?temporary table)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
 const CHANGES_SESSION =
-  /^(?:set(?! transaction| statement)|create (?:or replace )?temporary|lock|prepare|deallocate|use|handler)\b/;
+  /^(?:set(?! transaction)|create (?:or replace )?temporary|lock|prepare|deallocate|use|handler)\b/;
 const CHANGES_SESSION_INSIDE = /\bget_lock\s*\(|@\w+\s*:=/i;
 
 /** The numbers of MySQL and MariaDB as the SQLSTATE that PostgreSQL would give: their own are too coarse. */
@@ -50,12 +49,34 @@ function check(sql: string, { inTransaction }: { inTransaction: boolean }): void
     if (kind !== 'comment' && kind !== 'space') break;
   }
   const start = firstWords(sql, MYSQL);
-  if (CONTROL.test(start)) {
+  if (isSetStatement(start)) return check(behindFor(sql), { inTransaction });
+  if (CONTROL.test(start) || (/^set\b/.test(start) && names(sql, 'autocommit'))) {
     throw refused('query() was called with a statement that begins, commits or rolls back a transaction');
   }
   if (inTransaction && COMMITS.test(start)) {
     throw refused('The server would commit the open transaction before this statement');
   }
+}
+
+function leavesSessionState(sql: string): boolean {
+  const start = firstWords(sql, MYSQL);
+  if (isSetStatement(start)) return leavesSessionState(behindFor(sql));
+  return CHANGES_SESSION_INSIDE.test(sql) || CHANGES_SESSION.test(start);
+}
+
+/** `SET STATEMENT max_statement_time = 5 FOR SELECT ...` of MariaDB. */
+const isSetStatement = (start: string): boolean => /^set statement\b/.test(start);
+
+function behindFor(sql: string): string {
+  for (const { kind, text, start } of tokensOf(sql, MYSQL))
+    if (kind === 'word' && text.toLowerCase() === 'for') return sql.slice(start + text.length);
+  return '';
+}
+
+/** Also as the second of several settings, in quotes, and as `@@autocommit`. */
+function names(sql: string, name: string): boolean {
+  const tokens = Array.from(tokensOf(sql, MYSQL));
+  return tokens.some(({ kind, text }) => kind !== 'text' && kind !== 'comment' && text.toLowerCase().includes(name));
 }
 
 function refused(what: string): TransactionError {
@@ -72,7 +93,7 @@ function translate(error: unknown, isLost: boolean): TransactionError {
 export const MYSQL_LANGUAGE: Language = {
   begin,
   check,
-  leavesSessionState: (sql) => CHANGES_SESSION_INSIDE.test(sql) || CHANGES_SESSION.test(firstWords(sql, MYSQL)),
+  leavesSessionState,
   translate,
 };
 
