@@ -23,7 +23,7 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
   const withMany = (services: number) =>
     t.container.addRegistration(
       ...Array.from({ length: services }, (_, i) =>
-        Registration.fromFactory((pool) => ({ pool }), ['IPool'])
+        Registration.fromFactory((pool) => ({ pool }), ['IDatabasePool'])
           .pipe(singleton())
           .to(`IMany${i}`),
       ),
@@ -53,10 +53,10 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.open();
     await service('IUsers').click();
     await t.page.locator('.depths').getByRole('button', { name: '1', exact: true }).click();
-    await expect.poll(keys).toEqual(['IPool', 'ISecret', 'IUsers']);
-    await service('IPool').click();
-    await t.page.locator('#details h2', { hasText: 'IPool' }).waitFor();
-    expect(await keys()).toEqual(['IPool', 'ISecret', 'IUsers']);
+    await expect.poll(keys).toEqual(['IDatabasePool', 'ISecret', 'IUsers']);
+    await service('IDatabasePool').click();
+    await t.page.locator('#details h2', { hasText: 'IDatabasePool' }).waitFor();
+    expect(await keys()).toEqual(['IDatabasePool', 'ISecret', 'IUsers']);
     await t.page.getByRole('button', { name: 'Only around IUsers' }).click();
     await expect.poll(async () => (await keys()).length).toBe(6);
   });
@@ -88,7 +88,7 @@ describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
     await t.page.getByLabel('Feature', { exact: true }).selectOption('All features');
     await t.page.getByRole('button', { name: 'request', exact: true }).click();
     await t.page.locator('[data-box="application > request"]', { hasText: '5 services' }).waitFor();
-    await expect.poll(keys).toEqual(['IMailer', 'IPool', 'IRates', 'ISecret']);
+    await expect.poll(keys).toEqual(['IDatabasePool', 'IMailer', 'IRates', 'ISecret']);
   });
 
   it('begins with collapsed features when there are many services', async () => {

@@ -14,7 +14,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.start();
     await t.open();
     const inBox = (box: string) => t.page.locator(`[data-box="${box}"] > .group .key`).allTextContents();
-    expect((await inBox('application')).toSorted()).toEqual(['IPool', 'ISecret']);
+    expect((await inBox('application')).toSorted()).toEqual(['IDatabasePool', 'ISecret']);
     expect((await inBox('application > request')).toSorted()).toEqual(['IRequestSignal', 'IUsers']);
     expect((await inBox('application > request > transaction')).toSorted()).toEqual(['IConnection', 'IOrders']);
     expect(await t.page.locator('.arrow').count()).toBe(3);
@@ -28,7 +28,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     t.context.on('request', (request) => sent.push(request.url()));
     t.context.on('requestfinished', (request) => loaded.push(request));
     await t.open();
-    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    await t.page.locator('.service', { hasText: 'IDatabasePool' }).waitFor();
     const finished = () => loaded.map((request) => new URL(request.url()).pathname);
     await expect.poll(finished).toEqual(expect.arrayContaining(['/inspector/assets/page.js', '/inspector/graph']));
     const sizes = await Promise.all(loaded.map((request) => request.sizes()));
@@ -41,7 +41,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.start();
     await t.open();
     await t.ask('/users/1');
-    await t.page.locator('.service', { hasText: 'IPool' }).click();
+    await t.page.locator('.service', { hasText: 'IDatabasePool' }).click();
     const details = t.page.locator('#details');
     await details.getByText('singleton factory of [application]: wins').waitFor();
     await details.getByRole('button', { name: 'IUsers' }).waitFor();
@@ -89,7 +89,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.page.getByLabel('Token').fill(TOKEN);
     await t.page.keyboard.press('Enter');
     await t.page.locator('[data-state=live]').waitFor();
-    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    await t.page.locator('.service', { hasText: 'IDatabasePool' }).waitFor();
     expect(await t.page.evaluate('document.cookie')).toBe('');
   });
 
@@ -97,7 +97,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await t.start();
     await t.open();
     await t.ask('/users/1');
-    await t.page.locator('.service', { hasText: 'IPool' }).waitFor();
+    await t.page.locator('.service', { hasText: 'IDatabasePool' }).waitFor();
     const { port } = t.app;
     await t.app.close();
     await t.page.locator('[data-state=reconnecting]').waitFor();

@@ -73,9 +73,9 @@ describe.skipIf(chromiumUnwanted)('the views of all requests in Chromium', () =>
 
   it('shows what was created at start-up, until the first request', async () => {
     await t.start();
-    t.container.resolve('IPool');
+    t.container.resolve('IDatabasePool');
     await t.open('#/start-up');
-    await expect.poll(() => firstCells('#start-up')).toEqual([expect.stringContaining('IPool')]);
+    await expect.poll(() => firstCells('#start-up')).toEqual([expect.stringContaining('IDatabasePool')]);
     expect(await t.page.locator('#start-up').innerText()).toContain('what was created before that is not seen');
     expect(await t.page.locator('#start-up').innerText()).toContain('No request has arrived yet.');
     await t.ask('/users/1');
