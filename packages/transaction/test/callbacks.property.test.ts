@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { afterCommit, type IConnection, runInTransaction, transactionOf } from '../src/index.js';
-import { databaseError } from '../src/testing/faults.js';
+import { databaseError } from '../src/testing/fake-pool.js';
 import { FakePool, SimulatedClock } from '../src/testing/index.js';
 import { type Kind, reference, RETRIES, type Run, type Step } from './support/callbacks-reference.js';
 import { requestScope } from './support/requests.js';

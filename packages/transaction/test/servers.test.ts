@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readServers, splitHosts } from '../src/postgres/servers.js';
+import { readServers, splitHosts } from '../src/postgres/options.js';
 
 describe('splitHosts()', () => {
   test.each<[string, string[]]>([

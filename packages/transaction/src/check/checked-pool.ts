@@ -1,9 +1,7 @@
 import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import type { Clock } from '../core/clock.js';
-import { TransactionCheckError } from './finding.js';
-import type { Hold } from './hold.js';
-import { CallStack } from './place.js';
-import type { Rules } from './rules.js';
+import { CallStack, TransactionCheckError } from './finding.js';
+import type { Hold, Rules } from './rules.js';
 
 type Run = (sql: string, ...rest: unknown[]) => Promise<unknown>;
 type Methods = Readonly<Record<string, unknown>>;

@@ -1,4 +1,82 @@
-import { type Place, textOf } from './place.js';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Allowed, CheckSettings } from './options.js';
+
+/** A line of code. */
+export interface Place {
+  /** Below the working directory a path relative to it, with `/`; elsewhere an absolute one. */
+  readonly file: string;
+  /** From 1 on. */
+  readonly line: number;
+  /** From 1 on. */
+  readonly column: number;
+}
+
+/** `src/orders.ts:42:7` */
+function textOf({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** `fetch()` alone is twenty calls deep. */
+const DEEPEST = 60;
+const CALL =
+  /^\s*at (?:async )?(?:new )?(?:(.*?) \()?(file:\/\/.+?|\/.+?|[A-Za-z]:[\\/].+?)(?:\?[^:]*)?:(\d+):(\d+)\)?$/;
+const DEPENDENCY = /[\\/]node_modules[\\/]/;
+
+/** The folder that has this package and, in a checkout of it, its siblings. */
+const PACKAGES = fileURLToPath(new URL('../../../', import.meta.url));
+const OWN_CODE = /^[^\\/]+[\\/](?:src|dist)[\\/]/;
+
+interface Call {
+  /** As the stack has it: `OrderRepository.create`. */
+  readonly name: string;
+  readonly place: Place;
+}
+
+/** Where the calling code is. The text of the stack is computed on demand, because that is the expensive part. */
+export class CallStack {
+  declare private readonly stack?: unknown;
+  #calls: readonly Call[] | undefined;
+
+  constructor() {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = DEEPEST;
+    Error.captureStackTrace(this);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+
+  /** The nearest line of the application: neither of Node, nor of a dependency, nor of ours. */
+  get place(): Place | undefined {
+    return this.#applicationCalls[0]?.place;
+  }
+
+  /** The names of the functions of the application, the nearest first. */
+  get names(): readonly string[] {
+    return this.#applicationCalls.map(({ name }) => name);
+  }
+
+  /** Node has applied the source maps where it was started with `--enable-source-maps`. */
+  get #applicationCalls(): readonly Call[] {
+    const { stack } = this;
+    this.#calls ??= typeof stack === 'string' ? stack.split('\n').flatMap(applicationCall) : [];
+    return this.#calls;
+  }
+}
+
+function applicationCall(line: string): Call[] {
+  const [, name = '', location = '', row, column] = CALL.exec(line) ?? [];
+  if (location === '') return [];
+  const path = location.startsWith('file:') ? fileURLToPath(location) : location;
+  const isOurs = path.startsWith(PACKAGES) && OWN_CODE.test(path.slice(PACKAGES.length));
+  if (isOurs || DEPENDENCY.test(path)) return [];
+  return [{ name, place: { file: shortened(path), line: Number(row), column: Number(column) } }];
+}
+
+function shortened(path: string): string {
+  const below = relative(process.cwd(), path);
+  return below.startsWith('..') ? path : below.split(sep).join('/');
+}
 
 /** What the transaction check finds. */
 export type FindingKind = 'outside-statement' | 'second-connection' | 'http-request' | 'gap' | 'repeated-statement';
@@ -34,7 +112,7 @@ export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
 }
 
 /** Where it happened, and on whose behalf. */
-export function messageOf({ what, place, until, begun, key, route }: Occurrence): string {
+function messageOf({ what, place, until, begun, key, route }: Occurrence): string {
   const where = [place && `at ${textOf(place)}`, until && `until ${textOf(until)}`].filter(Boolean).join(' ');
   const known = [key, route].filter((name) => name !== undefined).join(', ');
   const on = known && ` (${known})`;
@@ -68,4 +146,146 @@ export class TransactionCheckError extends Error {
     super(findings.map(({ message }) => message).join('\n'));
     this.findings = findings;
   }
+}
+
+/** The finding with its present count, each time that it happens. */
+const transactionFinding = channel('ambit:transaction:finding');
+
+/** Code has as many places as it has; texts of statements that stand in for a missing place may be without number. */
+const MOST_FINDINGS = 1000;
+
+type Counted = Finding & { count: number };
+
+/** What was found so far: each place once, with a count. */
+export class Findings {
+  readonly #settings: CheckSettings;
+  readonly #byPlace = new Map<string, Counted>();
+
+  constructor(settings: CheckSettings) {
+    this.#settings = settings;
+  }
+
+  get all(): readonly Finding[] {
+    return [...this.#byPlace.values()];
+  }
+
+  clear(): void {
+    this.#byPlace.clear();
+  }
+
+  /** Counts it, and reports it at the first time. Returns the error to refuse it with, in the mode `throw`. */
+  add(occurrence: Occurrence): TransactionCheckError | undefined {
+    if (this.#settings.allow.some((allowed) => covers(allowed, occurrence))) return undefined;
+    const finding = this.#count(occurrence);
+    if (transactionFinding.hasSubscribers) transactionFinding.publish({ ...finding });
+    return this.#settings.mode === 'throw' ? new TransactionCheckError([finding]) : undefined;
+  }
+
+  #count(occurrence: Occurrence): Counted {
+    const { kind, place, until, sql, request, route } = occurrence;
+    const identity = [kind, place ? textOf(place) : `${sql} ${request} ${route}`, until && textOf(until)].join(' ');
+    const known = this.#byPlace.get(identity);
+    if (known) {
+      known.count += 1;
+      return known;
+    }
+    const { what: _, ...others } = occurrence;
+    const finding: Counted = { ...others, message: messageOf(occurrence), count: 1 };
+    if (this.#byPlace.size >= MOST_FINDINGS) return finding;
+    this.#byPlace.set(identity, finding);
+    this.#report(finding);
+    return finding;
+  }
+
+  /** A reporter that fails must not change what the application does. */
+  #report(finding: Finding): void {
+    try {
+      this.#settings.report(finding);
+    } catch (error) {
+      process.emitWarning(error as Error);
+    }
+  }
+}
+
+function covers({ kind, place }: Allowed, occurrence: Occurrence): boolean {
+  if (kind !== undefined && kind !== occurrence.kind) return false;
+  return place === undefined || [occurrence.place, occurrence.until].some((at) => at !== undefined && isAt(at, place));
+}
+
+/** `audit.ts`, `src/audit.ts` and `src/audit.ts:12` name what is at src/audit.ts:12:7. */
+function isAt(at: Place, wanted: string): boolean {
+  return [at.file, `${at.file}:${at.line}`, textOf(at)].some((text) => text === wanted || text.endsWith(`/${wanted}`));
+}
+
+/** Nothing is published here: a transaction check binds its store to it. */
+export const uncheckedContext = channel('ambit:transaction:unchecked');
+
+/**
+ * Calls a function in which the transaction check finds nothing, because what it does there is meant so. Without a check it
+ * only calls the function.
+ *
+ * @param work - what may do what the check would report
+ * @returns what `work` returns
+ * @throws what `work` throws
+ *
+ * @example
+ * ```ts
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { unchecked } from '@ambit/transaction/check';
+ *
+ * // The attempt is recorded whether the transaction around it commits or not.
+ * async function recordAttempt(pool: IDatabasePool, user: string): Promise<void> {
+ *   await unchecked(() => pool.query('INSERT INTO attempts (user_id) VALUES ($1)', [user]));
+ * }
+ * ```
+ */
+export function unchecked<T>(work: () => T): T {
+  return uncheckedContext.hasSubscribers ? uncheckedContext.runStores({}, work) : work();
+}
+
+const CREATED = 'ambit:instance:created';
+/** Its name says nothing of the service. */
+const NAMELESS: ReadonlySet<string> = new Set(['', 'Array', 'Function', 'Map', 'Object', 'Promise', 'Set']);
+
+interface Created {
+  readonly scope: { resolve(key: unknown): unknown };
+  readonly key: unknown;
+}
+
+/** The keys of services by the names of their classes, as the container makes them. */
+export class ServiceKeys {
+  readonly #keys = new Map<string, string>();
+
+  constructor() {
+    subscribe(CREATED, this.#learn);
+  }
+
+  /** The key of the first of these functions that is a method of a service: `UserRepository.find`. */
+  of(functions: readonly string[]): string | undefined {
+    for (const name of functions) {
+      const key = this.#keys.get(name.slice(0, Math.max(0, name.indexOf('.'))));
+      if (key !== undefined) return key;
+    }
+    return undefined;
+  }
+
+  stop(): void {
+    unsubscribe(CREATED, this.#learn);
+  }
+
+  readonly #learn = (message: unknown): void => {
+    const { scope, key } = message as Created;
+    try {
+      const instance = scope.resolve(key) as object | null | undefined;
+      const name = instance?.constructor.name ?? '';
+      if (!NAMELESS.has(name) && !this.#keys.has(name)) this.#keys.set(name, labelOf(key));
+    } catch {
+      // A scope that is being disposed resolves nothing.
+    }
+  };
+}
+
+function labelOf(key: unknown): string {
+  if (typeof key === 'function') return key.name;
+  return typeof key === 'symbol' ? (key.description ?? 'a symbol') : String(key);
 }

@@ -1,11 +1,103 @@
-import type { Contexts } from './contexts.js';
-import type { FindingKind, Occurrence, TransactionCheckError } from './finding.js';
-import type { Findings } from './findings.js';
-import { Hold } from './hold.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Channel, channel } from 'node:diagnostics_channel';
+import { withoutLiterals } from '../sql/without-literals.js';
+import {
+  CallStack,
+  type FindingKind,
+  type Findings,
+  type Occurrence,
+  type ServiceKeys,
+  type TransactionCheckError,
+  uncheckedContext,
+} from './finding.js';
 import type { CheckSettings } from './options.js';
-import { CallStack } from './place.js';
-import type { ServiceKeys } from './service-keys.js';
-import { shown } from './tally.js';
+
+/** A savepoint is no query that a join could replace. */
+const SAVEPOINT = /^\s*(?:savepoint|release|rollback)\b/i;
+
+/** One line without the values that are written into it, so that it is the same text for each of them. */
+function shown(sql: string): string {
+  return withoutLiterals(sql, { text: '?', number: '?' }).replaceAll(/\s+/g, ' ').trim();
+}
+
+/** How often each statement ran. */
+class Tally {
+  readonly #times = new Map<string, number>();
+
+  /** Returns how often it has run now. */
+  add(sql: string): number {
+    if (SAVEPOINT.test(sql)) return 0;
+    const text = shown(sql);
+    const times = (this.#times.get(text) ?? 0) + 1;
+    this.#times.set(text, times);
+    return times;
+  }
+
+  /** What was rolled back may run again, as a retry. */
+  subtract(other: Tally): void {
+    for (const [text, times] of other.#times) this.#times.set(text, (this.#times.get(text) ?? times) - times);
+  }
+}
+
+/** A connection from the request for it until its release, and the transaction that is open on it. */
+export class Hold {
+  /** Where it was asked for. */
+  readonly begun: CallStack;
+  /** The request on whose behalf it was. */
+  readonly request: RequestUnit | undefined;
+  readonly tally = new Tally();
+  /** What could not be refused: COMMIT is refused instead. */
+  readonly failures: TransactionCheckError[] = [];
+  /** The last statement. */
+  last: CallStack;
+  /** A transaction is open on it: BEGIN has succeeded, neither COMMIT nor ROLLBACK was asked for. */
+  isOpen = false;
+  /** It was released, or never given. */
+  isOver = false;
+  /** Statements in progress. */
+  #running = 0;
+  #quietSince = 0;
+
+  constructor(begun: CallStack, request: RequestUnit | undefined) {
+    this.request = request;
+    this.begun = begun;
+    this.last = begun;
+  }
+
+  open(now: number): void {
+    this.isOpen = true;
+    this.#quietSince = now;
+  }
+
+  close(): void {
+    this.isOpen = false;
+  }
+
+  /** What was rolled back may run again, as a retry. */
+  rolledBack(): void {
+    this.request?.tally.subtract(this.tally);
+  }
+
+  release(): void {
+    this.isOpen = false;
+    this.isOver = true;
+  }
+
+  /** How long no statement has run. */
+  quietFor(now: number): number {
+    return this.isOpen && this.#running === 0 ? now - this.#quietSince : 0;
+  }
+
+  statementStarts(at: CallStack): void {
+    this.last = at;
+    this.#running += 1;
+  }
+
+  statementSettles(now: number): void {
+    this.#running -= 1;
+    this.#quietSince = now;
+  }
+}
 
 interface Parts {
   readonly kind: FindingKind;
@@ -126,3 +218,114 @@ export class Rules {
 }
 
 const SECOND = 'A second connection was asked for while a transaction was open on the first';
+
+/** What is read of a request; the first is Node's, the others are Express's. */
+export interface ServerRequest {
+  readonly method?: string;
+  readonly url?: string;
+  readonly originalUrl?: string;
+  readonly baseUrl?: string;
+  readonly route?: { readonly path?: unknown };
+}
+
+/** One HTTP request to this process. */
+export class RequestUnit {
+  readonly tally = new Tally();
+  /** As a framework has declared it, once it says so. */
+  declared: string | undefined;
+  readonly #raw: ServerRequest;
+
+  constructor(raw: ServerRequest) {
+    this.#raw = raw;
+  }
+
+  isOf(raw: object): boolean {
+    return this.#raw === raw;
+  }
+
+  get route(): string {
+    const { method = '', url = '', originalUrl = url, baseUrl = '', route } = this.#raw;
+    const requested = originalUrl.replace(/[?#][^]*/, '');
+    // The path of a mounted router's own root.
+    const declared = route?.path === '/' && baseUrl !== '' ? baseUrl : baseUrl + String(route?.path);
+    return `${method} ${this.declared ?? (typeof route?.path === 'string' ? declared : requested)}`;
+  }
+}
+
+/** What is known in an asynchronous context. */
+export interface Frame {
+  readonly request?: RequestUnit | undefined;
+  readonly isUnchecked?: boolean | undefined;
+  readonly hold?: Hold | undefined;
+  /** What was known where this context was made. */
+  readonly outer?: Frame | undefined;
+}
+
+const transactionContext = channel('ambit:transaction:context');
+
+/**
+ * Which request and which connections the running code belongs to. A connection belongs to the asynchronous context of its
+ * request: to the code that follows there, and to what that calls.
+ */
+export class Contexts {
+  readonly #storage = new AsyncLocalStorage<Frame>();
+  readonly #bound: Channel[] = [];
+  #isStopped = false;
+
+  constructor() {
+    // A frame of its own: a context that is entered below it does not reach the caller of what is below.
+    this.bind(transactionContext, () => ({ ...this.current }));
+    this.bind(uncheckedContext, () => ({ ...this.current, isUnchecked: true }));
+  }
+
+  get current(): Frame | undefined {
+    return this.#storage.getStore();
+  }
+
+  get isUnchecked(): boolean {
+    return this.#isStopped || this.current?.isUnchecked === true;
+  }
+
+  /** The connection of the innermost open transaction. */
+  get openHold(): Hold | undefined {
+    for (let at = this.current; at; at = at.outer) if (at.hold?.isOpen) return at.hold;
+    return undefined;
+  }
+
+  isIn(hold: Hold): boolean {
+    for (let at = this.current; at; at = at.outer) if (at.hold === hold) return true;
+    return false;
+  }
+
+  /** From here on, in this context, the code holds the connection. */
+  enter(hold: Hold): void {
+    // It would enable the storage again.
+    if (this.#isStopped) return;
+    const { request, isUnchecked } = this.current ?? {};
+    this.#storage.enterWith({ request, isUnchecked, hold, outer: this.#outer() });
+  }
+
+  /** From here on the code belongs to this request, and to nothing that came before it on the connection. */
+  enterRequest(request: RequestUnit): void {
+    this.#storage.enterWith({ request });
+  }
+
+  /** Code that runs the stores of the channel runs its function in this frame. */
+  bind<T>(to: Channel, frame: (message: T) => Frame): void {
+    to.bindStore(this.#storage, frame as (message: unknown) => Frame);
+    this.#bound.push(to);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const bound of this.#bound.splice(0)) bound.unbindStore(this.#storage);
+    this.#storage.disable();
+  }
+
+  /** Without what is over: a loop over a thousand transactions keeps one. */
+  #outer(): Frame | undefined {
+    let at = this.current;
+    while (at && (!at.hold || at.hold.isOver)) at = at.outer;
+    return at;
+  }
+}

@@ -1,13 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { IDatabasePool } from '../core/contract.js';
 import { checkedPool } from './checked-pool.js';
-import { Contexts } from './contexts.js';
-import { type Finding, TransactionCheckError } from './finding.js';
-import { Findings } from './findings.js';
-import { followHttp } from './http-channels.js';
+import { Contexts, Rules } from './rules.js';
+import { type Finding, Findings, ServiceKeys, TransactionCheckError } from './finding.js';
+import { followHttp } from './http-client.js';
 import { settingsOf, type TransactionCheckOptions } from './options.js';
-import { Rules } from './rules.js';
-import { ServiceKeys } from './service-keys.js';
 
 /** A check that runs until it is stopped. `using` stops it at the end of a block. */
 export interface TransactionCheck extends Disposable {

@@ -2,8 +2,7 @@ import { inspect } from 'node:util';
 import { type Clock, systemClock } from './clock.js';
 import { type DatabaseKeys, readKeys } from './database-keys.js';
 import type { BeginOptions, ExecuteOptions } from './contract.js';
-import { TransactionError } from './errors.js';
-import { warn } from './report.js';
+import { TransactionError, warn } from './errors.js';
 
 /** How a transaction begins, on which database, how long its steps may take, and who is notified of late failures. */
 export interface TransactionOptions extends BeginOptions, DatabaseKeys {

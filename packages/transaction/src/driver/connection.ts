@@ -1,5 +1,6 @@
 import type { BeginOptions, DatabaseConnection, ExecuteOptions, ExecuteResult, Row } from '../core/contract.js';
 import {
+  isTransactionError,
   lostBefore,
   lostBeforeCommit,
   nothingToCommit,
@@ -7,8 +8,9 @@ import {
   released,
   rolledBack,
   savepointAlone,
-} from '../core/connection-errors.js';
-import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
+  TransactionError,
+  withCallersStack,
+} from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { checkExecuteOptions, checkIsolation } from '../core/options.js';

@@ -1,7 +1,7 @@
 import knex, { type Knex } from 'knex';
 import type { IConnection, IDatabasePool } from '../core/contract.js';
 import { targetOf } from '../orm/target.js';
-import { type KnexClientName, type ScopedConfig, scopedClientOf } from './client.js';
+import { type KnexClientName, scopedClientOf, type ScopedConfig } from './client.js';
 
 export type { KnexClientName } from './client.js';
 

@@ -1,10 +1,9 @@
 import type { Kysely, KyselyPlugin } from 'kysely';
 import type { IConnection, IDatabasePool } from '../core/contract.js';
 import { targetOf } from '../orm/target.js';
-import type { KyselyDialect } from './dialects.js';
-import { kyselyIn, kyselyOver } from './kysely-in.js';
+import { type KyselyDialect, kyselyIn, kyselyOver } from './driver.js';
 
-export type { KyselyDialect } from './dialects.js';
+export type { KyselyDialect } from './driver.js';
 
 /** How `kyselyOn()` makes a `Kysely`. */
 export interface KyselyOptions {

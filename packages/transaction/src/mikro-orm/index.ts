@@ -1,10 +1,8 @@
 import type { Dialect } from 'kysely';
 import type { IConnection, IDatabasePool } from '../core/contract.js';
-import type { KyselyDialect } from '../kysely/dialects.js';
+import type { KyselyDialect } from '../kysely/driver.js';
 import { transactionOfConnection } from '../orm/target.js';
-import { dialectOver } from './dialect.js';
-import { entityManagerIn } from './entity-manager.js';
-import type { MikroEntityManager, MikroOrm } from './orm.js';
+import { dialectOver, entityManagerIn, type MikroEntityManager, type MikroOrm } from './orm.js';
 
 export type { MikroEntityManager, MikroOrm } from './orm.js';
 

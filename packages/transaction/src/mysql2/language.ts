@@ -1,6 +1,5 @@
-import { connectionLost } from '../core/connection-errors.js';
+import { connectionLost, refusedStatement, TransactionError } from '../core/errors.js';
 import type { BeginOptions } from '../core/contract.js';
-import { refusedStatement, TransactionError } from '../core/errors.js';
 import { fieldOf } from '../core/sql-state.js';
 import type { Language } from '../driver/driver.js';
 import { firstWords } from '../sql/control-statements.js';

@@ -1,4 +1,4 @@
-export type { NewEvent, OutboxEvent } from './event.js';
+export type { NewEvent, OutboxEvent } from './outbox.js';
 export type { Deliver, RelayOptions } from './options.js';
 export { createOutbox, type DeadLetter, type Outbox } from './outbox.js';
 export type { Relay } from './relay.js';

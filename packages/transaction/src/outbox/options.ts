@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
+import { TransactionError, warn } from '../core/errors.js';
 import { checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
-import { warn } from '../core/report.js';
-import type { OutboxEvent } from './event.js';
+import type { OutboxEvent } from './outbox.js';
 
 /** Passes an event on. When it resolves, the event is delivered; when it rejects, it is tried again later. */
 export type Deliver = (event: OutboxEvent, signal: AbortSignal) => unknown;

@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import type { Wire } from '../driver/driver.js';
-import { resultOf, safely } from '../postgres/result.js';
-import { requestCancel } from '../postgres/side-channel.js';
+import { resultOf, safely } from '../postgres/statement.js';
+import { requestCancel } from '../postgres/session.js';
 
 type Result = Parameters<typeof resultOf>[0];
 type Listener = (error?: Error) => void;

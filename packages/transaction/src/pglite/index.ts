@@ -1,7 +1,7 @@
 import type { DatabasePool } from '../core/contract.js';
 import type { DriverPoolOptions } from '../driver/options.js';
 import { DriverPool } from '../driver/pool.js';
-import { POSTGRES_LANGUAGE } from '../postgres/language.js';
+import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
 import { type PGlite, PGliteWire } from './wire.js';
 
 export type { DriverPoolOptions } from '../driver/options.js';

@@ -1,9 +1,8 @@
 import type { DatabasePool } from '../core/contract.js';
 import type { DriverPoolOptions } from '../driver/options.js';
 import { DriverPool } from '../driver/pool.js';
-import { POSTGRES_LANGUAGE } from '../postgres/language.js';
-import { type PostgresJs, PostgresJsWire } from './wire.js';
-import { Connections } from './connections.js';
+import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
+import { Connections, type PostgresJs, PostgresJsWire } from './wire.js';
 
 export type { DriverPoolOptions } from '../driver/options.js';
 export type { PostgresJs, PostgresJsReserved } from './wire.js';

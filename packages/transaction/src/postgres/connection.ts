@@ -8,20 +8,17 @@ import {
   poolClosed,
   released,
   rolledBack,
-} from '../core/connection-errors.js';
-import { TransactionError } from '../core/errors.js';
+  TransactionError,
+} from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { checkExecuteOptions } from '../core/options.js';
-import { mayBeStale, unconfirmed } from './errors.js';
-import { readFailure } from './failed-statement.js';
-import { ISOLATION_SQL } from './language.js';
+import { ISOLATION_SQL, mayBeStale, unconfirmed } from './errors.js';
+import { commandOf, readFailure, resultOf, rowsOf, Statement, type StatementNames } from './statement.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';
 import { leavesSessionState } from './session-state.js';
-import { resultOf } from './result.js';
-import { commandOf, rowsOf, Statement, type StatementNames } from './statement.js';
 
 export interface Checkout {
   readonly session: Session;

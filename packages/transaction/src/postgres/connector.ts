@@ -1,10 +1,8 @@
 import type { ClientConfig } from 'pg';
 import { TransactionError } from '../core/errors.js';
 import { isPermanent } from '../core/sql-state.js';
-import { driverConfigs } from './driver-config.js';
+import { driverConfigs, type PostgresSettings, type TargetSessionAttrs } from './options.js';
 import { noServer, readOnlyRefusal } from './errors.js';
-import type { PostgresSettings } from './options.js';
-import type { TargetSessionAttrs } from './servers.js';
 import { Session } from './session.js';
 
 /** For how long a host that failed is tried last. */

@@ -1,6 +1,8 @@
-import { connectionLost } from '../core/connection-errors.js';
-import { isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
+import { connectionLost, isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
+import type { Language } from '../driver/driver.js';
+import { beginStatement } from '../sql/control-statements.js';
+import { leavesSessionState } from './session-state.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
@@ -108,3 +110,14 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
   const isMisleading = code === PROTOCOL_VIOLATION || (isFatal(error) && !TRUE_AT_THE_END.test(code));
   return connectionLost(error, isMisleading ? '08006' : undefined);
 }
+
+export const ISOLATION_SQL = "SELECT current_setting('transaction_isolation') AS isolation WHERE $1::text IS NOT NULL";
+
+/** PostgreSQL, whichever driver is used. */
+export const POSTGRES_LANGUAGE: Language = {
+  begin: (options) => [beginStatement(options)],
+  isolationSql: ISOLATION_SQL,
+  leavesSessionState,
+  translate: (error, isLost) =>
+    isLost || hangsUp(error) ? translated(error, true) : refusedStatement(error, sqlStateOf(error)),
+};

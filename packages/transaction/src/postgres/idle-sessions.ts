@@ -1,6 +1,6 @@
 import { startTimer } from '../core/clock.js';
 import { Connector } from './connector.js';
-import { poolClosed } from '../core/connection-errors.js';
+import { poolClosed } from '../core/errors.js';
 import { hasNoSpace } from './errors.js';
 import type { PostgresSettings } from './options.js';
 import type { Session } from './session.js';

@@ -3,7 +3,7 @@ import type { PostgresPoolOptions } from './options.js';
 import { PostgresPool } from './pool.js';
 
 export type { PostgresPoolOptions } from './options.js';
-export { splitHosts, type TargetSessionAttrs } from './servers.js';
+export { splitHosts, type TargetSessionAttrs } from './options.js';
 
 /**
  * A pool over the `pg` driver. It connects when first asked.

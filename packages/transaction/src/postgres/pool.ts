@@ -15,8 +15,12 @@ import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { IdleSessions } from './idle-sessions.js';
 import { PostgresConnection } from './connection.js';
 import { noConnection } from './errors.js';
-import { type PostgresPoolOptions, type PostgresSettings, readPostgresOptions } from './options.js';
-import type { TargetSessionAttrs } from './servers.js';
+import {
+  type PostgresPoolOptions,
+  type PostgresSettings,
+  readPostgresOptions,
+  type TargetSessionAttrs,
+} from './options.js';
 import type { Session } from './session.js';
 import { StatementNames } from './statement.js';
 

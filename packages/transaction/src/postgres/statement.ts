@@ -1,9 +1,47 @@
 import { createHash } from 'node:crypto';
 import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
-import type { ExecuteOptions } from '../core/contract.js';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { TransactionError } from '../core/errors.js';
+import { sqlStateOf } from '../core/sql-state.js';
 import { isPlain } from '../sql/control-statements.js';
-import { safely } from './result.js';
+import {
+  hangsUp,
+  isReadOnlyRefusal,
+  isStale,
+  readOnlyRefusal,
+  schemaChanged,
+  staleStatement,
+  translated,
+} from './errors.js';
 import { leavesSessionState } from './session-state.js';
+
+export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
+  rows: rows as never[],
+  rowCount,
+  command,
+  fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
+});
+
+type Parsers = Required<ExecuteOptions>['types'];
+type Parse = (text: string) => unknown;
+
+/** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
+export function safely(
+  types: Parsers,
+  ofDriver: { getTypeParser(oid: number, format?: never): unknown },
+): { getTypeParser(oid: number, format?: string): Parse } {
+  return {
+    getTypeParser: (oid, format) => {
+      try {
+        return types.getTypeParser(oid, format) ?? (ofDriver.getTypeParser(oid, format as never) as Parse);
+      } catch (error) {
+        return () => {
+          throw error;
+        };
+      }
+    },
+  };
+}
 
 /** What the driver hands over but does not declare. */
 interface CopyingConnection {
@@ -90,4 +128,32 @@ export class StatementNames {
   renew(sql: string): void {
     if (this.#names.delete(sql)) this.#renewals.set(sql, (this.#renewals.get(sql) ?? 0) + 1);
   }
+}
+
+interface Circumstances {
+  /** The connection broke. */
+  readonly isDead: boolean;
+  /** The caller asked for a connection to read with. */
+  readonly forReading: boolean;
+}
+
+interface FailedStatement {
+  readonly failure: TransactionError;
+  /** The connection must not be used again. */
+  readonly isBroken: boolean;
+  /** The prepared statement must be prepared again. */
+  readonly isStale: boolean;
+}
+
+/** What the error of the driver means for the caller, the connection and the prepared statement. */
+export function readFailure(error: unknown, statement: Statement, circumstances: Circumstances): FailedStatement {
+  if (isStale(error, statement)) return { failure: staleStatement(error), isBroken: false, isStale: true };
+  const { isDead, forReading } = circumstances;
+  if (isReadOnlyRefusal(error) && !forReading) {
+    return { failure: readOnlyRefusal(error), isBroken: true, isStale: false };
+  }
+  // Without an SQLSTATE it is the driver's: a value that it cannot send comes too late for what was sent before it.
+  const isOfTheServer = sqlStateOf(error) !== undefined;
+  const isBroken = isDead || !isOfTheServer || hangsUp(error) || schemaChanged(error, statement);
+  return { failure: translated(error, isDead), isBroken, isStale: false };
 }

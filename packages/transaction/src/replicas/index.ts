@@ -3,7 +3,7 @@ import { ReplicatedPool } from './replicated-pool.js';
 
 export type { ReplicatedPoolOptions } from './options.js';
 export type { ReplicatedPool } from './replicated-pool.js';
-export type { ReadSource } from './replicas.js';
+export type { ReadSource } from './replicated-pool.js';
 export type { ReplicaSession } from './session.js';
 
 /**

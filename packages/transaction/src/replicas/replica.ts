@@ -1,9 +1,67 @@
-import { within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import { type Clock, within } from '../core/clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { codeOf, isRetryable } from '../core/sql-state.js';
 import { AcquireRequest, cancelledBy, onCancelled } from '../pool/checkout.js';
 import type { ReplicatedSettings } from './options.js';
-import { type Position, positionIn, REPLAYED, START } from './position.js';
-import { probe } from './probe.js';
+import type { Primary } from './primary.js';
+
+/** A position in the write-ahead log of PostgreSQL, such as `16/B374D848`, as one number. */
+export type Position = bigint;
+
+/** Every replica has replayed this. */
+export const START: Position = 0n;
+
+/** No replica ever replays this: what was written has an unknown position, so only the primary certainly has it. */
+export const UNKNOWN: Position = 0xff_ff_ff_ff_ff_ff_ff_ffn;
+
+/** Behind the record of every COMMIT that the primary has responded to. */
+export const WRITTEN = 'SELECT pg_current_wal_insert_lsn()::text AS position';
+
+/** NULL on a server that is no standby any more, or never was one: it follows nobody. */
+const REPLAYED = 'SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()::text END AS position';
+
+const TEXT = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i;
+
+/** Undefined for any other text. */
+export function readPosition(text: unknown): Position | undefined {
+  const [, high, low] = typeof text === 'string' ? (TEXT.exec(text) ?? []) : [];
+  return high === undefined ? undefined : (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
+}
+
+/** The result of one of the two statements. */
+export function positionIn([row]: readonly Row[]): Position | undefined {
+  return readPosition(row?.['position']);
+}
+
+export function writePosition(position: Position): string {
+  return `${(position >> 32n).toString(16)}/${(position & 0xff_ff_ff_ffn).toString(16)}`.toUpperCase();
+}
+
+interface Limits {
+  readonly clock: Clock;
+  readonly replicaTimeoutMs: number;
+}
+
+const tookTooLong = (): Error =>
+  new TransactionError('AMBIT_TX_TIMEOUT', 'The server took too long for a short statement');
+
+/** One short statement, for which a server that responds needs no time. Where it takes long, its connection is not used again. */
+export async function probe(
+  connecting: Promise<IPooledConnection>,
+  sql: string,
+  { clock, replicaTimeoutMs }: Limits,
+): Promise<Row[]> {
+  const connection = await connecting;
+  let broken = true;
+  try {
+    const rows = await within(clock, replicaTimeoutMs, connection.query(sql), tookTooLong);
+    broken = false;
+    return rows;
+  } finally {
+    connection.release(broken);
+  }
+}
 
 /** One standby: how far it has replayed, as of when it was last asked, and whether it responds. */
 export class Replica {
@@ -79,5 +137,112 @@ export class Replica {
     } finally {
       this.#asking = undefined;
     }
+  }
+}
+
+/** How far a session has written. */
+export class Written {
+  #position: Position;
+  /** How often a position could not be found out. */
+  #unknown = 0;
+
+  constructor(position: Position = START) {
+    this.#position = position;
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Before the primary is asked: its response covers what was written before, and not what becomes unknown meanwhile. */
+  asking(): (position: Position) => void {
+    const before = this.#unknown;
+    return (position) => {
+      if (position === UNKNOWN) this.#unknown += 1;
+      else if (this.#position === UNKNOWN ? this.#unknown > before : this.#position > position) return;
+      this.#position = position;
+    };
+  }
+}
+
+export type Ask<T> = (connection: IPooledConnection) => Promise<T>;
+
+/** A read failed for a reason that another server does not have. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_CONNECTION_LOST', 'AMBIT_TX_READ_ONLY']);
+/** No other server would give a connection either. */
+const NOWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_OPTION', 'AMBIT_TX_POOL_CLOSED']);
+
+/** Undefined where another server has to be asked. */
+export async function connectTo(replica: Replica, options: AcquireOptions): Promise<IPooledConnection | undefined> {
+  try {
+    return await replica.connect(options);
+  } catch (error) {
+    if (NOWHERE.has(codeOf(error))) throw error;
+    replica.leaveOut();
+    return undefined;
+  }
+}
+
+/** Undefined where another server has to be asked. */
+export async function askReplica<T extends object>(replica: Replica, ask: Ask<T>): Promise<T | undefined> {
+  const connection = await connectTo(replica, {});
+  if (!connection) return undefined;
+  try {
+    return await askAndRelease(connection, ask);
+  } catch (error) {
+    // What the standby replays may cancel a read, and only there.
+    if (isRetryable(error)) return undefined;
+    if (!ELSEWHERE.has(codeOf(error))) throw error;
+    replica.leaveOut();
+    return undefined;
+  }
+}
+
+export async function askAndRelease<T>(connection: IPooledConnection, ask: Ask<T>): Promise<T> {
+  try {
+    return await ask(connection);
+  } finally {
+    connection.release();
+  }
+}
+
+interface Sample {
+  readonly at: number;
+  readonly position: Position;
+}
+
+/**
+ * How far a replica must be to be no further behind than `maxLagMs`: where the primary was at the earliest known moment
+ * since then. The replica's own clock plays no part, and a primary without writes makes no replica late.
+ */
+export class LagLimit {
+  readonly #settings: ReplicatedSettings;
+  readonly #primary: Primary;
+  /** Oldest first; one of them is kept however old it is. */
+  readonly #samples: Sample[] = [];
+  #asking: Promise<void> | undefined = undefined;
+
+  constructor(settings: ReplicatedSettings, primary: Primary) {
+    this.#settings = settings;
+    this.#primary = primary;
+  }
+
+  async required(): Promise<Position> {
+    const { clock, maxLagMs, checkEveryMs } = this.#settings;
+    if (maxLagMs === Infinity) return START;
+    const now = clock.now();
+    const last = this.#samples.at(-1);
+    if (!last || now - last.at >= checkEveryMs) this.#asking ??= this.#ask();
+    if (!last || now - last.at > maxLagMs) await this.#asking;
+    while (this.#samples.length > 1 && now - (this.#samples[0]?.at ?? 0) > maxLagMs) this.#samples.shift();
+    return this.#samples[0]?.position ?? START;
+  }
+
+  /** Where the primary does not respond, nothing new is written, and the last sample stands. */
+  async #ask(): Promise<void> {
+    const at = this.#settings.clock.now();
+    const position = await this.#primary.probe(WRITTEN).then(positionIn, () => undefined);
+    if (position !== undefined) this.#samples.push({ at, position });
+    this.#asking = undefined;
   }
 }

@@ -12,12 +12,19 @@ import type {
 import type { Failure } from '../core/clock.js';
 import { executeOn } from '../core/execute-on.js';
 import { codeOf } from '../core/sql-state.js';
-import { type Ask, askAndRelease, askReplica, connectTo } from './asking.js';
-import { readPosition, START, writePosition } from './position.js';
-import { PrimaryConnection } from './primary-connection.js';
-import type { Replica } from './replica.js';
-import type { ReadSource, Replicas } from './replicas.js';
-import { Written } from './written.js';
+import {
+  type Ask,
+  askAndRelease,
+  askReplica,
+  connectTo,
+  readPosition,
+  type Replica,
+  START,
+  writePosition,
+  Written,
+} from './replica.js';
+import { PrimaryConnection } from './primary.js';
+import type { ReadSource, Replicas } from './replicated-pool.js';
 
 /** As a request has it in a header or a cookie. What is no token is ignored. */
 export type Token = string | readonly string[] | null | undefined;

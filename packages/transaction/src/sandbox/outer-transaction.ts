@@ -9,7 +9,7 @@ import type {
 import { executeOn } from '../core/execute-on.js';
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
-import type { SandboxSettings } from './options.js';
+import type { SandboxSettings } from './sandbox.js';
 
 const SAVEPOINT = 'ambit_sandbox';
 const CHECK = 'ambit_sandbox_check';

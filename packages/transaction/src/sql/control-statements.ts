@@ -1,7 +1,7 @@
 import type { BeginOptions } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkIsolation } from '../core/options.js';
-import { type Dialect, POSTGRES, SQLITE, tokensOf } from './lexer.js';
+import { type Dialect, EITHER, POSTGRES, SQLITE, tokensOf } from './lexer.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
 const SAVEPOINT = /^(?:savepoint|release)\b/;
@@ -71,4 +71,35 @@ export function beginStatement({ isolation, readOnly }: BeginOptions): string {
   const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
   const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
   return `BEGIN${level}${access}`;
+}
+
+/** What a statement does with a savepoint. */
+export interface SavepointStatement {
+  readonly does: 'set' | 'release' | 'undo';
+  /** In lower case. Two names that differ in nothing else are taken for one, as SQLite does. */
+  readonly name: string;
+}
+
+const NOISE: ReadonlySet<string> = new Set(['savepoint', 'to', 'work', 'transaction']);
+/** `ROLLBACK TRANSACTION TO SAVEPOINT name`. */
+const MOST_WORDS = 5;
+
+/** Reads `SAVEPOINT`, `RELEASE` and `ROLLBACK TO`; undefined for any other statement. */
+export function savepointIn(sql: string): SavepointStatement | undefined {
+  if (isPlain(sql)) return undefined;
+  const [verb = '', ...rest] = wordsIn(sql);
+  const isUndo = verb === 'rollback' && rest.includes('to');
+  if (verb !== 'savepoint' && verb !== 'release' && !isUndo) return undefined;
+  const name = rest.find((word) => !NOISE.has(word)) ?? rest.at(-1) ?? '';
+  return { does: isUndo ? 'undo' : verb === 'release' ? 'release' : 'set', name };
+}
+
+function wordsIn(sql: string): string[] {
+  const words: string[] = [];
+  for (const { kind, text } of tokensOf(sql, EITHER)) {
+    if (kind === 'word') words.push(text.toLowerCase());
+    else if (kind === 'name') words.push(text.slice(1, -1).toLowerCase());
+    if (words.length === MOST_WORDS) break;
+  }
+  return words;
 }

@@ -1,12 +1,10 @@
 import Libsql from 'libsql';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { savepointAlone } from '../core/connection-errors.js';
-import { TransactionError } from '../core/errors.js';
+import { savepointAlone, TransactionError } from '../core/errors.js';
 import { wantsArrays } from '../core/options.js';
-import { DescribedStatement } from './described-statement.js';
+import { DescribedStatement, PreparedStatement } from './statement.js';
 import { isBusy, leavesStatementBusy } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
-import { PreparedStatement } from './statement.js';
 import type { SqliteSession } from './wire.js';
 
 /** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */

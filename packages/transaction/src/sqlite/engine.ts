@@ -6,9 +6,7 @@ import { commandOf } from '../sql/command.js';
 import { SQLITE } from '../sql/lexer.js';
 import { PositionalTexts } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
-import { resultOfChanges, resultOfRows } from './result.js';
-import { changesSession } from './session-state.js';
-import { severalStatements, sqliteValue } from './statement.js';
+import { changesSession, resultOfChanges, resultOfRows, severalStatements, sqliteValue } from './statement.js';
 import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './wire.js';
 
 /** One statement of a driver that calls SQLite directly. */

@@ -13,9 +13,8 @@ import type { TransactionError } from '../core/errors.js';
 import { DriverConnection } from '../driver/connection.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { SqliteDatabase } from './database.js';
-import { isReadOnlyRefusal } from './errors.js';
+import { isReadOnlyRefusal, retryIfBusy } from './errors.js';
 import { readSqliteOptions, type SqlitePoolOptions, type SqliteSettings } from './options.js';
-import { retryIfBusy } from './retry-busy.js';
 import { SQLITE_LANGUAGE, SqliteWire } from './wire.js';
 
 const MOST_KNOWN_WRITES = 1000;

@@ -1,9 +1,41 @@
 import type Libsql from 'libsql';
+import type { ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
+import { commandOf, countsRows } from '../sql/command.js';
+import { firstWords, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
 import { SQLITE, tokensOf } from '../sql/lexer.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
-import { changesSession, isExplain } from './session-state.js';
+
+/** Of all PRAGMAs with a value, those that change nothing or the file itself. */
+const HARMLESS =
+  /^\s*pragma\s+(?:\w+\s*\.\s*)?(?:table_x?info|table_list|index_x?info|index_list|foreign_key_list|foreign_key_check|integrity_check|quick_check|wal_checkpoint|optimize|incremental_vacuum|user_version|application_id)\b/i;
+/** Some PRAGMAs take effect as soon as they are prepared, so EXPLAIN does not stop them. */
+const EXPLAIN = /^explain (?:query plan ?)?/;
+/** However it is quoted. A column of that name costs a new connection, no more. */
+const TEMPORARY = /\btemp(?:orary)?\b/i;
+const HAS_VALUE = /[=(]/;
+const QUERY_ONLY = /\bquery_only\b/i;
+
+/** Whether a statement leaves settings, an attached database or a temporary table with its connection. */
+export function changesSession(sql: string): boolean {
+  const start = startOf(sql);
+  if (start.startsWith('pragma')) return HAS_VALUE.test(sql) && !HARMLESS.test(sql);
+  if (start.startsWith('create')) return TEMPORARY.test(sql);
+  return /^(?:attach|detach)\b/.test(start);
+}
+
+/** Whether a statement would let a read-only connection write. */
+export function allowsWriting(sql: string): boolean {
+  return QUERY_ONLY.test(sql) && HAS_VALUE.test(sql) && startOf(sql).startsWith('pragma');
+}
+
+function isExplain(sql: string): boolean {
+  return firstWords(sql, SQLITE).startsWith('explain');
+}
+
+function startOf(sql: string): string {
+  return firstWords(sql, SQLITE).replace(EXPLAIN, '');
+}
 
 export type DriverStatement = ReturnType<InstanceType<typeof Libsql>['prepare']>;
 type Row = Record<string, unknown>;
@@ -134,7 +166,7 @@ function withOurValues(row: Row): Row {
  * libsql gives an ArrayBuffer where every other driver gives a Buffer. Integers are asked for as bigints, since as numbers
  * they would be rounded: those beyond the safe range become text, which is what PostgreSQL gives for any bigint.
  */
-export function ourValue(value: unknown): unknown {
+function ourValue(value: unknown): unknown {
   if (typeof value === 'bigint') return value > MAX_SAFE || value < -MAX_SAFE ? String(value) : Number(value);
   return value instanceof ArrayBuffer ? Buffer.from(value) : value;
 }
@@ -195,4 +227,63 @@ function refused(position: number, why: string, sqlState: string): TransactionEr
 export function severalStatements(): TransactionError {
   const what = 'query() takes one statement; splitStatements() makes them of a script';
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
+}
+
+/** The result of a statement that gives rows, from the driver's arrays. */
+export function resultOfRows(
+  rows: readonly (readonly unknown[])[],
+  names: readonly string[],
+  { command, asArrays }: { command: string; asArrays: boolean },
+): ExecuteResult<never> {
+  const values = rows.map((row) => row.map(ourValue));
+  const given = asArrays ? values : values.map((row) => asObject(row, names));
+  return {
+    rows: given as never[],
+    rowCount: countsRows(command) ? rows.length : null,
+    command,
+    fields: names.map((name) => ({ name })),
+  };
+}
+
+export function resultOfChanges(changes: number, rowid: number | bigint, command: string): ExecuteResult<never> {
+  const result = { rows: [], rowCount: countsRows(command) ? changes : null, command, fields: [] };
+  // Without an INSERT it is that of an earlier one.
+  return command === 'INSERT' && changes > 0 ? { ...result, insertId: Number(rowid) } : result;
+}
+
+function asObject(row: readonly unknown[], names: readonly string[]): object {
+  const cells: Record<string, unknown> = {};
+  for (const [index, name] of names.entries()) cells[name] = row[index];
+  return cells;
+}
+
+/** What `execute()` runs: it asks for rows as arrays, since an object has one value only for two columns of the same name. */
+export class DescribedStatement {
+  readonly #prepared: PreparedStatement;
+  readonly #statement: DriverStatement;
+  readonly #command: string;
+  readonly #isExplain: boolean;
+
+  constructor(prepared: PreparedStatement, sql: string) {
+    this.#prepared = prepared;
+    const statement = prepared.prepare();
+    this.#statement = statement.reader ? statement.raw() : statement;
+    this.#command = commandOf(sql, SQLITE);
+    this.#isExplain = isExplain(sql);
+  }
+
+  execute(params: readonly unknown[], asArrays: boolean): ExecuteResult<never> {
+    const values = this.#prepared.valuesOf(params);
+    const statement = this.#statement;
+    const command = this.#command;
+    if (!statement.reader) {
+      const { changes, lastInsertRowid } = statement.run(values);
+      return resultOfChanges(changes, lastInsertRowid, command);
+    }
+    const rows = statement.all(values) as unknown[][];
+    // Until it is reset it is in progress for SQLite, and no COMMIT succeeds; only get() resets it.
+    if (this.#isExplain) statement.get(values);
+    const names = statement.columns().map(({ name }) => name);
+    return resultOfRows(rows, names, { command, asArrays });
+  }
 }

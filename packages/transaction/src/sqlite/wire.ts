@@ -1,11 +1,9 @@
 import type { Clock } from '../core/clock.js';
-import { connectionLost } from '../core/connection-errors.js';
+import { connectionLost, TransactionError } from '../core/errors.js';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
 import type { Language, Wire } from '../driver/driver.js';
-import { translated } from './errors.js';
-import { retryIfBusy } from './retry-busy.js';
-import { allowsWriting } from './session-state.js';
+import { retryIfBusy, translated } from './errors.js';
+import { allowsWriting } from './statement.js';
 
 /** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
 export interface SqliteSession {

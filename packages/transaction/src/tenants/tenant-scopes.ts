@@ -2,14 +2,125 @@ import { AsyncResource } from 'node:async_hooks';
 import { inspect } from 'node:util';
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
-import { startTimer } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
+import { type Clock, startTimer } from '../core/clock.js';
+import { report, TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
 import { type Leave, WaitQueue } from '../pool/wait-queue.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
-import { disposeScope, prepareScope } from './scope-of-tenant.js';
-import { Tenant } from './tenant.js';
-import { whenDisposed } from './when-disposed.js';
+
+/** Makes a new scope the tenant's. */
+async function prepareScope<C extends IContainer>(
+  { register, start }: TenantSettings<C>,
+  scope: ScopeOf<C>,
+  tenant: string,
+): Promise<void> {
+  await register(scope, tenant);
+  if (!start) return;
+  const starting = scope as { start?: () => Promise<void> };
+  if (!starting.start) {
+    throw new TransactionError('AMBIT_TX_OPTION', 'start: true needs a container that has a method start()');
+  }
+  await starting.start();
+}
+
+/** Never rejects: nobody who waits is to blame. */
+async function disposeScope<C extends IContainer>(
+  { onError }: TenantSettings<C>,
+  scope: IContainer,
+  tenant: string,
+): Promise<void> {
+  try {
+    await scope.dispose();
+  } catch (cause) {
+    const error = new TransactionError('AMBIT_TX_SCOPE_FAILED', 'The scope of a tenant failed to dispose', { cause });
+    report({ onError: (failure) => onError(failure, tenant) }, error);
+  }
+}
+
+/** Calls `fn` once, when the scope is disposed. Our container runs first what was deferred last, so this comes last. */
+function whenDisposed(scope: IContainer, fn: () => void): void {
+  if (scope.defer) return void scope.defer(fn);
+  const dispose = scope.dispose.bind(scope);
+  let disposing: Promise<void> | undefined;
+  scope.dispose = () => (disposing ??= (async () => dispose())().finally(fn));
+}
+
+/** How long a scope that was handed out stays in use, although nobody opens a scope below it. */
+const HANDED_OUT_MS = 1000;
+
+interface TenantListener {
+  /** The last use has ended. */
+  readonly onUnused: (tenant: Tenant) => void;
+}
+
+/** One open tenant: its scope, and how often it is in use. */
+export class Tenant {
+  readonly name: string;
+  /** Cancels the timer that runs while it is unused. */
+  stopIdleTimer: () => void = () => undefined;
+  readonly #clock: Clock;
+  readonly #listener: TenantListener;
+  /** Scopes below its own, callers that wait for it to open, and callers that have not opened their scope yet. */
+  #uses = 0;
+  /** Cancels the timers that take back the use of callers that open no scope, oldest first. */
+  readonly #handedOut: (() => void)[] = [];
+  #scope: IContainer | undefined = undefined;
+
+  constructor(name: string, clock: Clock, listener: TenantListener) {
+    this.name = name;
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  get isUnused(): boolean {
+    return this.#uses === 0;
+  }
+
+  /** Undefined until it is open. */
+  get scope(): IContainer | undefined {
+    return this.#scope;
+  }
+
+  /** From now on the scopes that are opened below its own are counted. */
+  opened(scope: IContainer): void {
+    this.#scope = scope;
+    const createScope = scope.createScope.bind(scope);
+    scope.createScope = (options) => {
+      const child = createScope(options);
+      const stopTimer = this.#handedOut.shift();
+      if (stopTimer) stopTimer();
+      else this.enter();
+      whenDisposed(child, () => this.leave());
+      return child;
+    };
+  }
+
+  enter(): void {
+    this.#uses += 1;
+    this.stopIdleTimer();
+  }
+
+  leave(): void {
+    this.#uses -= 1;
+    if (this.#uses === 0) this.#listener.onUnused(this);
+  }
+
+  /** The use of the caller passes to the next scope that is opened. */
+  handOut(): void {
+    const takeBack = (): void => {
+      this.#handedOut.splice(this.#handedOut.indexOf(stopTimer), 1);
+      this.leave();
+    };
+    const stopTimer = startTimer(this.#clock, takeBack, HANDED_OUT_MS);
+    this.#handedOut.push(stopTimer);
+  }
+
+  /** Nobody is to be called any more. */
+  stopTimers(): void {
+    this.stopIdleTimer();
+    for (const stopTimer of this.#handedOut.splice(0)) stopTimer();
+  }
+}
 
 interface Entry {
   readonly tenant: Tenant;

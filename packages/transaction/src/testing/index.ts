@@ -1,7 +1,7 @@
-export type { SandboxOptions } from '../sandbox/options.js';
+export type { SandboxOptions } from '../sandbox/sandbox.js';
 export { type Sandbox, sandbox } from '../sandbox/sandbox.js';
 export { Sandboxes } from '../sandbox/sandboxes.js';
-export type { RequestWithHeaders, SandboxesOptions } from '../sandbox/sandboxes-options.js';
+export type { RequestWithHeaders, SandboxesOptions } from '../sandbox/sandboxes.js';
 export { FakePool, type FakePoolOptions } from './fake-pool.js';
-export type { FakeFault, FaultPoint } from './faults.js';
+export type { FakeFault, FaultPoint } from './fake-pool.js';
 export { seededRandom, SimulatedClock } from './simulated-clock.js';

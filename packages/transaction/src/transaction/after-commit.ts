@@ -2,11 +2,10 @@ import type { IContainer } from '@ambit/container';
 import { systemClock } from '../core/clock.js';
 import type { DatabaseKeys } from '../core/database-keys.js';
 import { checkFunction } from '../core/options.js';
-import { warn } from '../core/report.js';
-import type { AfterCommitOptions } from './around-commit.js';
-import { callAndReport } from './callback-call.js';
+import { warn } from '../core/errors.js';
+import { type AfterCommitOptions, callAndReport } from './callbacks.js';
 import { requireMember, transactionOf } from './transaction-of.js';
-import { disposeAfter } from './unfinished.js';
+import { disposeAfter } from './scope-lifetime.js';
 
 const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
 

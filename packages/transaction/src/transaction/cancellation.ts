@@ -1,8 +1,7 @@
 import { startTimer } from '../core/clock.js';
 import type { IPooledConnection } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
+import { aborted, report, TransactionError } from '../core/errors.js';
 import type { Settings } from '../core/options.js';
-import { report } from '../core/report.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { callSafely } from '../pool/checkout.js';
 
@@ -38,4 +37,12 @@ export function cancelSoon({ connection, queue, settings, onBroken }: Cancelling
     startTimer(clock, abandon, cancelAfterMs + endTimeoutMs),
   ];
   void queue.idle().then(() => stopTimers.forEach((stop) => stop()));
+}
+
+/** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */
+export function onAbort(signal: AbortSignal, listener: (error: TransactionError) => void): () => void {
+  const call = (): void => listener(aborted(signal));
+  signal.addEventListener('abort', call, { once: true });
+  if (signal.aborted) call();
+  return () => signal.removeEventListener('abort', call);
 }

@@ -5,7 +5,7 @@ import { announceStatement, since, statementSent, transactionStatement } from '.
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type NestedRun, refuseOutsider } from './nested-runs.js';
-import { failedBefore, failedStatement, type PastFailure } from './outcome.js';
+import { failedBefore, failedStatement, type PastFailure } from './completion.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');

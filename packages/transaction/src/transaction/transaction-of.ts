@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
 import { TransactionError } from '../core/errors.js';
 import { isOutsideOf, withinRun } from './nested-runs.js';
-import type { TransactionState } from './outcome.js';
+import type { TransactionState } from './completion.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 

@@ -1,15 +1,13 @@
 import type { IContainer } from '@ambit/container';
-import { onAbort } from '../core/abort-signal.js';
+import { onAbort } from './cancellation.js';
 import { type Failure, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
 import type { Settings, TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
-import { thenCall } from './after-begin.js';
-import { AroundCommit } from './around-commit.js';
-import { Completion } from './completion.js';
-import { isFailedCommit, openTooLong, type TransactionState } from './outcome.js';
+import { AroundCommit, thenCall } from './callbacks.js';
+import { Completion, isFailedCommit, openTooLong, type TransactionState } from './completion.js';
 import { release } from '../pool/checkout.js';
 import { refuseOtherOptions, runInSavepoint, Savepoint } from './savepoint.js';
 import { ScopeLifetime } from './scope-lifetime.js';

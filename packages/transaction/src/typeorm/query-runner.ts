@@ -4,10 +4,16 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { driverErrorOf } from '../orm/errors.js';
-import { rowsInChunks } from '../orm/rows-in-chunks.js';
+import { rowsInChunks } from '../orm/target.js';
 import type { Savepoint } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
-import { announceOutcome } from './subscribers.js';
+
+/** TypeORM's subscribers hear of the whole transaction, once: a nested one may be undone by the transaction around it. */
+function announceOutcome(transaction: Transaction, { broadcaster }: QueryRunner): void {
+  transaction.onWhole('beforeCommit', () => broadcaster.broadcast('BeforeTransactionCommit'));
+  transaction.onWhole('afterCommit', () => broadcaster.broadcast('AfterTransactionCommit'));
+  transaction.onWhole('afterRollback', () => broadcaster.broadcast('AfterTransactionRollback'));
+}
 
 const ROWS_AT_A_TIME = 100;
 

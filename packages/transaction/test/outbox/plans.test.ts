@@ -2,7 +2,7 @@ import { hasPostgres } from '@ambit/host-contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '../../src/index.js';
 import { createOutbox } from '../../src/outbox/index.js';
-import { statementsFor } from '../../src/outbox/statements.js';
+import { statementsFor } from '../../src/outbox/store.js';
 import { openPostgres, openSqlite, type TestDatabase } from '../support/databases.js';
 
 const ROWS = Number(process.env['PLAN_ROWS'] ?? 20_000);
