@@ -1,9 +1,25 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { awilix } from './awilix.js';
 import { type ChangedFile, type Conversion, convert } from './core/convert.js';
-import { type Finding, LIBRARIES, type LibraryName } from './core/model.js';
+import { type Finding, LIBRARIES, type Library, type LibraryName } from './core/model.js';
 import { readPaths, readSources } from './core/program.js';
-import { libraryNamed } from './libraries.js';
+import { inversify } from './inversify.js';
+import { tsyringe } from './tsyringe.js';
+
+const ALL: readonly Library[] = [awilix, tsyringe, inversify];
+
+/**
+ * What the codemod knows of a library.
+ * @param name the name of its package
+ * @returns it, or undefined for a library that it does not know
+ * @example
+ * ```ts
+ * libraryNamed('inversify')?.modules; // ['inversify', '@inversifyjs/core', '@inversifyjs/container']
+ * libraryNamed('typedi'); // undefined
+ * ```
+ */
+export const libraryNamed = (name: string | undefined): Library | undefined => ALL.find((one) => one.name === name);
 
 /** The lines that differ, with up to `context` lines around them, as `diff -u` prints them. */
 function diff({ before, after }: ChangedFile, name: string, context = 2): string {

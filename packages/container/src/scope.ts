@@ -1,5 +1,5 @@
 import { checkedTags, ContainerError, hintOf, show } from './errors.js';
-import { MetadataInjector, type Injector } from './inject.js';
+import { type Injector, MetadataInjector } from './inject.js';
 import type { Key } from './keys.js';
 import { Plans } from './plans.js';
 import { Shape, type Scope } from './shape.js';

@@ -1,6 +1,6 @@
 import { clearRepresentation } from '@ambit/http/host';
 import type { FastifyReply } from 'fastify';
-import { discard } from './discard.js';
+import { discard } from './payload.js';
 
 /** How long a success that must not be sent waits for the response of the error handler. */
 const ERROR_HANDLER_MS = 1000;

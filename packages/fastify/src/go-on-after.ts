@@ -1,6 +1,6 @@
 import { type TimeLimit, within } from '@ambit/http/host';
 import type { FastifyReply } from 'fastify';
-import { discard } from './discard.js';
+import { discard } from './payload.js';
 import { holdReply } from './fastify-internals.js';
 
 /** A container may return one promise for all disposals that had nothing to do; once it has settled, nobody need wait. */

@@ -17,12 +17,11 @@ import type {
   preHandlerHookHandler,
 } from 'fastify';
 import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
-import { discard, ignoreErrors } from './discard.js';
+import { checkSendable, discard, ignoreErrors, keepsUntilRead } from './payload.js';
 import { FailedRequest } from './failed-request.js';
 import { goOnAfter } from './go-on-after.js';
-import { checkSendable, keepsUntilRead } from './sendable.js';
 import type { RequestTransaction } from './request-transaction.js';
-import type { RouteTransactionOptions, TransactionPluginOptions } from './transaction-options.js';
+import type { RouteTransactionOptions, TransactionPluginOptions } from './request.js';
 
 /** What a transaction is begun with. */
 type TermsOf = (request: FastifyRequest, options: TransactionPluginOptions) => TransactionOptions;

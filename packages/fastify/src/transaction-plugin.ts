@@ -3,14 +3,13 @@ import { clearRepresentation, CurrentScope, HttpError } from '@ambit/http/host';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
 import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
-import { discard, ignoreErrors } from './discard.js';
+import { discard, ignoreErrors, keepsUntilRead } from './payload.js';
 import { FailedRequest } from './failed-request.js';
 import { definePlugin } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
 import type { RequestTransaction } from './request-transaction.js';
 import { addRouteTransactions, settle } from './route-transaction.js';
-import { keepsUntilRead } from './sendable.js';
-import type { TransactionPluginOptions } from './transaction-options.js';
+import type { TransactionPluginOptions } from './request.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

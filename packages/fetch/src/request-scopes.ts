@@ -1,8 +1,36 @@
 import type { IContainer } from '@ambit/container';
-import { checkParent, checkReturnedParent, HttpError, report } from '@ambit/host';
+import {
+  checkCount,
+  checkFunctions,
+  checkParent,
+  checkRequestOptions,
+  checkReturnedParent,
+  HttpError,
+  type ParentScope as ParentScopeOf,
+  report,
+  type RequestOptions as CommonOptions,
+} from '@ambit/host';
 import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 import { type DrainOptions, OpenRequests } from './open-requests.js';
-import { checkOptions, type ParentScope, type RequestOptions } from './options.js';
+
+/** The scope around the request's own: the application container, or what a function of the request gives. */
+export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
+
+/** The same on every host. */
+export interface RequestOptions<Q = Request> extends CommonOptions<Q> {
+  /** How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
+  readonly maxRequests?: number;
+  /** Requests that are never refused, such as the liveness probe. Default: none. */
+  readonly isEssential?: (request: Q) => boolean;
+  /** Called when a request scope failed to dispose. Default: `console.error`. */
+  readonly onDisposeError?: (error: unknown, request: Q) => unknown;
+}
+
+function checkOptions<Q>(options: RequestOptions<Q>): void {
+  checkRequestOptions(options);
+  checkFunctions(options, 'isEssential', 'onDisposeError');
+  if (options.maxRequests !== undefined) checkCount('maxRequests', options.maxRequests);
+}
 
 const REQUEST_TAGS: readonly string[] = ['request'];
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type RawResponse, readResponse } from './response.js';
-import { Happenings } from './events.js';
+import { Happenings } from './waiting.js';
 
 export interface RequestText {
   readonly method?: string;

@@ -1,9 +1,9 @@
 export { RawClient, type RequestText, requestText } from './client.js';
 export { canStartServers, type Server, startServer } from './cluster.js';
 export { type DatabaseKind, databases, type TestDatabase } from './databases.js';
-export { Happenings } from './events.js';
+export { Happenings } from './waiting.js';
 export { type Exchange, exchange } from './exchange.js';
-export { Pause } from './pause.js';
+export { Pause } from './waiting.js';
 export {
   asPostgresAdmin,
   hasPostgres,
@@ -13,10 +13,10 @@ export {
   postgresUrl,
 } from './postgres.js';
 export { type FaultyProxy, openProxy } from './proxy.js';
-export { refused } from './refused.js';
+export { refused } from './exchange.js';
 export type { RawResponse } from './response.js';
 export { ScopeLedger } from './scopes.js';
-export { signal } from './signal.js';
+export { signal } from './waiting.js';
 export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
 export { type Interference, WatchedPool } from './watched-pool.js';
 export { addWithHead, compress, saveFirst, type Wrap } from './wrappers.js';

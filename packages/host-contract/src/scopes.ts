@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from '@ambit/container';
-import type { Happenings } from './events.js';
+import type { Happenings } from './waiting.js';
 
 interface OpenedScope {
   readonly tag: string;

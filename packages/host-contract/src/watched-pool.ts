@@ -7,7 +7,7 @@ import {
   type PoolSize,
   type Row,
 } from '@ambit/transaction';
-import type { Happenings } from './events.js';
+import type { Happenings } from './waiting.js';
 import { type Interfere, type Step, WatchedConnection } from './watched-connection.js';
 
 export type Interference = (connection: WatchedConnection) => unknown;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
-import type { ConnectedRequest, ConnectionList } from './connection-parts.js';
 import type { Load } from './load.js';
 import { isLast, isResponding, passOnDrain, speaksHttp } from './node-internals.js';
 import { UnparsedInput } from './unparsed-input.js';
@@ -284,4 +283,26 @@ function closeBehindResponses(socket: Socket): void {
     socket.end();
   };
   socket.once('close', () => clearTimeout(closing));
+}
+
+/** An active request, as its connection sees it. */
+export interface ConnectedRequest {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly isFinished: boolean;
+  /** Its neighbours on the connection. */
+  older: ConnectedRequest | undefined;
+  newer: ConnectedRequest | undefined;
+  /** The connection is lost, or will take no response to this request. */
+  lose(): void;
+  /** Finishes a request whose response is out, or never will be, where nobody was notified. */
+  finishIfSent(): void;
+  whenFinished(): Promise<void>;
+}
+
+/** All connections of a server, as one of them sees them. */
+export interface ConnectionList<C> {
+  readonly isClosing: boolean;
+  add(connection: C, channel: Http2Stream | Socket): void;
+  delete(connection: C): void;
 }

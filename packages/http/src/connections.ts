@@ -2,8 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ConnectedRequest, ConnectionList } from './connection-parts.js';
-import { Connection, finishBeforeErrors } from './connection.js';
+import { type ConnectedRequest, Connection, type ConnectionList, finishBeforeErrors } from './connection.js';
 import { hasNoRequest, serverOf, whileUnfinished } from './node-internals.js';
 
 const CONNECTIONS = Symbol('ambit.connections');

@@ -5,8 +5,7 @@ import { ActiveRequest } from './active-request.js';
 import { Connections } from './connections.js';
 import { respondPlainly } from './error-response.js';
 import { Load, type LoadOptions } from './load.js';
-import type { RequestHost } from './request-host.js';
-import type { Handler, ScopedRequest } from './request.js';
+import type { Handler, RequestHost, ScopedRequest } from './request.js';
 import { scopeOpener } from './scope-opener.js';
 
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */

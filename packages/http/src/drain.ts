@@ -2,8 +2,7 @@ import type { Server } from 'node:http';
 import type { Http2SecureServer, Http2Server } from 'node:http2';
 import { checkFunctions, checkTimes, HttpError } from '@ambit/host';
 import { Connections } from './connections.js';
-import { reportedInTime } from './report.js';
-import { startTimer } from './timers.js';
+import { reportedInTime, startTimer } from './timers.js';
 
 /** How long `drain()` waits, and who is notified where that was not enough. */
 export interface DrainOptions {

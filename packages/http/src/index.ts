@@ -1,7 +1,7 @@
 export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from '@ambit/host';
 export { createHandler, type HandlerOptions, type HttpListener } from './create-handler.js';
 export { drain, type DrainOptions, type HttpServer } from './drain.js';
-export type { HeldResponseOptions } from './held-response.js';
+export type { HeldResponseOptions } from './response-gate.js';
 export type { LoadOptions } from './load.js';
 export { type Handler, requireTransactionScope, type ScopedRequest } from './request.js';
 export { disposeOnSignal, type DisposeOnSignalOptions } from './shutdown.js';

@@ -3,9 +3,8 @@ import { HttpError, isAfterDisconnect, isDisconnect, isKnownBefore, isServerErro
 import type { Transaction, TransactionError } from '@ambit/transaction';
 import { CurrentScope } from './current-scope.js';
 import { readRest, respondPlainly, TIME_TO_RESPOND_MS } from './error-response.js';
-import type { GateKeeper, HeldCall, HeldResponseOptions } from './held-response.js';
+import { type GateKeeper, type HeldCall, type HeldResponseOptions, ResponseGate } from './response-gate.js';
 import { nameOf } from './request.js';
-import { ResponseGate } from './response-gate.js';
 
 type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
 

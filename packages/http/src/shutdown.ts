@@ -2,8 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { checkContainer, checkFunctions, checkTimes, HttpError } from '@ambit/host';
 import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type HttpServer } from './drain.js';
-import { reportedInTime } from './report.js';
-import { within } from './timers.js';
+import { reportedInTime, within } from './timers.js';
 
 /** Which signals shut down, how long that may take, and who is notified of failures. */
 export interface DisposeOnSignalOptions extends DrainOptions {

@@ -1,3 +1,5 @@
+import { reported, type Reporter } from '@ambit/host';
+
 /** From here on, `Infinity` included, Node fires a timer at once. */
 const TOO_LONG_MS = 2 ** 31;
 
@@ -34,5 +36,19 @@ export function within<T>(work: Promise<T>, { ms, onPassed }: TimeLimit): Promis
   return new Promise((resolve, reject) => {
     const timer = startTimer(() => reject(onPassed()), ms);
     work.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}
+
+const REPORT_TIMEOUT_MS = 5000;
+
+/** Calls the application's reporter, and waits for one that hangs five seconds at most. Never rejects. */
+export async function reportedInTime(reporter: Reporter<undefined>, error: unknown): Promise<void> {
+  const reporting = reported(reporter, error, undefined);
+  await new Promise<void>((resolve) => {
+    const timer = startTimer(resolve, REPORT_TIMEOUT_MS);
+    void reporting.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
   });
 }

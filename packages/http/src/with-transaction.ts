@@ -11,10 +11,9 @@ import {
 import { ActiveRequest } from './active-request.js';
 import { CurrentScope } from './current-scope.js';
 import { closeUnlessEnded } from './error-response.js';
-import type { HeldResponseOptions } from './held-response.js';
+import type { HeldResponseOptions } from './response-gate.js';
 import { Load } from './load.js';
-import type { RequestHost } from './request-host.js';
-import { type Handler, nameOf, type ScopedRequest } from './request.js';
+import { type Handler, nameOf, type RequestHost, type ScopedRequest } from './request.js';
 import { RequestTransaction } from './request-transaction.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */

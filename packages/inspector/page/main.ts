@@ -1,15 +1,44 @@
 import { byId, setText } from './dom.js';
 import { count } from './format.js';
 import { GraphPanel } from './graph/graph-panel.js';
+import { startShortcuts, startTabs, tabShortcuts } from './navigation.js';
 import { NowPanel } from './now/now-panel.js';
 import { RequestsPanel } from './requests/requests-panel.js';
-import { RoutesPanel } from './tables/routes-panel.js';
 import { connect } from './stream/connection.js';
-import { startShortcuts, startTabs, tabShortcuts } from './navigation.js';
+import { Store } from './stream/store.js';
+import { RoutesPanel } from './tables/routes-panel.js';
 import { StartUpPanel } from './tables/start-up-panel.js';
 import { StatementsPanel } from './tables/statements-panel.js';
-import { Store } from './stream/store.js';
-import { TroubleCount } from './trouble-count.js';
+
+const TITLE = document.title;
+const MOST_SHOWN = 99;
+
+/** How many requests had trouble since the list was looked at: on its tab, and in the title of the page. */
+export class TroubleCount {
+  readonly #badge = byId('trouble-count');
+  readonly #isLooking: () => boolean;
+  #number = 0;
+
+  constructor(store: Store, isLooking: () => boolean) {
+    this.#isLooking = isLooking;
+    store.onChange((_, { troubled, complete }) => {
+      // What happened before the page was open, or while it was disconnected, cannot be distinguished from what was seen.
+      if (!complete) this.#number += troubled.length;
+      this.update();
+    });
+    document.addEventListener('visibilitychange', () => this.update());
+  }
+
+  update(): void {
+    if (this.#isLooking() && !document.hidden) this.#number = 0;
+    const text = this.#number > MOST_SHOWN ? `${MOST_SHOWN}+` : String(this.#number);
+    this.#badge.hidden = this.#number === 0;
+    setText(this.#badge, text);
+    const title = this.#number > 0 ? `(${text}) ${TITLE}` : TITLE;
+    if (document.title !== title) document.title = title;
+    this.#badge.title = `${text} with trouble since you looked`;
+  }
+}
 
 const store = new Store();
 const openRequest = (request: number): void => {

@@ -1,8 +1,6 @@
 import type { Shown } from '../keys.js';
-import type { ServiceOf } from './delivered.js';
+import type { CheckedAlias, CheckedEntry, LifetimeOf, OwnLifetime, Requiring, ServiceOf } from './needs.js';
 import type { Alias, Also, Conditional, Entry, Override, Unfit } from './entry.js';
-import type { CheckedAlias, CheckedEntry, Requiring } from './needs.js';
-import type { LifetimeOf, OwnLifetime } from './outlasting.js';
 
 // Does each entry of a feature fit the graph? `Earlier` are the keys of the features before it.
 

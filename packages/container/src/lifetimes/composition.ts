@@ -4,9 +4,8 @@ import type { Key } from '../keys.js';
 import type { ScopeDeclaration } from '../verify.js';
 import { Registration } from '../registration.js';
 import type { CheckedReplacements } from './checked.js';
-import type { ServiceOf } from './delivered.js';
+import type { Outlasting, ServiceOf } from './needs.js';
 import { Entry } from './entry.js';
-import type { Outlasting } from './outlasting.js';
 
 /** A graph that the compiler has checked, ready for a container. */
 export interface Composition<G, Tags> {

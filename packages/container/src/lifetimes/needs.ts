@@ -1,7 +1,5 @@
 import type { All, Dependency, Lazy, Optional, Shown } from '../keys.js';
-import type { Delivered } from './delivered.js';
-import type { Alias, AliasByLifetime, Entry, NoList, Unfit } from './entry.js';
-import type { Captive } from './outlasting.js';
+import type { Alias, AliasByLifetime, Also, Conditional, Entry, NoList, Unfit } from './entry.js';
 
 // Does a service get what it needs? Each result is the entry itself, or the text of what is wrong.
 
@@ -104,3 +102,68 @@ export type OwnList<C> = C extends { readonly inject: infer Needs extends readon
   : C extends new () => unknown
     ? []
     : NoList<'list the keys of its parameters: of(lifetime, Class, [keys])'>;
+
+// What does a key of a graph deliver? `G` is the graph: its entries by key.
+
+/** What the key delivers: of several registrations, any of theirs. */
+export type ServiceOf<G, K> = K extends keyof G ? MadeBy<G, G[K]> : never;
+
+/** What the entry `N` of the graph makes; with `when`, perhaps undefined. */
+type MadeBy<G, N> =
+  N extends Entry<unknown, infer T, unknown, unknown>
+    ? T
+    : N extends Alias<infer Other>
+      ? ServiceOf<G, Other>
+      : N extends readonly Entry<unknown, infer T, unknown, unknown>[]
+        ? T
+        : N extends Conditional<infer E, unknown>
+          ? MadeBy<G, E> | undefined
+          : never;
+
+/** What a list of keys delivers. */
+type Delivered<G, Needs> = { -readonly [I in keyof Needs]: DeliveredAt<G, Needs[I]> };
+
+type DeliveredAt<G, D> = D extends keyof G
+  ? ServiceOf<G, D>
+  : D extends Lazy<infer K>
+    ? () => ServiceOf<G, K>
+    : D extends All<infer K>
+      ? ServiceOf<G, K>[]
+      : D extends Optional<infer K>
+        ? ServiceOf<G, K> | undefined
+        : never;
+
+// Is a key available as long as the service that needs it? `Longer` says which lifetimes are as long as which.
+
+/** For each lifetime, an object whose keys are those that are as long or longer: `keyof` a union of them has those that all have. */
+export type Outlasting<Tags, Longer = unknown> = Tags extends readonly [infer Tag extends string, ...infer Shorter]
+  ? { [K in Tag]: Longer & { [L in Tag]: L } } & Outlasting<Shorter, Longer & { [L in Tag]: L }>
+  : unknown;
+
+/** The lifetimes of the key: of several registrations, all of theirs. */
+export type LifetimeOf<G, K> = K extends keyof G
+  ? G[K] extends Also<Entry<infer More, unknown, unknown, unknown>>
+    ? More | OwnLifetime<G, G[K]>
+    : OwnLifetime<G, G[K]>
+  : never;
+
+/** The lifetimes of the entry `N` of the graph. */
+export type OwnLifetime<G, N> =
+  N extends Entry<infer Tag, unknown, unknown, unknown>
+    ? Tag
+    : N extends AliasByLifetime<infer Keys>
+      ? keyof Keys
+      : N extends Alias<infer Other>
+        ? LifetimeOf<G, Other>
+        : N extends readonly Entry<infer Tag, unknown, unknown, unknown>[]
+          ? Tag
+          : N extends Conditional<infer E, unknown>
+            ? OwnLifetime<G, E>
+            : never;
+
+/** The text for a key that no scope as long as its dependent delivers, for each lifetime of that; otherwise never. */
+type Captive<G, K, Tag, Longer> = Tag extends keyof Longer
+  ? [LifetimeOf<G, K> & keyof Longer[Tag]] extends [never]
+    ? `captive dependency: ${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped, and is disposed before this ${Tag & string} service`
+    : never
+  : never;
