@@ -19,6 +19,7 @@ import {
   FILE_REQUESTS,
   makeFiles,
   MANY_ROWS,
+  requestsTo,
   ROW,
   rowsInTime,
   UPLOAD,
@@ -107,10 +108,6 @@ async function start({ middleware, transaction, work, onError }: Application<Req
 middlewareContract({
   name: 'Express',
   middlewares,
-  requests: [
-    ...Object.keys(handlers).map((path) => ({ path })),
-    { path: '/json', method: 'HEAD' },
-    { path: '/json', headers: { 'if-none-match': '*' } },
-  ],
+  requests: requestsTo(handlers),
   start,
 });

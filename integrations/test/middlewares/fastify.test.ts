@@ -16,6 +16,7 @@ import {
   FILE_REQUESTS,
   makeFiles,
   MANY_ROWS,
+  requestsTo,
   ROW,
   rowsInTime,
   UPLOAD,
@@ -132,6 +133,6 @@ async function start({ middleware, transaction, work, onError }: Application<Reg
 middlewareContract({
   name: 'Fastify',
   middlewares,
-  requests: [...Object.keys(handlers).map((path) => ({ path })), { path: '/json', method: 'HEAD' }],
+  requests: requestsTo(handlers),
   start,
 });

@@ -53,3 +53,10 @@ export function makeFiles(): { readonly folder: string; remove(): void } {
   writeFileSync(join(folder, 'large.txt'), MANY_ROWS);
   return { folder, remove: () => rmSync(folder, { recursive: true }) };
 }
+
+/** All that the handlers respond to, and what a response may leave out. */
+export const requestsTo = (handlers: object): RequestText[] => [
+  ...Object.keys(handlers).map((path) => ({ path })),
+  { path: '/json', method: 'HEAD' },
+  { path: '/json', headers: { 'if-none-match': '*' } },
+];

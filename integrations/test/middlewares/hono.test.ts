@@ -10,7 +10,7 @@ import { streamSSE, streamText } from 'hono/streaming';
 import { timeout } from 'hono/timeout';
 import { replyTo, webStreamOf } from '../../../packages/host-contract/test/hosts/host.js';
 import { type Application, type Middleware, middlewareContract, type Running } from './contract.js';
-import { ACCEPTS_GZIP, BLOCKS_OF_ROWS, MANY_ROWS, ROW, rowsInTime } from './fixtures.js';
+import { ACCEPTS_GZIP, BLOCKS_OF_ROWS, MANY_ROWS, requestsTo, ROW, rowsInTime } from './fixtures.js';
 
 const TEXT = { 'content-type': 'text/plain' };
 
@@ -69,10 +69,6 @@ async function start({ middleware, transaction, work, onError }: Application<Mid
 middlewareContract({
   name: 'Hono',
   middlewares,
-  requests: [
-    ...Object.keys(handlers).map((path) => ({ path })),
-    { path: '/json', method: 'HEAD' },
-    { path: '/json', headers: { 'if-none-match': '*' } },
-  ],
+  requests: requestsTo(handlers),
   start,
 });

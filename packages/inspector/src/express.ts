@@ -1,8 +1,7 @@
 import type { RequestHandler } from 'express';
-import { routeOf } from './express-route.js';
+import { routeOf, shareShapes } from './express-internals.js';
 import { Inspector } from './inspector.js';
 import type { InspectorOptions } from './options.js';
-import { shareShapes } from './recording.js';
 
 /**
  * Serves the inspector at its path. Mount it before `containerMiddleware`, so that requests of the page open no scope.

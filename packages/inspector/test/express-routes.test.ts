@@ -6,7 +6,7 @@ import express4 from 'express-4';
 // @ts-expect-error -- it has no types of its own
 import express51 from 'express-5.1';
 import { describe, expect, it } from 'vitest';
-import { routeOf } from '../src/express-route.js';
+import { routeOf } from '../src/express-internals.js';
 
 /** The same declarations on each version; the paths of requests have `acme`, a name that nobody may read. */
 describe.each([

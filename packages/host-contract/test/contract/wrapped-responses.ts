@@ -24,6 +24,18 @@ const cases = wraps.flatMap(([what, wrap]) =>
   ),
 );
 
+/** COMMIT fails: the client receives one error, whole, on a connection that goes on to work. */
+export async function expectOneError(stage: Stage): Promise<void> {
+  stage.pool.before('commit', () => {
+    throw connectionLost();
+  });
+  const client = await stage.client();
+  const { status, text } = await client.request(ORDER);
+  expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+  expect((await client.request({ path: '/ping' })).text).toBe('pong');
+  expect(client.unread).toBe('');
+}
+
 /** The popular middlewares themselves are in `integrations/`; these do what such a middleware does to the response. */
 export function wrappedResponseContract(test: StageTest): void {
   describe('a response that middlewares wrap', () => {
@@ -55,14 +67,7 @@ export function wrappedResponseContract(test: StageTest): void {
       '$kind is replaced by one whole error when COMMIT fails and one $where the transaction $what',
       async (wrapped, { stage }) => {
         await serve(stage, wrapped);
-        stage.pool.before('commit', () => {
-          throw connectionLost();
-        });
-        const client = await stage.client();
-        const { status, text } = await client.request(ORDER);
-        expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
-        expect((await client.request({ path: '/ping' })).text).toBe('pong');
-        expect(client.unread).toBe('');
+        await expectOneError(stage);
         expect(await stage.stored()).toBe(false);
         expect(stage.errors).toHaveLength(1);
       },
