@@ -20,7 +20,7 @@ export type { ConnectionKey, DatabaseKeys, PoolKey } from './core/database-keys.
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export { executeOn } from './core/execute-on.js';
 export type { TransactionOptions } from './core/options.js';
-export { inOwnContext } from './core/events.js';
+export { inOwnContext } from './core/own-context.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export type { Propagation } from './run/run-in-transaction.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';

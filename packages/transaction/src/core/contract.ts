@@ -1,6 +1,6 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { IContainer } from '@ambit/container';
 
-/// <reference lib="esnext.disposable" preserve="true" />
 /** A row as it comes when the caller names no type of its own. */
 export type Row = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer } from '../core/clock.js';
 import { readKeys } from '../core/database-keys.js';
 import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
-import { inOwnContext } from '../core/events.js';
+import { inOwnContext } from '../core/own-context.js';
 import { checkCount, checkOneOf, checkTime, Settings, type TransactionOptions } from '../core/options.js';
 import { isRetryable } from '../core/sql-state.js';
 import { onAbort } from '../transaction/cancellation.js';
