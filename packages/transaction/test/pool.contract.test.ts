@@ -12,7 +12,8 @@ const checked: typeof databases = databases
     beginWaits: false,
     open: async () => {
       const database = await open();
-      const check = transactionCheck();
+      // How long a transaction is idle here goes by how busy the machine is.
+      const check = transactionCheck({ gapMs: 5000 });
       return {
         pool: (options) => check.pool(database.pool(options)),
         drop: async () => {
