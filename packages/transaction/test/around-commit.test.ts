@@ -7,6 +7,7 @@ import {
   runInTransaction,
   type Transaction,
   TransactionError,
+  TransactionStart,
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
@@ -53,6 +54,9 @@ describe.each([
   const options = (): TransactionOptions => ({ clock, onError: (error) => void reported.push(error) });
   const begin = (more: TransactionOptions = {}): Promise<Transaction> =>
     play(beginTransaction(request, { ...options(), timeoutMs: Infinity, ...more }));
+  /** As a host begins the transaction of a request. */
+  const beginForRequest = (): Promise<Transaction> =>
+    play(new TransactionStart(request, { ...options(), timeoutMs: Infinity }, { guardsParent: true }).begun);
   const note = (what: string) => (): void => void log.push(what);
   const slowly =
     (what: string, ms = 20) =>
@@ -562,6 +566,33 @@ describe.each([
       await expect(play(run)).rejects.toThrow('out of stock');
       afterCommit(request, note('at once'));
       expect(log).toEqual(['compensated', 'at once']);
+    });
+
+    test("in a request's scope, or one below it, is refused once the request's transaction was rolled back", async () => {
+      const transaction = await beginForRequest();
+      const step = request.createScope({ tags: ['step'] });
+      afterCommit(step, note('committed'));
+      await play(transaction.rollback(new Error('the client has left')));
+      const refused = expect.objectContaining({
+        code: 'AMBIT_TX_FINISHED',
+        cause: expect.objectContaining({ message: 'the client has left' }),
+      });
+      expect(() => afterCommit(request, note('late'))).toThrow(refused);
+      expect(() => afterCommit(step, note('late'))).toThrow(refused);
+      await play(runInTransaction(request, async () => afterCommit(request, note('stored by itself')), options()));
+      await play(request.dispose());
+      expect(() => afterCommit(request, note('late'))).toThrow(refused);
+      expect(log).toEqual(['stored by itself']);
+    });
+
+    test("in a scope below a request's waits for the COMMIT of its transaction, and runs at once after that", async () => {
+      const transaction = await beginForRequest();
+      const step = request.createScope({ tags: ['step'] });
+      afterCommit(step, note('committed'));
+      expect(log).toEqual([]);
+      await play(transaction.commit());
+      afterCommit(step, note('at once'));
+      expect(log).toEqual(['committed', 'at once']);
     });
 
     test('in that scope belongs to the attempt, and to the nested run, in which it is called', async () => {

@@ -1,10 +1,10 @@
 import type { IContainer } from '@ambit/container';
 import { systemClock } from '../core/clock.js';
-import type { DatabaseKeys } from '../core/database-keys.js';
+import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
 import { checkFunction } from '../core/options.js';
 import { warn } from '../core/errors.js';
 import { type AfterCommitOptions, callAndReport } from './callbacks.js';
-import { requireMember, transactionOf } from './transaction-of.js';
+import { requireMember, transactionOf, transactionOfAllWork } from './transaction-of.js';
 import { disposeAfter } from './scope-lifetime.js';
 
 const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
@@ -13,6 +13,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * For code that knows only its scope: calls `fn` when the transaction of the scope has committed, like its `afterCommit()`.
  * The scope may also be the one that the transaction began in, such as that of a request. Where there is no such transaction,
  * what was written is stored already, and `fn` is called at once; so it is in a `not-supported` run, whatever is open around it.
+ * Where a host has begun one for the request and it was rolled back, `fn` is refused.
  *
  * @param scope - the scope that the work is done in
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
@@ -40,7 +41,8 @@ export function afterCommit(
   fn: () => unknown,
   options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
 ): void {
-  const transaction = transactionOf(scope, options);
+  const { connection = MAIN_DATABASE.connection } = options;
+  const transaction = transactionOf(scope, options) ?? transactionOfAllWork(scope, connection);
   if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
   checkFunction('the callback', fn, { required: true });
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);

@@ -101,9 +101,14 @@ interface BegunTransaction {
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 const BEGUN: unique symbol = Symbol.for('@ambit/transaction.begun');
 
+/** The same. */
+const LOST: unique symbol = Symbol.for('@ambit/transaction.lost');
+
 interface Parent {
   /** The newest of the transactions that began in the scope and have not completed; each has the one before it. */
   [BEGUN]?: BegunTransaction | undefined;
+  /** The same of those that all work of the scope belonged to, and that did not commit. */
+  [LOST]?: BegunTransaction | undefined;
 }
 
 /** Makes a transaction known to the scope that it begins in, until {@link removeBegun}. */
@@ -117,9 +122,38 @@ export function addBegun(transaction: BegunTransaction): void {
 export function removeBegun(transaction: BegunTransaction): void {
   const parent = transaction.parent as Parent;
   let at = parent[BEGUN];
-  if (at === transaction) return void (parent[BEGUN] = transaction.begunBefore);
-  while (at && at.begunBefore !== transaction) at = at.begunBefore;
-  if (at) at.begunBefore = transaction.begunBefore;
+  if (at === transaction) parent[BEGUN] = transaction.begunBefore;
+  else {
+    while (at && at.begunBefore !== transaction) at = at.begunBefore;
+    if (at) at.begunBefore = transaction.begunBefore;
+  }
+  if (!transaction.guardsParent || transaction.state === 'committed') return;
+  transaction.begunBefore = parent[LOST];
+  parent[LOST] = transaction;
+}
+
+/**
+ * The transaction that all work of the scope, or of one around it, belongs to. Also once it was rolled back: nobody stores
+ * what such work has done.
+ */
+export function transactionOfAllWork(scope: IContainer, connection: string): Transaction | undefined {
+  const isMeant = (transaction: BegunTransaction): boolean =>
+    Boolean(transaction.guardsParent && isOn(transaction, { connection }) && !isOutsideOf(transaction));
+  for (let at: unknown = scope; at; at = (at as Scope).parent) {
+    const { [BEGUN]: begun, [LOST]: lost } = at as Parent;
+    const found = findBegun(begun, isMeant) ?? findBegun(lost, isMeant);
+    if (found) return found as Transaction;
+  }
+  return undefined;
+}
+
+function findBegun(
+  newest: BegunTransaction | undefined,
+  isMeant: (transaction: BegunTransaction) => boolean,
+): BegunTransaction | undefined {
+  let at = newest;
+  while (at && !isMeant(at)) at = at.begunBefore;
+  return at;
 }
 
 /** The transaction on this database that began in the scope and has not completed. Throws where several are open. */
@@ -127,10 +161,14 @@ function begunIn(scope: IContainer, connection: string): BegunTransaction | unde
   if (!(scope as Parent)[BEGUN]) return undefined;
   const all = allBegunIn(scope, connection).filter((transaction) => !isOutsideOf(transaction));
   // Others have committed or rolled back, and their callbacks are being called.
-  const open = all.filter(({ state }) => state === 'acquired' || state === 'open');
+  const open = all.filter(isStillOpen);
   if (open.length < 2) return open[0] ?? all[0];
   const what = `${open.length} transactions are open that began in the scope, so it does not say which one is meant`;
   throw new TransactionError('AMBIT_TX_AMBIGUOUS', what);
+}
+
+function isStillOpen({ state }: BegunTransaction): boolean {
+  return state === 'acquired' || state === 'open';
 }
 
 /** Runs `work` as no part of the transactions on this database that began in the scope. */
@@ -148,11 +186,10 @@ export async function runOutside<T>(scope: IContainer, connection: string, work:
  * transaction is open.
  */
 export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
+  const refuses = (begun: BegunTransaction): boolean =>
+    Boolean(begun.guardsParent && isStillOpen(begun) && isOn(begun, keys) && !isOutsideOf(begun));
   for (let at: unknown = scope; at; at = (at as Scope).parent) {
-    for (let begun = (at as Parent)[BEGUN]; begun; begun = begun.begunBefore) {
-      const isOpen = begun.state === 'acquired' || begun.state === 'open';
-      if (begun.guardsParent && isOpen && isOn(begun, keys) && !isOutsideOf(begun)) throw besideGuard();
-    }
+    if (findBegun((at as Parent)[BEGUN], refuses)) throw besideGuard();
   }
 }
 
