@@ -154,7 +154,7 @@ export class RequestTransaction {
    */
   async rollback(reason?: unknown): Promise<void> {
     const { transaction } = this.#start;
-    if (transaction && reason instanceof HttpError)
+    if (transaction && reason instanceof HttpError && reason.code === 'AMBIT_HTTP_CLIENT_DISCONNECTED')
       await transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
     else await this.#start.rollback(reason);
     this.#forget();

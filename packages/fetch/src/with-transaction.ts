@@ -1,3 +1,4 @@
+import { HttpError } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import type { Handler } from './handler.js';
 import { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
@@ -5,14 +6,15 @@ import { discard } from './response-body.js';
 
 /**
  * Runs the handler in a transaction, with the transaction scope in place of the request scope. COMMIT succeeds before the
- * response is returned, so it is sent only when its work is stored. A handler that throws, a response of a status that
- * `rollbackOn` names, a client that leaves and the time limit roll back.
+ * response is returned, so it is sent only when its work is stored. A handler that throws or returns no response that can be
+ * sent, a response of a status that `rollbackOn` names, a client that leaves and the time limit roll back.
  *
  * @param handler - called when BEGIN has succeeded. A response that streams is sent after COMMIT, so it must not need the
  *   connection.
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid; per request `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that
+ *   can be sent
  *
  * @example
  * ```ts
@@ -30,7 +32,7 @@ import { discard } from './response-body.js';
  * export default { fetch: createHandler(container, placeOrder) };
  * ```
  */
-export function withTransaction<Q extends Request = Request, C = unknown, R extends Response | undefined = Response>(
+export function withTransaction<Q extends Request = Request, C = unknown, R extends Response = Response>(
   handler: Handler<Q, C, R>,
   options: WithTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
@@ -49,7 +51,7 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
         if (transaction.isAbandoned) discard(handled);
         return handled;
       });
-      await transaction.complete(response?.status ?? 200);
+      await transaction.complete(sendableStatus(response));
       return response;
     } catch (error) {
       await transaction.rollback(error);
@@ -58,4 +60,12 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
     }
   };
   return (request, requestScope, context) => inOwnContext(run, request, requestScope, context);
+}
+
+/** The status, of what the host will be able to send. */
+function sendableStatus(response: Response): number {
+  const { status, bodyUsed, body } = Object(response) as Response;
+  // A status of 0 is that of `Response.error()`.
+  if (!status || bodyUsed || body?.locked) throw new HttpError('AMBIT_HTTP_NO_RESPONSE');
+  return status;
 }

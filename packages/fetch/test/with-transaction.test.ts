@@ -132,6 +132,33 @@ describe('a transaction is rolled back', () => {
     await settle();
   });
 
+  test.each([
+    ['nothing', () => undefined],
+    ['no response', () => ({ created: true })],
+    ['Response.error()', () => Response.error()],
+    [
+      'a response that was read',
+      async () => {
+        const response = created();
+        await response.text();
+        return response;
+      },
+    ],
+    [
+      'a response that is being read',
+      () => {
+        const response = created();
+        response.body?.getReader();
+        return response;
+      },
+    ],
+  ])('when its handler returns %s', async (_name, work) => {
+    const { handler, pool, settle } = appWith(work as Handler);
+    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_HTTP_NO_RESPONSE', status: 500 });
+    expect(pool.stored).toEqual([]);
+    await settle();
+  });
+
   test('at its time limit, though the handler never responds', async () => {
     const { handler, pool, settle } = appWith(() => new Promise<Response>(() => undefined), {
       transaction: { timeoutMs: 20 },

@@ -49,7 +49,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
       // The application's error handler has responded already.
       if (c.error) await transaction.rollback(c.error);
       // Hono throws where a handler returned nothing; to read its response would make one.
-      else if (!c.finalized) await transaction.rollback(new Error('The handler returned no response'));
+      else if (!c.finalized) await transaction.rollback(new HttpError('AMBIT_HTTP_NO_RESPONSE'));
       else await transaction.complete(c.res.status);
     } catch (error) {
       await transaction.rollback(error);

@@ -10,6 +10,8 @@ const MESSAGES = {
   AMBIT_HTTP_HEAD_SENT:
     'The response has begun before withTransaction(), so it cannot wait for COMMIT. Call res.write() and res.flushHeaders() behind withTransaction() only',
   AMBIT_HTTP_NO_REQUEST_SCOPE: 'The request has no scope. Mount containerMiddleware(appContainer) first',
+  AMBIT_HTTP_NO_RESPONSE:
+    'The handler in a transaction returned nothing that can be sent, so it was rolled back. Return a Response whose body nobody has read',
   AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
   AMBIT_HTTP_OPTION: 'An option is invalid',
   AMBIT_HTTP_OVERLOADED:
