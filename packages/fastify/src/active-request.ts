@@ -11,7 +11,7 @@ import {
   type RequestHost,
 } from '@ambit/http/host';
 import type { TransactionOptions } from '@ambit/transaction';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, RouteOptions } from 'fastify';
 import { FailedRequest } from './failed-request.js';
 import { isAbandoned, isInjectedWhole } from './fastify-internals.js';
 import { RequestTransaction } from './request-transaction.js';
@@ -67,10 +67,17 @@ export interface FailedStep {
 /** Where the plugins keep what only they need to know of a request. */
 export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
 
+/** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
+export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** @internal */
     [ACTIVE_REQUEST]: FastifyActiveRequest | null;
+  }
+  interface FastifyInstance {
+    /** @internal */
+    [UNSEEN_ROUTES]: Set<RouteOptions>;
   }
 }
 
@@ -97,7 +104,7 @@ export class FastifyActiveRequest extends ActiveRequest {
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
   begin(options: TransactionOptions): WatchedPromise<IContainer> {
-    if (!this.scope || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
+    if (!this.scope || this.isFinished || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (this.res.headersSent) {
       closeUnlessEnded(this.res);

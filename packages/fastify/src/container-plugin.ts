@@ -15,8 +15,8 @@ import {
   type TimeLimit,
   within,
 } from '@ambit/http/host';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { ACTIVE_REQUEST, FastifyActiveRequest } from './active-request.js';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, RouteOptions } from 'fastify';
+import { ACTIVE_REQUEST, FastifyActiveRequest, UNSEEN_ROUTES } from './active-request.js';
 import { definePlugin, isHijacked, isInjected } from './fastify-internals.js';
 import { goOnAfter } from './go-on-after.js';
 
@@ -124,6 +124,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   /** Those in progress: the server knows of none, so `close()` waits for them here. */
   const injected = new Set<FastifyActiveRequest>();
 
+  refuseUnseenRoutes(server);
   server.decorateRequest('container', null as unknown as IContainer);
   server.decorateRequest(ACTIVE_REQUEST, null);
 
@@ -193,6 +194,21 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
     connections.closed();
+  });
+}
+
+/** Where the handler resolves from the request scope, a transaction that never began would be missed by nobody. */
+function refuseUnseenRoutes(server: FastifyInstance): void {
+  const unseen = new Set<RouteOptions>();
+  server.decorate(UNSEEN_ROUTES, unseen);
+  server.addHook('onRoute', (route) => {
+    if (route.config?.transaction) unseen.add(route);
+  });
+  server.addHook('onReady', (done) => {
+    const [route] = unseen;
+    if (!route) return done();
+    const what = `${String(route.method)} ${route.url} has config.transaction, and was added where transactionPlugin was not registered yet, or is not: register that first, and await it`;
+    done(invalidOption(what));
   });
 }
 

@@ -16,7 +16,7 @@ import type {
   onSendHookHandler,
   preHandlerHookHandler,
 } from 'fastify';
-import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
+import { ACTIVE_REQUEST, type FastifyActiveRequest, UNSEEN_ROUTES } from './active-request.js';
 import { checkSendable, discard, ignoreErrors, keepsUntilRead } from './payload.js';
 import { FailedRequest } from './failed-request.js';
 import { goOnAfter } from './go-on-after.js';
@@ -51,6 +51,7 @@ export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf):
   server.addHook('onRoute', (route) => {
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
+    server[UNSEEN_ROUTES].delete(route);
     checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
     checkFunctions(options, 'rollbackOn', 'onError');
     const before = listOf(route.preHandler);

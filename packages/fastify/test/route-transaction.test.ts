@@ -6,6 +6,34 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { containerPlugin, requireTransactionScope, transactionPlugin } from '../src/index.js';
 
+describe('a route with config: { transaction } that no plugin sees', () => {
+  test.each([
+    ['was added before the plugin', true],
+    ['has no plugin', false],
+  ])('fails at start, because it %s', async (_name, registers) => {
+    const app = fastify();
+    await app.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
+    app.post('/orders', { config: { transaction: true } }, () => ({}));
+    if (registers) await app.register(transactionPlugin);
+    await expect(app.ready()).rejects.toMatchObject({
+      code: 'AMBIT_HTTP_OPTION',
+      message: expect.stringContaining('POST /orders has config.transaction'),
+    });
+    await app.close();
+  });
+
+  test('of a plugin within is seen', async () => {
+    const app = fastify();
+    await app.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
+    await app.register(async (inner) => {
+      await inner.register(transactionPlugin);
+      inner.get('/orders', { config: { transaction: true } }, () => ({}));
+    });
+    await app.ready();
+    await app.close();
+  });
+});
+
 describe('a route with config: { transaction }', () => {
   let app: FastifyInstance;
   let pool: IDatabasePool;

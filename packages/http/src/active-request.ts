@@ -64,6 +64,9 @@ function mayNotWait({ req, res, older }: ConnectedRequest): boolean {
 
 type Done = (error?: unknown) => void;
 
+/** For what is done when the listeners of an event have all been called, at less than `queueMicrotask()` costs. */
+const NOW = Promise.resolve();
+
 /**
  * A request with its scope, from its arrival until its response is sent or its client has disconnected; it finishes once.
  *
@@ -212,7 +215,10 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
       scope.register('IRequestSignal', () => this.signal);
       return scope;
     } finally {
-      if (this.isDisposed) void this.disposeScope(this.reason);
+      if (this.isFinished || this.isDisposed) {
+        this.isDisposed = true;
+        void this.disposeScope(this.reason);
+      }
     }
   }
 
@@ -275,9 +281,10 @@ export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
     return this.failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
   }
 
-  /** Called once, when the request has finished. */
+  /** Called once, when the request has finished. The listeners of the response behind ours still have the scope. */
   protected finished(): void {
-    void this.dispose(this.reason);
+    const { reason } = this;
+    void NOW.then(() => void this.dispose(reason));
   }
 
   protected disposeAll(reason: unknown): Promise<void> | undefined {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect, vi } from 'vitest';
 import { Pause } from '../../src/index.js';
@@ -61,6 +62,38 @@ export function disposalContract(test: StageTest): void {
       await stage.quiet();
       expect(reasons).toEqual([expected]);
     });
+
+    // What a listener throws ends the process.
+    test.for(['finish', 'close'] as const)(
+      'comes when the listeners of the response have been called for "%s", so that they may still resolve',
+      async (event, { stage }) => {
+        const seen: string[] = [];
+        const handler = new Pause();
+        let response: ServerResponse | undefined;
+        await stage.serve([
+          {
+            method: 'GET',
+            path: '/',
+            wrap: { behind: (res) => void (response = res) },
+            handle: async ({ scope: request }) => {
+              response?.on(event, () => seen.push(request.resolve<{ requestId: string }>('IRequestContext').requestId));
+              if (event === 'close') await handler.here();
+              return CREATED;
+            },
+          },
+        ]);
+        const client = await stage.client();
+        client.send({ path: '/' });
+        if (event === 'close') {
+          await handler.reached;
+          client.reset();
+          await stage.scopes.allDisposed();
+          handler.letGo();
+        } else await client.response();
+        await stage.quiet();
+        expect(seen).toEqual([expect.any(String)]);
+      },
+    );
 
     test('receives the disconnect of the client as its reason', async ({ stage }) => {
       const reasons: unknown[] = [];

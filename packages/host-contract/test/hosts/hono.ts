@@ -29,6 +29,10 @@ export const honoHost: Host = {
     },
     { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
     {
+      test: /the listeners of the response/,
+      because: 'the scope is disposed with the Response of the handler, before the one of node:http is sent',
+    },
+    {
       test: /reaches no error handler/,
       because: 'Hono calls onError() with what a handler throws, before any middleware sees it',
     },
