@@ -149,6 +149,18 @@ describe('a pool over postgres.js', () => {
   });
 });
 
+describe('the end of a pool over postgres.js', () => {
+  it('does not wait longer than it was told for a connection that does not end', async () => {
+    const pool = fromPostgresJs(postgres(postgresUrl, { max: 1 }), { closeTimeoutMs: 100 });
+    const connection = await pool.getConnection();
+    const slow = connection.query('SELECT pg_sleep(8)').catch((error: unknown) => error);
+    const started = performance.now();
+    await pool.close();
+    expect(performance.now() - started).toBeLessThan(4000);
+    await expect(slow).resolves.toBeInstanceOf(Error);
+  });
+});
+
 describe('a pool over mysql2', () => {
   it('refuses a pool that takes callbacks, and says which it needs', () => {
     const withCallbacks = createPool(mysqlUrl);
@@ -168,6 +180,27 @@ describe('a pool over mysql2', () => {
   afterEach(async () => {
     await pool.query(`DROP DATABASE ${name}`);
     await pool.close();
+  });
+
+  it('stops the statement of a client that has disconnected, and its locks', async () => {
+    const client = new AbortController();
+    const app = new Container();
+    app.register('IDatabasePool', () => pool);
+    await pool.query("INSERT INTO notes VALUES (1, 'first')");
+    const started = performance.now();
+    const aborted = runInTransaction(
+      app,
+      async (scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await connection.query("UPDATE notes SET body = 'second'");
+        setTimeout(() => client.abort(), 50);
+        await connection.query('SELECT SLEEP(8)');
+      },
+      { signal: client.signal, cancelAfterMs: 0 },
+    );
+    await expect(aborted).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    await pool.query("UPDATE notes SET body = 'third'");
+    expect(performance.now() - started).toBeLessThan(4000);
   });
 
   it.each([

@@ -32,7 +32,7 @@ interface Path {
 
 /**
  * How an instance of the binding, made in scopes of the shape `home`, gets one of the keys: by its own list, or by that of a transient, which is
- * made for the service that asks for it. Dependencies of the kind `except` are left out.
+ * made for the service that asks for it. A dependency of the kind `except` is none of these ways; what is behind an `all` is.
  */
 export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, except: 'all' | 'lazy'): Path[] {
   const paths: Path[] = [];
@@ -43,10 +43,11 @@ export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, e
     seen.add(found.binding);
     for (const dependency of home.dependencies(found.binding)) {
       const key = keyOf(dependency);
-      if (key === undefined || kindOf(dependency) === except) continue;
-      const all = kindOf(dependency) === 'all' ? places(home, key) : [place(home, key)];
+      const kind = kindOf(dependency);
+      if (key === undefined || (kind === 'lazy' && except === kind)) continue;
+      const all = kind === 'all' ? places(home, key) : [place(home, key)];
       const next = { path: [...path, key], found: all[0] };
-      if (keys.has(key)) paths.push(next);
+      if (keys.has(key) && kind !== except) paths.push(next);
       else for (const one of all) if (!one?.binding.singleton) open.push({ path: next.path, found: one });
     }
   }

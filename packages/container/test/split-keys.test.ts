@@ -64,6 +64,18 @@ describe('a service of the request whose dependency the transaction registers ag
     ).toEqual(['IUsers -> IQueries -> IDatabase -> db']);
   });
 
+  it('is reported through the transients of a list', () => {
+    expect(
+      splits(
+        pool.to('db'),
+        connection.to('db'),
+        Registration.fromFactory(() => 'first').to('IRule'),
+        asking('db').to('IRule'),
+        asking(all('IRule')).pipe(singleton(), perRequest).to('IUsers'),
+      ),
+    ).toEqual(['IUsers -> IRule -> db']);
+  });
+
   it.each([
     ['lazy', asking(lazy('db')), ['IUsers -> db']],
     ['optional', asking(optional('db')), ['IUsers -> db']],

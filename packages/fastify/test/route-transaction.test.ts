@@ -29,7 +29,7 @@ describe('a route with config: { transaction } that no plugin sees', () => {
       await inner.register(transactionPlugin);
       inner.get('/orders', { config: { transaction: true } }, () => ({}));
     });
-    await app.ready();
+    await expect(app.ready()).resolves.toBe(app);
     await app.close();
   });
 });

@@ -54,6 +54,12 @@ describe('runInTransaction()', () => {
     expect(pool.stored).toEqual(['INSERT 1']);
   });
 
+  test('takes work that is not async, where no types refuse it', async () => {
+    const work = (() => 'done') as unknown as Work<string>;
+    await expect(run(work)).resolves.toBe('done');
+    await expect(run((scope) => runInTransaction(scope, work))).resolves.toBe('done');
+  });
+
   test('rolls back and throws what the work threw', async () => {
     const failure = new Error('out of stock');
     const work = run(async (scope) => {

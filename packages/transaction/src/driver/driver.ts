@@ -42,5 +42,6 @@ export interface Driver {
   readonly max: number;
   readonly size?: { readonly open: number; readonly idle: number };
   connect(options: AcquireOptions): Promise<Wire> | Wire;
-  close(): Promise<void>;
+  /** `ms` is for what does not end by itself. */
+  close(ms: number): Promise<void>;
 }

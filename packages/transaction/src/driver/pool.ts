@@ -107,7 +107,7 @@ export class DriverPool implements DatabasePool {
       for (let used = this.#inUse.first; used; used = this.#inUse.first) used.takeAway();
       await this.#isEmptyWithin(closeTimeoutMs);
     }
-    if (!keepOpen) await this.#driver.close();
+    if (!keepOpen) await this.#driver.close(closeTimeoutMs);
   }
 
   async #isEmptyWithin(ms: number): Promise<boolean> {

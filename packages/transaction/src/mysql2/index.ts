@@ -43,7 +43,7 @@ export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql
   const driver = {
     language: MYSQL_LANGUAGE,
     max,
-    connect: async () => new Mysql2Wire(await pool.getConnection(), texts),
+    connect: async () => new Mysql2Wire(await pool.getConnection(), pool, texts),
     close: () => pool.end(),
   };
   return new DriverPool(driver, options);

@@ -28,6 +28,8 @@ export interface Mysql2Connection {
   release(): void;
   /** Closes the connection: it may be broken. */
   destroy(): void;
+  /** The number of the session, for `KILL QUERY`. */
+  readonly threadId?: number | null;
 }
 
 /** What is used of a pool of `mysql2/promise`. */
@@ -51,9 +53,11 @@ export class Mysql2Wire implements Wire {
   isLost = false;
   readonly #connection: Mysql2Connection;
   readonly #texts: PositionalTexts;
+  readonly #pool: Mysql2Pool;
 
-  constructor(connection: Mysql2Connection, texts: PositionalTexts) {
+  constructor(connection: Mysql2Connection, pool: Mysql2Pool, texts: PositionalTexts) {
     this.#connection = connection;
+    this.#pool = pool;
     this.#texts = texts;
   }
 
@@ -71,6 +75,12 @@ export class Mysql2Wire implements Wire {
     }
   }
 
+  /** The server stops a statement on another connection only, which there may be none of. */
+  cancel(): void {
+    const { threadId } = this.#connection;
+    if (threadId) void killQuery(this.#pool, threadId).catch(() => undefined);
+  }
+
   release(possiblyBroken: boolean): void {
     if (possiblyBroken || this.isLost) this.#connection.destroy();
     else this.#connection.release();
@@ -86,6 +96,15 @@ export class Mysql2Wire implements Wire {
 
   #query(sql: string): Promise<Response> {
     return this.#connection.query(sql) as Promise<Response>;
+  }
+}
+
+async function killQuery(pool: Mysql2Pool, threadId: number): Promise<void> {
+  const connection = await pool.getConnection();
+  try {
+    await connection.query(`KILL QUERY ${threadId}`);
+  } finally {
+    connection.release();
   }
 }
 

@@ -7,8 +7,6 @@ import { Connections, type PostgresJs, PostgresJsWire } from './wire.js';
 export type { DriverPoolOptions } from '../driver/options.js';
 export type { PostgresJs, PostgresJsReserved } from './wire.js';
 
-const CLOSE_SECONDS = 5;
-
 /**
  * A pool over postgres.js, the driver of the npm package `postgres`.
  *
@@ -31,7 +29,7 @@ export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {})
     language: POSTGRES_LANGUAGE,
     max: sql.options.max,
     connect: async () => new PostgresJsWire(await connections.reserve(), sql.options.parsers, connections),
-    close: () => sql.end({ timeout: CLOSE_SECONDS }),
+    close: (ms: number) => sql.end(Number.isFinite(ms) ? { timeout: ms / 1000 } : {}),
   };
   return new DriverPool(driver, options);
 }

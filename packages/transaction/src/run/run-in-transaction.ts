@@ -199,7 +199,9 @@ async function begin(parent: IContainer, settings: Settings, limit: TimeLimit): 
 
 async function runOnce<T>(transaction: Transaction, work: Work<T>, number: number): Promise<T> {
   try {
-    const result = await unlessLost(transaction, work(transaction.scope, new RunAttempt(number, transaction)));
+    const working = work(transaction.scope, new RunAttempt(number, transaction));
+    // Without types, work may be a function that is not async.
+    const result = await unlessLost(transaction, Promise.resolve(working));
     await transaction.commit();
     return result;
   } catch (error) {
