@@ -67,6 +67,8 @@ describe('every page', () => {
 
   it.concurrent.each(examined)(
     '%s reads well in 390 and 1,440 px, light and dark, and asks nobody else',
+    // axe looks at the longest pages for a minute where other programs run beside it.
+    { timeout: 300_000 },
     async (address) => {
       await using visit = await site.open(address, { reducedMotion: 'reduce', bypassCSP: true });
       const { page } = visit;
