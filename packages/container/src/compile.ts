@@ -1,15 +1,94 @@
-import type { Binding } from './binding.js';
-import type { Templates } from './fast.js';
-import { givenBy, isThere, registered } from './keeping.js';
-import { keyOf, kindOf, type Dependency, type Key } from './keys.js';
-import { place, places, reachable, type Place } from './places.js';
-import { below, cycle, endless, keyless, missing, pathOf, traced, type Step } from './problems.js';
-import { askFor } from './registering.js';
-import { giving, NOTHING, type Resolver, type Scope, type Shape } from './shape.js';
-import { isWaiting } from './state.js';
+import type { Binding } from './registration.js';
+import type { ContainerError } from './errors.js';
+import { own, shared, type Templates } from './fast.js';
+import { type Key, keyOf, kindOf, type Dependency } from './keys.js';
+import { type Place, place, places, reachable } from './places.js';
+import { type Search, type Step, below, cycle, endless, keyless, missing, pathOf, traced } from './problems.js';
+import {
+  NOTHING,
+  type Resolver,
+  type Scope,
+  type Shape,
+  isMade,
+  giving,
+  isWaiting,
+  fresh,
+  MOST_DEEP,
+} from './shape.js';
+import { givenBy, isThere, registered, askFor } from './instances.js';
 import type { Function_ } from './templates.js';
-import { fresh, MOST_DEEP } from './tracing.js';
-import { compiling, ownerIn, Unavailable, type Walk } from './walk.js';
+
+/** What cannot be resolved, and why. */
+export class Unavailable {
+  constructor(
+    readonly problem: ContainerError | undefined,
+    readonly causes: readonly Unavailable[] = [],
+  ) {}
+}
+
+/** One walk over bindings: `resolve` throws the first problem, `verify` collects them all. */
+export interface Walk extends Search {
+  readonly templates: Templates;
+  /** How many bindings were compiled. */
+  made: number;
+  /** How many are being compiled, each for the one before. */
+  deep: number;
+  /** What was compiled, by shape. */
+  memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
+  report(problem: ContainerError): Unavailable;
+  /** Receives each key that a service depends on. */
+  ask?(key: Key): void;
+  /** Returns an instance that exists already. */
+  existing?(home: Shape, binding: Binding): Resolver | undefined;
+  /** Lazy dependencies, checked when all else is done. */
+  readonly later?: [Place, Step][];
+}
+
+/** A walk that compiles into the memo. */
+export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
+  shapes: [shape],
+  made: 0,
+  deep: 0,
+  hinted: 0,
+  templates: shared,
+  memo: (home) => home.compiled,
+  report: (problem) => {
+    throw problem;
+  },
+  ...more,
+});
+
+/** Compiles with functions of their own. */
+export const copying = (shape: Shape): Walk =>
+  compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
+
+/** The scope of that shape, this one or one above. */
+function ownerIn(scope: Scope, home: Shape): Scope {
+  let owner = scope;
+  while (owner.shape !== home && owner.parent) owner = owner.parent;
+  return owner;
+}
+
+/** Uses the instances that the scope and those above have, whatever has changed since; remembers nothing. */
+export function compilingAround(scope: Scope): Walk {
+  return compiling(scope.shape, {
+    memo: memos(),
+    existing(home, binding) {
+      const owner = ownerIn(scope, home);
+      const slot = home.slots.of(binding);
+      return isMade(owner, slot) ? shared.keeping(slot, NOTHING, binding) : undefined;
+    },
+  });
+}
+
+export function memos(): Walk['memo'] {
+  const all = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
+  return (home, held) => {
+    const memo = all[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
+    all[Number(held)]?.set(home, memo);
+    return memo;
+  };
+}
 
 /** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
@@ -70,8 +149,8 @@ function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver |
   walk.deep--;
   if (failures[0]) return failures[1] ? new Unavailable(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
-  const own = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
-  const maker = (home.plans.observer?.making(own, binding) as Resolver | undefined) ?? own;
+  const unobserved = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
+  const maker = (home.plans.observer?.making(unobserved, binding) as Resolver | undefined) ?? unobserved;
   if (singleton) return walk.templates.keeping(home.slots.of(binding), maker, binding);
   return binding.externallyOwned ? givenBy(maker) : maker;
 }

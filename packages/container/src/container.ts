@@ -1,20 +1,38 @@
-import type { Binding } from './binding.js';
+import type { Binding, Bound } from './registration.js';
 import type { Factory, IContainer } from './contract.js';
-import { dispose, NOTHING_TO_DISPOSE, promiseOf } from './disposal.js';
-import { checkFunction, checkKey, refuse, show, showTags } from './errors.js';
+import {
+  dispose,
+  NOTHING_TO_DISPOSE,
+  promiseOf,
+  DEFERRED,
+  keep,
+  add,
+  directly,
+  register,
+  isPromise,
+} from './instances.js';
+import { checkFunction, checkKey, refuse, show, showTags, ContainerError } from './errors.js';
 import type { Injector } from './inject.js';
-import { DEFERRED, keep } from './keeping.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
-import { place } from './places.js';
-import { add, directly, register } from './registering.js';
-import type { Bound } from './registration.js';
+import { place, places } from './places.js';
 import { collectionFor, resolverFor } from './resolvers.js';
-import { refuseDisposed, rootShape, type ScopeOptions } from './scope.js';
-import type { Shape } from './shape.js';
-import { start } from './start.js';
+import {
+  refuseDisposed,
+  outermostShape,
+  type ScopeOptions,
+  type Shape,
+  NEAR,
+  tenths,
+  type Disposal,
+  type Kept,
+  type Rare,
+  progress,
+  type Scope,
+  rare,
+  type Starting,
+} from './shape.js';
 import { scopeClosed, scopeOpened } from './events.js';
-import { NEAR, tenths, type Disposal, type Kept, type Rare } from './state.js';
-import { progress } from './tracing.js';
+import { makeAt } from './compile.js';
 
 /**
  * A scope: it makes instances, keeps those that it owns, and disposes them. The application's container is the outermost scope.
@@ -63,7 +81,7 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
   constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
     this.parent = parent;
-    this.shape = shape ?? rootShape(first, second);
+    this.shape = shape ?? outermostShape(first, second);
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
     this.slots = new Array<unknown>(Math.min(this.shape.slots.size, NEAR));
   }
@@ -263,4 +281,65 @@ export class Container implements IContainer, AsyncDisposable {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toJSON();
   }
+}
+
+/** Starts what has `onStart`, once the start in progress is over. */
+function start(app: Scope): Promise<void> {
+  const before = app.rare?.starting?.promise;
+  const starting = { key: '' } as Starting;
+  rare(app).starting = starting;
+  // The caller gets this very promise, so a failure that nobody awaits is an unhandled rejection.
+  starting.promise = startAll(app, starting, before).finally(() => {
+    if (rare(app).starting === starting) rare(app).starting = undefined;
+  });
+  return starting.promise;
+}
+
+/** Calls `onStart` in the order in which the instances were made: dependencies first. */
+async function startAll(app: Scope, starting: Starting, before: Promise<void> | undefined): Promise<void> {
+  await before;
+  refuseDisposed(app, 'start');
+  makeAll(app);
+  const { rejected } = rare(app);
+  if (rejected) throw failed(app, rejected.key, rejected.cause);
+  const made: Kept[] = [];
+  for (let kept = app.kept; kept; kept = kept.before) made.push(kept);
+  for (const kept of made.toReversed()) {
+    const { key, onStart = [] } = kept.binding;
+    starting.key = key;
+    const attempt = async (act: () => unknown): Promise<void> => {
+      refuseDisposed(app, 'start');
+      try {
+        await act();
+      } catch (cause) {
+        throw failed(app, key, cause);
+      }
+    };
+    // An async factory is still running.
+    if (isPromise(kept.instance)) await attempt(() => kept.instance);
+    for (const { act, layer } of onStart.slice(kept.started)) {
+      await attempt(() => (act as (instance: unknown) => unknown)(kept.layers ? kept.layers[layer] : kept.instance));
+      // Counted after success only: the next start begins with the callback that failed.
+      kept.started++;
+    }
+  }
+}
+
+function failed(app: Scope, key: Key, cause: unknown): ContainerError {
+  // Reported once.
+  rare(app).rejected = undefined;
+  const hint = 'fix the cause; dispose() disposes what has been made';
+  return new ContainerError('AMBIT_START_FAILED', { key, tags: app.shape.lineage, cause, hint });
+}
+
+/** Makes each registration with `onStart` whose instance belongs to this scope, also where several have one key. */
+function makeAll(app: Scope): void {
+  const { shape } = app;
+  const keys = new Set<Key>();
+  // A registration above may be for this scope. Most have no `onStart`, and looking for their places would take long.
+  for (const { bindings } of shape.upward())
+    for (const [key, all] of bindings) if (all.some(({ onStart }) => onStart)) keys.add(key);
+  for (const key of keys)
+    for (const found of places(shape, key).toReversed())
+      if (found.owner === shape && found.binding.onStart) makeAt(app, key, found);
 }

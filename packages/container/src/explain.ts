@@ -1,11 +1,11 @@
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
 import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
-import { settleAll } from './registering.js';
-import { refuseDisposed } from './scope.js';
-import { sayOf, splitsOf } from './split.js';
+import { settleAll } from './instances.js';
+import { refuseDisposed } from './shape.js';
+import { sayOf, splitsOf } from './verify.js';
 
 /** What became of one registration of the key. */
 export interface Verdict {

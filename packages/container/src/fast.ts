@@ -3,10 +3,10 @@
  * inlined. So bindings that are resolved often get copies of their own of the templates, made from their text, which is 1.5 to 3 times as
  * fast (docs/decisions/0003). Where code from text is forbidden, or has been changed by a tool, the templates serve as they are.
  */
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import type { Key } from './keys.js';
-import type { Resolver, Scope, Shape } from './shape.js';
-import { indexOf, NEAR } from './state.js';
+import { type Resolver, type Scope, type Shape, indexOf, NEAR } from './shape.js';
+
 import * as templates from './templates.js';
 import type { Apply, Constructor, Function_ } from './templates.js';
 

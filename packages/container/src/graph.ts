@@ -1,10 +1,10 @@
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
 import { keysOf, place, places, type Place } from './places.js';
-import { refuseDisposed } from './scope.js';
-import type { Shape } from './shape.js';
+import { refuseDisposed, type Shape } from './shape.js';
+
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that a service depends on and that is not registered. */

@@ -1,5 +1,5 @@
 export { Container } from './container.js';
-export type { ScopeOptions } from './scope.js';
+export type { ScopeOptions } from './shape.js';
 export type { Factory, IContainer } from './contract.js';
 export { ContainerError, DisposeError, type ErrorCode, type Failure } from './errors.js';
 export { inject, injectable, MetadataInjector, type Injector } from './inject.js';
@@ -22,7 +22,7 @@ export {
 } from './keys.js';
 export { allowSplit, decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
 export { Registration } from './registration.js';
-export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './binding.js';
+export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './registration.js';
 export { currentScope, runInScope } from './current.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';

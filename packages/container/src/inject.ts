@@ -1,5 +1,13 @@
-import type { CheckedList, ListedKeys } from './fitting.js';
-import { type AbstractClass, type Dependency, type Fitting, type Key, lazy, type Listed } from './keys.js';
+import {
+  type CheckedList,
+  type ListedKeys,
+  type AbstractClass,
+  type Dependency,
+  type Fitting,
+  type Key,
+  lazy,
+  type Listed,
+} from './keys.js';
 
 // Comments, regular expressions, strings and templates are skipped; what counts is a bracket that opens, one that closes, and a
 // constructor where one is defined. A slash divides, unless it stands where a value begins.

@@ -1,9 +1,8 @@
 import { subscribe, unsubscribe } from '#platform';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
-import { descendants } from './scope.js';
+import { descendants, ago } from './shape.js';
 import { scopeOpened } from './events.js';
-import { ago } from './state.js';
 
 let traces: WeakMap<Container, string> | undefined;
 

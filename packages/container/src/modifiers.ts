@@ -1,4 +1,4 @@
-import type { Modifier, Recipe, ScopePredicate } from './binding.js';
+import type { Modifier, Recipe, ScopePredicate } from './registration.js';
 import type { IContainer } from './contract.js';
 import { checkFunction } from './errors.js';
 

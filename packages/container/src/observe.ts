@@ -1,9 +1,7 @@
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { channel } from '#platform';
-import type { Observer } from './plans.js';
-import { refuseDisposed } from './scope.js';
-import type { Resolver, Scope } from './shape.js';
+import { type Observer, refuseDisposed, type Resolver, type Scope } from './shape.js';
 
 /** `{ scope, key, milliseconds }`, after a transient service was made. */
 const transientCreated = channel('ambit:transient:created');

@@ -1,14 +1,13 @@
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, type Key } from './keys.js';
 import { keysOf, places } from './places.js';
 import { alike } from './problems.js';
-import { remove } from './registering.js';
-import { descendants, refuseDisposed } from './scope.js';
-import type { Shape } from './shape.js';
-import { pathsTo } from './split.js';
-import { isMade } from './state.js';
+import { remove } from './instances.js';
+import { descendants, refuseDisposed, type Shape, isMade } from './shape.js';
+
+import { pathsTo } from './verify.js';
 
 /**
  * For tests: these registrations win over all others of their keys, in the container and below, until the result is disposed.

@@ -1,6 +1,6 @@
-import type { Binding } from './binding.js';
+import { type Binding, Registration } from './registration.js';
 import type { AbstractClass, Class, Key } from './keys.js';
-import { Registration } from './registration.js';
+
 import type { Shape } from './shape.js';
 
 /** A binding, and the scope that owns what it makes. */

@@ -1,9 +1,8 @@
-import type { Binding } from './binding.js';
+import type { Binding } from './registration.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
 import { keysOf, place, places, reachable } from './places.js';
-import type { Resolver, Shape } from './shape.js';
-import { MOST_DEEP, progress, within } from './tracing.js';
+import { type Resolver, type Shape, MOST_DEEP, progress, within } from './shape.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {

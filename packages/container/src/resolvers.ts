@@ -1,13 +1,10 @@
-import { compile, deliver } from './compile.js';
+import { compile, deliver, compiling, compilingAround, copying, memos, type Walk } from './compile.js';
 import type { ContainerError } from './errors.js';
 import { own, shared, type Templates } from './fast.js';
 import { all, type Key } from './keys.js';
 import { place, type Place } from './places.js';
-import { MOST_COPIES } from './plans.js';
-import { askFor, directly } from './registering.js';
-import type { Resolver, Scope, Shape } from './shape.js';
-import { fresh } from './tracing.js';
-import { compiling, compilingAround, copying, memos, type Walk } from './walk.js';
+import { MOST_COPIES, type Resolver, type Scope, type Shape, fresh } from './shape.js';
+import { askFor, directly } from './instances.js';
 
 // After so many calls a key gets functions of its own, if it has one in so many calls of its shape and takes few functions.
 const OFTEN = 2000;

@@ -2,13 +2,11 @@
  * What runs for each instance. These functions are used as they are, or copied from their text for a binding that is resolved often (fast.ts).
  * So they may use nothing but their parameters and globals.
  */
-import type { Binding } from './binding.js';
-import { announce, keep, keepLayers, keepUnfinished, reentered } from './keeping.js';
+import type { Binding } from './registration.js';
+import { announce, keep, keepLayers, keepUnfinished, reentered } from './instances.js';
 import type { Key } from './keys.js';
-import type { Resolver, Scope, Shape } from './shape.js';
+import { type Resolver, type Scope, type Shape, BUSY, page, UNDEFINED, progress } from './shape.js';
 import { instanceCreated } from './events.js';
-import { BUSY, page, UNDEFINED } from './state.js';
-import { progress } from './tracing.js';
 
 export type Constructor = new (...needs: unknown[]) => unknown;
 export type Function_ = (...needs: unknown[]) => unknown;

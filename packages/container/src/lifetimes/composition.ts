@@ -1,8 +1,8 @@
-import { bound, type Binding } from '../binding.js';
+import { bound, type Binding, Registration } from '../registration.js';
 import { refuse, show } from '../errors.js';
 import type { Key } from '../keys.js';
 import type { ScopeDeclaration } from '../verify.js';
-import { Registration } from '../registration.js';
+
 import type { CheckedReplacements } from './checked.js';
 import type { Outlasting, ServiceOf } from './needs.js';
 import { Entry } from './entry.js';

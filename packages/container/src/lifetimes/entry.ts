@@ -1,5 +1,4 @@
-import type { Declared, Modifier, Recipe } from '../binding.js';
-import type { Registration } from '../registration.js';
+import type { Declared, Modifier, Recipe, Registration } from '../registration.js';
 
 /**
  * A service of a graph: how it is made, its lifetime and what it needs. Made by the functions of {@link lifetimes}; immutable.
