@@ -7,7 +7,6 @@ import {
   poolClosed,
   released,
   rolledBack,
-  savepointAlone,
   TransactionError,
   withCallersStack,
 } from '../core/errors.js';
@@ -15,18 +14,26 @@ import { publishedOutside, statementOutside } from '../core/events.js';
 import type { Linked } from '../core/linked-list.js';
 import { checkExecuteOptions, checkIsolation } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
-import { isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
-import type { Language, Wire } from './driver.js';
+import type { Wire } from './driver.js';
+import type { TextCheck } from './text-check.js';
 
-/** A connection of a driver that keeps the contract: one statement at a time, none after the release, coded errors. */
-export class DriverConnection implements DatabaseConnection, Linked<DriverConnection> {
+type Result = ExecuteResult<never>;
+
+const whole = (result: Result): Result => result;
+const rowsOf = ({ rows }: Result): never[] => rows;
+
+/** The connection of every pool: one statement at a time, none after the release, coded errors. */
+export class PooledConnection implements DatabaseConnection, Linked<PooledConnection> {
   /** Its neighbours in the list of connections that are checked out. */
-  earlier: DriverConnection | undefined = undefined;
-  later: DriverConnection | undefined = undefined;
+  earlier: PooledConnection | undefined = undefined;
+  later: PooledConnection | undefined = undefined;
   readonly synchronous: boolean;
   readonly #wire: Wire;
-  readonly #language: Language;
+  readonly #texts: TextCheck;
   readonly #onRelease: (possiblyBroken: boolean) => void;
+  /** The caller asked for a connection to read with. */
+  readonly #isForReading: boolean;
+  /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
   readonly #queue = new StatementQueue();
   #inTransaction = false;
   /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
@@ -38,23 +45,23 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   /** Then it is not used again. */
   #possiblyBroken = false;
 
-  constructor(wire: Wire, language: Language, readOnly: boolean, onRelease: (possiblyBroken: boolean) => void) {
-    this.synchronous = wire.synchronous ?? false;
+  constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {
     this.#wire = wire;
-    this.#language = language;
-    this.#readOnly = readOnly;
+    this.synchronous = wire.synchronous ?? false;
+    this.#texts = texts;
+    this.#isForReading = this.#readOnly = isForReading;
     this.#onRelease = onRelease;
   }
 
   get isolationSql(): string | undefined {
-    return this.#language.isolationSql;
+    return this.#texts.language.isolationSql;
   }
 
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     checkIsolation(options.isolation);
-    for (const sql of this.#language.begin(options)) await this.#send(sql);
+    for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
     this.#inTransaction = true;
-    this.#readOnly = options.readOnly ?? this.#readOnly;
+    this.#readOnly = options.readOnly ?? this.#isForReading;
   }
 
   async commit(): Promise<void> {
@@ -62,13 +69,15 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
     if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
-    if (!this.#inTransaction) throw nothingToCommit();
+    if (!this.#inTransaction || this.#wire.outsideTransaction) throw nothingToCommit();
     try {
-      const { command } = await this.#send('COMMIT');
+      const { command } = await this.#send(whole, 'COMMIT');
       this.#inTransaction = false;
       if (command !== 'COMMIT') throw rolledBack();
     } catch (error) {
-      if (this.#inTransaction) await this.rollback().catch(() => (this.#possiblyBroken = true));
+      // A driver may report the error before the server is ready for the next statement; the response to this one says it is.
+      if (this.#inTransaction && !this.#possiblyBroken)
+        await this.rollback().catch(() => (this.#possiblyBroken = true));
       throw error;
     }
   }
@@ -76,13 +85,12 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
   /** Where the connection is lost, or the pool took it away, the database has rolled back. */
   async rollback(): Promise<void> {
     const isRolledBack = this.#isLost || this.#takenAway;
-    if (!isRolledBack || this.#released) await this.#send('ROLLBACK');
+    if (!isRolledBack || this.#released) await this.#send(whole, 'ROLLBACK');
     this.#inTransaction = false;
   }
 
-  async query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
-    const { rows } = await this.#ask(sql, params);
-    return rows;
+  query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
+    return this.#ask(rowsOf, sql, params);
   }
 
   async execute<R extends object = Row>(
@@ -91,7 +99,7 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult<R>> {
     checkExecuteOptions(options);
-    return this.#ask(sql, params, options);
+    return this.#ask(whole, sql, params, options);
   }
 
   cancel(): void {
@@ -118,19 +126,24 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
   }
 
-  #ask(sql: string, params: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
-    refuseTransactionControl(sql);
-    const run = (): Promise<ExecuteResult<never>> => this.#send(sql, params, options);
-    return statementOutside.hasSubscribers && !this.#inTransaction ? publishedOutside(sql, run) : run();
+  #ask<T>(read: (result: Result) => T, sql: string, params: readonly unknown[], options?: ExecuteOptions): Promise<T> {
+    if (!statementOutside.hasSubscribers || this.#inTransaction) return this.#send(read, sql, params, options);
+    return publishedOutside(sql, () => this.#send(read, sql, params, options));
   }
 
-  async #send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
+  async #send<T>(
+    read: (result: Result) => T,
+    sql: string,
+    params?: readonly unknown[],
+    options?: ExecuteOptions,
+  ): Promise<T> {
     const turn = this.#queue.enter();
     if (turn) await turn;
     try {
       if (this.#isLost) throw lostBefore(this.#lostBecause);
-      if (params) this.#check(sql);
-      return await this.#wire.send(sql, params, options);
+      if (params && !this.#texts.isHarmless(sql)) this.#check(sql, options);
+      const sent = this.#wire.send(sql, params, options);
+      return read(sent instanceof Promise ? await sent : sent);
     } catch (error) {
       throw withCallersStack(this.#failure(error));
     } finally {
@@ -146,20 +159,24 @@ export class DriverConnection implements DatabaseConnection, Linked<DriverConnec
     return this.#lost ? this.#lost.cause : this.#wire.lostBecause;
   }
 
-  /** What the database would do, but not say. */
-  #check(sql: string): void {
-    const inTransaction = this.#inTransaction;
-    if (!inTransaction && isSavepoint(sql)) throw savepointAlone();
-    this.#language.check?.(sql, { inTransaction, readOnly: this.#readOnly });
-    this.#possiblyBroken ||= this.#language.leavesSessionState(sql);
+  #check(sql: string, options: ExecuteOptions | undefined): void {
+    const where = {
+      inTransaction: this.#inTransaction,
+      readOnly: this.#readOnly,
+      isKept: options?.prepare !== false,
+    };
+    if (this.#texts.leavesSessionState(sql, where)) this.#possiblyBroken = true;
   }
 
   #failure(error: unknown): TransactionError {
-    if (isTransactionError(error)) return error;
-    const failure = this.#language.translate(error, this.#isLost);
+    const where = { isLost: this.#isLost, readOnly: this.#readOnly };
+    const isOurs = isTransactionError(error);
+    const failure = isOurs ? error : this.#texts.language.translate(error, where);
     if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
     // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
-    this.#possiblyBroken ||= this.#isLost || failure.sqlState === undefined;
+    const isOfTheDriver = !isOurs && failure.sqlState === undefined;
+    // The next connection may lead to a server that takes writes.
+    if (this.#isLost || isOfTheDriver || failure.code === 'AMBIT_TX_READ_ONLY') this.#possiblyBroken = true;
     return failure;
   }
 }
