@@ -8,6 +8,7 @@ import {
   released,
   rolledBack,
   TransactionError,
+  type TransactionErrorCode,
   withCallersStack,
 } from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
@@ -18,6 +19,9 @@ import type { Wire } from './driver.js';
 import type { TextCheck } from './text-check.js';
 
 type Result = ExecuteResult<never>;
+
+/** After these the connection is not used again: its server takes no writes, or a COMMIT may still be in progress. */
+const LAST: ReadonlySet<TransactionErrorCode> = new Set(['AMBIT_TX_READ_ONLY', 'AMBIT_TX_OUTCOME_UNKNOWN'] as const);
 
 const whole = (result: Result): Result => result;
 const rowsOf = ({ rows }: Result): never[] => rows;
@@ -82,9 +86,9 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     }
   }
 
-  /** Where the connection is lost, or the pool took it away, the database has rolled back. */
+  /** Where a statement was rejected because the connection is lost, or the pool took it away, the database has rolled back. */
   async rollback(): Promise<void> {
-    const isRolledBack = this.#isLost || this.#takenAway;
+    const isRolledBack = this.#lost !== undefined || this.#takenAway;
     if (!isRolledBack || this.#released) await this.#send(whole, 'ROLLBACK');
     this.#inTransaction = false;
   }
@@ -175,8 +179,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
     // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
     const isOfTheDriver = !isOurs && failure.sqlState === undefined;
-    // The next connection may lead to a server that takes writes.
-    if (this.#isLost || isOfTheDriver || failure.code === 'AMBIT_TX_READ_ONLY') this.#possiblyBroken = true;
+    if (this.#isLost || isOfTheDriver || LAST.has(failure.code)) this.#possiblyBroken = true;
     return failure;
   }
 }
