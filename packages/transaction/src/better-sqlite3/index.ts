@@ -1,8 +1,8 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { DriverPoolOptions } from '../driver/options.js';
+import type { DriverPoolOptions } from '../pool/options.js';
 import { type Engine, poolOver } from '../sqlite/engine.js';
 
-export type { DriverPoolOptions } from '../driver/options.js';
+export type { DriverPoolOptions } from '../pool/options.js';
 
 interface Statement {
   readonly reader: boolean;

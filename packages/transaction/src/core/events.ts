@@ -30,13 +30,13 @@ export function announceStatement(): { readonly statement?: object } {
   return announced;
 }
 
-/** Runs a statement outside of a transaction, and publishes it. */
+/** Runs a statement outside of a transaction, and publishes it; without a result it was not run. */
 export async function publishedOutside<T>(sql: string, run: () => Promise<T>): Promise<T> {
   const announced = announceStatement();
   const start = performance.now();
   try {
     const result = await run();
-    statementOutside.publish({ ...announced, sql, milliseconds: since(start) });
+    if (result !== undefined) statementOutside.publish({ ...announced, sql, milliseconds: since(start) });
     return result;
   } catch (error) {
     statementOutside.publish({ ...announced, sql, milliseconds: since(start), error });

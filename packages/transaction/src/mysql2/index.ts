@@ -1,8 +1,8 @@
 import type { DatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkCount } from '../core/options.js';
-import type { DriverPoolOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
 import { PositionalTexts } from '../sql/positional.js';
 import { MYSQL } from '../sql/lexer.js';
 import { MYSQL_LANGUAGE } from './language.js';
@@ -46,5 +46,5 @@ export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql
     connect: async () => new Mysql2Wire(await pool.getConnection(), pool, texts),
     close: () => pool.end(),
   };
-  return new DriverPool(driver, options);
+  return new Pool(driver, readDriverOptions(options));
 }

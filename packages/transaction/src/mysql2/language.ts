@@ -1,7 +1,7 @@
 import { connectionLost, refusedStatement, TransactionError } from '../core/errors.js';
 import type { BeginOptions } from '../core/contract.js';
 import { fieldOf } from '../core/sql-state.js';
-import type { Language } from '../driver/driver.js';
+import type { Language } from '../pool/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { MYSQL, tokensOf } from '../sql/lexer.js';
 
@@ -82,7 +82,7 @@ function refused(what: string): TransactionError {
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-function translate(error: unknown, isLost: boolean): TransactionError {
+function translate(error: unknown, { isLost }: { isLost: boolean }): TransactionError {
   if (isLost) return connectionLost(error);
   const { errno, sqlState } = error as { errno?: number; sqlState?: string };
   return refusedStatement(error, (errno === undefined ? undefined : SQLSTATES[errno]) ?? sqlState);

@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { wantsArrays } from '../core/options.js';
 import { TransactionError } from '../core/errors.js';
-import type { Wire } from '../driver/driver.js';
+import type { Wire } from '../pool/driver.js';
 import { commandOf, countsRows } from '../sql/command.js';
 import { MYSQL } from '../sql/lexer.js';
 import type { PositionalTexts } from '../sql/positional.js';

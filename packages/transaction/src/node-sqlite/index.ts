@@ -1,9 +1,9 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { DriverPoolOptions } from '../driver/options.js';
+import type { DriverPoolOptions } from '../pool/options.js';
 import { poolOver } from '../sqlite/engine.js';
 import { type NodeSqlite, NodeSqliteEngine } from './engine.js';
 
-export type { DriverPoolOptions } from '../driver/options.js';
+export type { DriverPoolOptions } from '../pool/options.js';
 export type { NodeSqlite } from './engine.js';
 
 /**

@@ -1,10 +1,10 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { DriverPoolOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
 import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
 import { type PgPool, PgWire } from './wire.js';
 
-export type { DriverPoolOptions } from '../driver/options.js';
+export type { DriverPoolOptions } from '../pool/options.js';
 export type { PgClient, PgPool } from './wire.js';
 
 /** What `pg` itself takes when `max` is not given. */
@@ -39,5 +39,5 @@ export function fromPgPool(pool: PgPool, options: DriverPoolOptions = {}): Datab
     connect: async () => new PgWire(await pool.connect()),
     close: () => pool.end(),
   };
-  return new DriverPool(driver, options);
+  return new Pool(driver, readDriverOptions(options));
 }

@@ -1,5 +1,5 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import type { Wire } from '../driver/driver.js';
+import type { Wire } from '../pool/driver.js';
 import { resultOf, safely } from '../postgres/statement.js';
 import { requestCancel } from '../postgres/session.js';
 

@@ -1,10 +1,10 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { DriverPoolOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
 import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
 import { type PGlite, PGliteWire } from './wire.js';
 
-export type { DriverPoolOptions } from '../driver/options.js';
+export type { DriverPoolOptions } from '../pool/options.js';
 export type { PGlite } from './wire.js';
 
 /**
@@ -30,5 +30,5 @@ export function fromPGlite(database: PGlite, options: DriverPoolOptions = {}): D
     connect: () => new PGliteWire(database),
     close: () => database.close(),
   };
-  return new DriverPool(driver, options);
+  return new Pool(driver, readDriverOptions(options));
 }

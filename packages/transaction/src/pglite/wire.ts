@@ -1,6 +1,6 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import type { Wire } from '../driver/driver.js';
+import type { Wire } from '../pool/driver.js';
 
 interface Result {
   readonly rows: unknown[];

@@ -1,10 +1,10 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { DriverPoolOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
 import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
 import { Connections, type PostgresJs, PostgresJsWire } from './wire.js';
 
-export type { DriverPoolOptions } from '../driver/options.js';
+export type { DriverPoolOptions } from '../pool/options.js';
 export type { PostgresJs, PostgresJsReserved } from './wire.js';
 
 /**
@@ -31,5 +31,5 @@ export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {})
     connect: async () => new PostgresJsWire(await connections.reserve(), sql.options.parsers, connections),
     close: (ms: number) => sql.end(Number.isFinite(ms) ? { timeout: ms / 1000 } : {}),
   };
-  return new DriverPool(driver, options);
+  return new Pool(driver, readDriverOptions(options));
 }

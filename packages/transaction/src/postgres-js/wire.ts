@@ -1,6 +1,6 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { codeOf } from '../core/sql-state.js';
-import type { Wire } from '../driver/driver.js';
+import type { Wire } from '../pool/driver.js';
 
 type Cell = Uint8Array | null;
 type Columns = readonly { readonly name: string; readonly type: number }[];

@@ -1,39 +1,35 @@
 import type { ClientConfig } from 'pg';
 import { TransactionError } from '../core/errors.js';
 import { isPermanent } from '../core/sql-state.js';
-import { driverConfigs, type PostgresSettings, type TargetSessionAttrs } from './options.js';
+import { driverConfigs, type TargetSessionAttrs } from './options.js';
 import { noServer, readOnlyRefusal } from './errors.js';
-import { Session } from './session.js';
+import { Session, type SessionOwner } from './session.js';
 
 /** For how long a host that failed is tried last. */
 const AVOID_MS = 5000;
 
-interface Listener {
-  /** The connection broke, whether it is in use or not. */
-  readonly onDeath: (session: Session, error?: Error) => void;
+interface Owner extends SessionOwner {
   /** The connection was made, and is not wanted. */
-  readonly onUnwanted: (session: Session) => void;
+  onUnwanted(session: Session): void;
 }
 
 /** Makes connections: to the first host whose server is what the caller needs. */
 export class Connector {
-  readonly #settings: PostgresSettings;
-  readonly #listener: Listener;
+  readonly #owner: Owner;
   /** One for each host. */
   readonly #configs: readonly ClientConfig[];
   readonly #avoidUntil = new Map<ClientConfig, number>();
   readonly #connecting = new Set<Session>();
   #closed = false;
 
-  constructor(settings: PostgresSettings, listener: Listener) {
-    this.#settings = settings;
-    this.#listener = listener;
-    this.#configs = driverConfigs(settings);
+  constructor(owner: Owner) {
+    this.#owner = owner;
+    this.#configs = driverConfigs(owner.settings);
   }
 
   /** For prefer-standby any host will do where no standby was found. A host that lacks the database or the user stops the search. */
   async connect(forReading: boolean): Promise<Session> {
-    const { target, clock } = this.#settings;
+    const { target, clock } = this.#owner.settings;
     const rounds = target === 'prefer-standby' ? (['standby', 'any'] as const) : [target];
     const errors: unknown[] = [];
     for (const wanted of rounds) {
@@ -58,7 +54,7 @@ export class Connector {
 
   #inOrder(): readonly ClientConfig[] {
     if (this.#configs.length === 1) return this.#configs;
-    const now = this.#settings.clock.now();
+    const now = this.#owner.settings.clock.now();
     const failed = (config: ClientConfig): number => ((this.#avoidUntil.get(config) ?? 0) > now ? 1 : 0);
     return this.#configs.toSorted((one, other) => failed(one) - failed(other));
   }
@@ -68,17 +64,17 @@ export class Connector {
     target: TargetSessionAttrs | undefined,
     forReading: boolean,
   ): Promise<Session> {
-    const { clock, connectTimeoutMs } = this.#settings;
-    const session = new Session(config, this.#listener.onDeath);
+    const { connectTimeoutMs } = this.#owner.settings;
+    const session = new Session(config, this.#owner);
     this.#connecting.add(session);
     try {
       await session.client.connect();
-      if (!session.fits(target, forReading)) await session.askRole(clock, connectTimeoutMs);
+      if (!session.fits(target, forReading)) await session.askRole(connectTimeoutMs);
       if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile');
       if (!session.fits(target, forReading)) throw unfit(target);
       return session;
     } catch (error) {
-      this.#listener.onUnwanted(session);
+      this.#owner.onUnwanted(session);
       throw error;
     } finally {
       this.#connecting.delete(session);

@@ -1,6 +1,6 @@
 import { connectionLost, isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
-import type { Language } from '../driver/driver.js';
+import type { Language } from '../pool/driver.js';
 import { beginStatement } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
 
@@ -118,6 +118,6 @@ export const POSTGRES_LANGUAGE: Language = {
   begin: (options) => [beginStatement(options)],
   isolationSql: ISOLATION_SQL,
   leavesSessionState,
-  translate: (error, isLost) =>
+  translate: (error, { isLost }) =>
     isLost || hangsUp(error) ? translated(error, true) : refusedStatement(error, sqlStateOf(error)),
 };

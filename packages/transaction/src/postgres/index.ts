@@ -1,6 +1,7 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { PostgresPoolOptions } from './options.js';
-import { PostgresPool } from './pool.js';
+import { Pool } from '../pool/pool.js';
+import { PostgresDriver } from './driver.js';
+import { type PostgresPoolOptions, readPostgresOptions } from './options.js';
 
 export type { PostgresPoolOptions } from './options.js';
 export { splitHosts, type TargetSessionAttrs } from './options.js';
@@ -25,5 +26,6 @@ export { splitHosts, type TargetSessionAttrs } from './options.js';
  * ```
  */
 export function createPostgresPool(options: PostgresPoolOptions = {}): DatabasePool {
-  return new PostgresPool(options);
+  const settings = readPostgresOptions(options);
+  return new Pool(new PostgresDriver(settings), settings);
 }

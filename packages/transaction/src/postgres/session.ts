@@ -1,7 +1,11 @@
 import { connect } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
-import { type Clock, startTimer, within } from '../core/clock.js';
-import type { TargetSessionAttrs } from './options.js';
+import { Client, type ClientConfig, type QueryResult } from 'pg';
+import { startTimer, within } from '../core/clock.js';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { Wire } from '../pool/driver.js';
+import { isStale, mayBeStale, schemaChanged, staleStatement, unconfirmed } from './errors.js';
+import type { PostgresSettings, TargetSessionAttrs } from './options.js';
+import { resultOf, Statement, type StatementNames } from './statement.js';
 
 const CANCEL_REQUEST = 80_877_102;
 const SSL_REQUEST = 80_877_103;
@@ -80,40 +84,83 @@ const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
   'prefer-standby': () => true,
 };
 
-export interface StatementLimits {
-  readonly clock: Clock;
-  readonly queryTimeoutMs: number;
-  readonly silentAfterMs: number;
-  readonly cancelGraceMs: number;
+/** What the sessions of a pool share, and where they are kept. */
+export interface SessionOwner {
+  readonly settings: PostgresSettings;
+  readonly names: StatementNames | undefined;
+  /** The connection broke, whether it is in use or not. */
+  onDeath(session: Session, error?: Error): void;
+  onRelease(session: Session, possiblyBroken: boolean): void;
 }
 
 const nothing = (): void => undefined;
 
 /** One connection to the server, and what is known of it. Only this file and `statement.ts` use undeclared fields of the driver. */
-export class Session {
+export class Session implements Wire {
   readonly client: DriverClient;
-  died = false;
-  /** Why: what the server said before it hung up, or what became of the socket. */
-  diedBecause: unknown = undefined;
-  /** Set when the server stopped waiting for a standby: it then reports the commit as a success, with a warning only. */
-  unconfirmed = false;
+  isLost = false;
+  /** What the server said before it hung up, or what became of the socket. */
+  lostBecause: unknown = undefined;
   checkedOutAt = 0;
   stopIdleTimer: () => void = nothing;
+  readonly #owner: SessionOwner;
+  /** A COMMIT may have been cancelled, by us or while the server waited for a standby, which it reports with a warning only. */
+  #unconfirmed = false;
+  /** It is not used again, whatever its user says. */
+  #isBroken = false;
+  #isClosing = false;
   #standby: boolean | undefined = undefined;
   #readOnlyByDefault: boolean | undefined = undefined;
 
-  constructor(config: ClientConfig, onDeath: (session: Session, error?: Error) => void) {
+  constructor(config: ClientConfig, owner: SessionOwner) {
+    this.#owner = owner;
     this.client = new Client(config) as unknown as DriverClient;
     // Without an 'error' listener, a client whose connection breaks crashes the process.
-    this.client.on('error', (error) => this.#die(onDeath, error));
-    this.client.on('end', () => this.#die(onDeath));
+    this.client.on('error', (error) => this.#die(error));
+    this.client.on('end', () => this.#die());
     this.client.on('notice', ({ routine }) => {
-      if (routine === WAIT_FOR_STANDBYS) this.unconfirmed = true;
+      if (routine === WAIT_FOR_STANDBYS) this.#unconfirmed = true;
     });
     this.client.connection.on('parameterStatus', ({ parameterName: name, parameterValue: value }) => {
       if (name === 'in_hot_standby') this.#standby = value === 'on';
       else if (name === 'default_transaction_read_only') this.#readOnlyByDefault = value === 'on';
     });
+  }
+
+  /** A statement then commits by itself. */
+  get outsideTransaction(): boolean {
+    return this.client.getTransactionStatus() === 'I';
+  }
+
+  send(text: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
+    const statement = new Statement(text, params, options);
+    if (params && options?.prepare !== false) statement.name = this.#owner.names?.nameOf(text);
+    // A user's statement outside of a transaction commits by itself.
+    const commits = params ? this.outsideTransaction : text === 'COMMIT';
+    return new Promise((resolve, reject) => {
+      const stopTimer = this.#limitStatement();
+      // As an argument: assigned here, the callback keeps the rows until they are promoted to the old generation (decision 0003).
+      this.client.query(statement, (error, result) => {
+        stopTimer();
+        if (!error && commits && this.#unconfirmed) reject(unconfirmed());
+        else if (!error) resolve(options ? resultOf(result) : (result as QueryResult<never>));
+        else if (params && commits && mayBeStale(error, statement)) resolve(this.#sendAgain(text, params, options));
+        else reject(this.#failure(error, statement));
+      });
+    });
+  }
+
+  /** Asks the server to cancel the statement in progress. */
+  cancel(): void {
+    if (this.#isClosing) return;
+    this.#isBroken = this.#unconfirmed = true;
+    const { host, port, processID, secretKey } = this.client;
+    requestCancel({ host, port, processId: processID, secretKey }, this.#owner.settings.cancelGraceMs);
+  }
+
+  release(possiblyBroken: boolean): void {
+    this.#isClosing = possiblyBroken || this.#isBroken || !this.outsideTransaction;
+    this.#owner.onRelease(this, this.#isClosing);
   }
 
   /**
@@ -126,23 +173,18 @@ export class Session {
     return target === undefined ? forReading || readOnly !== true : FITS[target]({ standby, readOnly });
   }
 
-  /** Whether no transaction is open: a statement then commits by itself. */
-  get outsideTransaction(): boolean {
-    return this.client.getTransactionStatus() === 'I';
-  }
-
   /** Asks the server itself: what a pooler reports can be out of date, and older servers report nothing. */
-  async askRole(clock: Clock, ms: number): Promise<void> {
+  async askRole(ms: number): Promise<void> {
     const sql = "SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only";
-    const { rows } = await this.#inTime(clock, ms, this.client.query<{ standby: boolean; read_only: boolean }>(sql));
+    const { rows } = await this.#inTime(ms, this.client.query<{ standby: boolean; read_only: boolean }>(sql));
     this.#standby = rows[0]?.standby;
     this.#readOnlyByDefault = rows[0]?.read_only;
   }
 
   /** Whether the server responds. */
-  async responds(clock: Clock, ms: number): Promise<boolean> {
+  async responds(ms: number): Promise<boolean> {
     try {
-      await this.#inTime(clock, ms, this.client.query('SELECT 1'));
+      await this.#inTime(ms, this.client.query('SELECT 1'));
       return true;
     } catch {
       return false;
@@ -150,9 +192,9 @@ export class Session {
   }
 
   /** Closes the connection, and cuts it where the server does not react. Never rejects. */
-  async end(clock: Clock, ms: number): Promise<void> {
+  async end(ms: number): Promise<void> {
     try {
-      await this.#inTime(clock, ms, this.client.end());
+      await this.#inTime(ms, this.client.end());
     } catch {
       this.cut();
     }
@@ -160,7 +202,7 @@ export class Session {
 
   /** The driver then rejects the statement in progress, which it would otherwise wait for forever. */
   cut(): void {
-    this.died = true;
+    this.isLost = true;
     this.client.connection.stream.destroy();
   }
 
@@ -169,8 +211,8 @@ export class Session {
    * and then on another socket whether it is there, and the connection is cut where it is not: it has frozen, or its machine
    * is down. At the query limit the statement is cancelled, and soon after that the connection is cut.
    */
-  limitStatement(limits: StatementLimits, cancel: () => void): () => void {
-    const { clock, queryTimeoutMs, silentAfterMs, cancelGraceMs } = limits;
+  #limitStatement(): () => void {
+    const { clock, queryTimeoutMs, silentAfterMs, cancelGraceMs } = this.#owner.settings;
     let isOver = false;
     const wait = (leftMs: number): (() => void) =>
       silentAfterMs < leftMs
@@ -183,7 +225,7 @@ export class Session {
       });
     };
     const timeOut = (): void => {
-      cancel();
+      this.cancel();
       stopTimer = startTimer(clock, () => this.cut(), cancelGraceMs);
     };
     let stopTimer = wait(queryTimeoutMs);
@@ -193,19 +235,43 @@ export class Session {
     };
   }
 
-  /** Asks the server to cancel the statement in progress. */
-  cancel(graceMs: number): void {
-    const { host, port, processID, secretKey } = this.client;
-    requestCancel({ host, port, processId: processID, secretKey }, graceMs);
+  /**
+   * Without the prepared statement, which may no longer fit its tables. Outside of a transaction nothing was done, so the
+   * statement can be run again.
+   */
+  async #sendAgain(
+    text: string,
+    params: readonly unknown[],
+    options: ExecuteOptions | undefined,
+  ): Promise<ExecuteResult<never>> {
+    const result = await this.send(text, params, { ...options, prepare: false });
+    this.#replaceStatement(text);
+    return result;
   }
 
-  #die(onDeath: (session: Session, error?: Error) => void, error?: Error): void {
-    this.died = true;
-    this.diedBecause ??= error;
-    onDeath(this, error);
+  /** Every other connection prepares it again under a new name; this one still has the old name, too. */
+  #replaceStatement(text: string): void {
+    this.#owner.names?.renew(text);
+    this.#isBroken = true;
   }
 
-  #inTime<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T> {
+  #failure(error: Error, statement: Statement): Error {
+    if (isStale(error, statement)) {
+      this.#replaceStatement(statement.text);
+      return staleStatement(error);
+    }
+    if (schemaChanged(error, statement)) this.#isBroken = true;
+    return error;
+  }
+
+  #die(error?: Error): void {
+    this.isLost = true;
+    this.lostBecause ??= error;
+    this.#owner.onDeath(this, error);
+  }
+
+  #inTime<T>(ms: number, promise: Promise<T>): Promise<T> {
+    const { clock } = this.#owner.settings;
     return within(clock, ms, promise, () => new Error(`PostgreSQL did not respond within ${ms} ms`));
   }
 }

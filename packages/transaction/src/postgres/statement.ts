@@ -1,18 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import type { TransactionError } from '../core/errors.js';
-import { sqlStateOf } from '../core/sql-state.js';
 import { isPlain } from '../sql/control-statements.js';
-import {
-  hangsUp,
-  isReadOnlyRefusal,
-  isStale,
-  readOnlyRefusal,
-  schemaChanged,
-  staleStatement,
-  translated,
-} from './errors.js';
 import { leavesSessionState } from './session-state.js';
 
 export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
@@ -86,8 +75,6 @@ export class Statement extends Query {
   }
 }
 
-export const rowsOf = ({ rows }: QueryResult): unknown => rows;
-export const commandOf = ({ command }: QueryResult): string => command;
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
   const parsers = types && { types: safely(types, driverTypes) };
   return { text, values: params, rowMode, ...parsers };
@@ -99,18 +86,12 @@ const MOST_NAMES = 500;
 /**
  * Gives each statement text one name, so that the server parses and plans it once per connection. The name is made from
  * the text: behind a pooler that mixes up the connections of several programs, it can be missing, but never be another's.
- * A text that has a name leaves nothing in its session, so that is looked for in the others only.
  */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   /** How often a text was renewed. */
   readonly #renewals = new Map<string, number>();
   #given = 0;
-
-  /** Whether the text was named before, and so is a statement that may be run on its own. */
-  has(sql: string): boolean {
-    return this.#names.has(sql);
-  }
 
   nameOf(sql: string): string | undefined {
     const known = this.#names.get(sql);
@@ -128,32 +109,4 @@ export class StatementNames {
   renew(sql: string): void {
     if (this.#names.delete(sql)) this.#renewals.set(sql, (this.#renewals.get(sql) ?? 0) + 1);
   }
-}
-
-interface Circumstances {
-  /** The connection broke. */
-  readonly isDead: boolean;
-  /** The caller asked for a connection to read with. */
-  readonly forReading: boolean;
-}
-
-interface FailedStatement {
-  readonly failure: TransactionError;
-  /** The connection must not be used again. */
-  readonly isBroken: boolean;
-  /** The prepared statement must be prepared again. */
-  readonly isStale: boolean;
-}
-
-/** What the error of the driver means for the caller, the connection and the prepared statement. */
-export function readFailure(error: unknown, statement: Statement, circumstances: Circumstances): FailedStatement {
-  if (isStale(error, statement)) return { failure: staleStatement(error), isBroken: false, isStale: true };
-  const { isDead, forReading } = circumstances;
-  if (isReadOnlyRefusal(error) && !forReading) {
-    return { failure: readOnlyRefusal(error), isBroken: true, isStale: false };
-  }
-  // Without an SQLSTATE it is the driver's: a value that it cannot send comes too late for what was sent before it.
-  const isOfTheServer = sqlStateOf(error) !== undefined;
-  const isBroken = isDead || !isOfTheServer || hangsUp(error) || schemaChanged(error, statement);
-  return { failure: translated(error, isDead), isBroken, isStale: false };
 }

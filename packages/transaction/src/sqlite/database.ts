@@ -46,10 +46,10 @@ export class SqliteDatabase implements SqliteSession {
   }
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
-  query<R extends object>(sql: string, params: readonly unknown[] = [], { alone = false }: Use = {}): R[] {
+  #query(sql: string, params: readonly unknown[], { alone = false }: Use): never[] {
     this.#discardBusy(sql);
     try {
-      const rows = this.#prepare(sql, alone).run(params, this.#locked) as R[];
+      const rows = this.#prepare(sql, alone).run(params, this.#locked) as never[];
       this.#busyStatement = undefined;
       return rows;
     } catch (error) {
@@ -58,13 +58,13 @@ export class SqliteDatabase implements SqliteSession {
     }
   }
 
-  /** As `query()`, by a prepared statement of its own. */
-  execute<R extends object>(
+  /** By a prepared statement of its own. */
+  #execute(
     sql: string,
-    params: readonly unknown[] = [],
-    options: ExecuteOptions = {},
-    { alone = false }: Use = {},
-  ): ExecuteResult<R> {
+    params: readonly unknown[],
+    options: ExecuteOptions,
+    { alone = false }: Use,
+  ): ExecuteResult<never> {
     const asArrays = wantsArrays(options);
     const name = `execute ${sql}`;
     this.#discardBusy(name);
@@ -72,7 +72,7 @@ export class SqliteDatabase implements SqliteSession {
       const prepared = this.#prepare(sql, alone);
       const described =
         this.#described.get(sql) ?? remember(this.#described, sql, new DescribedStatement(prepared, sql));
-      const result: ExecuteResult<R> = described.execute(params, asArrays);
+      const result = described.execute(params, asArrays);
       this.#busyStatement = undefined;
       return result;
     } catch (error) {
@@ -81,9 +81,9 @@ export class SqliteDatabase implements SqliteSession {
     }
   }
 
-  run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
-    if (options) return this.execute(sql, params, options);
-    return { rows: this.query<never>(sql, params), rowCount: null, command: '', fields: [] };
+  run(sql: string, params: readonly unknown[], options?: ExecuteOptions, use: Use = {}): ExecuteResult<never> {
+    if (options) return this.#execute(sql, params, options, use);
+    return { rows: this.#query(sql, params, use), rowCount: null, command: '', fields: [] };
   }
 
   exec(sql: string): void {

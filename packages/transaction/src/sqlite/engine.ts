@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { wantsArrays } from '../core/options.js';
-import { type DriverPoolOptions, readDriverOptions } from '../driver/options.js';
-import { DriverPool } from '../driver/pool.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
 import { commandOf } from '../sql/command.js';
 import { SQLITE } from '../sql/lexer.js';
 import { PositionalTexts } from '../sql/positional.js';
@@ -33,17 +33,18 @@ export interface Engine {
 const MOST_STATEMENTS = 200;
 
 /** The pool over an engine: one connection, handed out in turn. */
-export function poolOver(engine: Engine, options: DriverPoolOptions): DriverPool {
-  const { clock, acquireTimeoutMs } = readDriverOptions(options);
+export function poolOver(engine: Engine, options: DriverPoolOptions): Pool {
+  const settings = readDriverOptions(options);
+  const { clock, acquireTimeoutMs } = settings;
   const session = new EngineSession(engine);
-  return new DriverPool(
+  return new Pool(
     {
       language: SQLITE_LANGUAGE,
       max: 1,
       connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => new SqliteWire(session, { clock, busyTimeoutMs }),
       close: async () => engine.close(),
     },
-    options,
+    settings,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { DatabasePool } from '../core/contract.js';
-import type { SqlitePoolOptions } from './options.js';
-import { SqlitePool } from './pool.js';
+import { Pool } from '../pool/pool.js';
+import { SqliteDriver } from './driver.js';
+import { readSqliteOptions, type SqlitePoolOptions } from './options.js';
 
 export { backupSqlite, type SqliteBackupOptions } from './backup.js';
 export type { SqlitePoolOptions } from './options.js';
@@ -28,5 +29,6 @@ export type { SqlitePoolOptions } from './options.js';
  * ```
  */
 export function createSqlitePool(options: SqlitePoolOptions): DatabasePool {
-  return new SqlitePool(options);
+  const settings = readSqliteOptions(options);
+  return new Pool(new SqliteDriver(settings), settings);
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.js';
 import { connectionLost, TransactionError } from '../core/errors.js';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import type { Language, Wire } from '../driver/driver.js';
-import { retryIfBusy, translated } from './errors.js';
+import type { Language, Wire } from '../pool/driver.js';
+import { isBusy, retryIfBusy, translated } from './errors.js';
 import { allowsWriting } from './statement.js';
 
 /** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
@@ -13,14 +13,19 @@ export interface SqliteSession {
   rollbackIfOpen(): void;
   /** As `Wire.send()`. */
   run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never>;
+  /** Before the next user. */
+  cleanUp?(): void;
+  /** It cannot even roll back. */
+  discard?(): void;
 }
 
 export interface SqliteCheckout {
   readonly clock: Clock;
-  /** How long BEGIN waits for another process that writes. */
+  /** How long BEGIN, or a statement outside of a transaction, waits for another process that writes. */
   readonly busyTimeoutMs: number;
   /** It sees one snapshot and never waits, and cannot begin a transaction that writes. */
   readonly reader?: boolean;
+  readonly onRelease?: () => void;
 }
 
 export const SQLITE_LANGUAGE: Language = {
@@ -33,7 +38,7 @@ export const SQLITE_LANGUAGE: Language = {
     throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25006' });
   },
   leavesSessionState: () => false,
-  translate: (error, isLost) => (isLost ? connectionLost(error, '08003') : translated(error)),
+  translate: (error, { isLost }) => (isLost ? connectionLost(error, '08003') : translated(error)),
 };
 
 /** One checkout of a session. A wait that its user cancelled or left stays unwanted for the next user, too. */
@@ -42,6 +47,7 @@ export class SqliteWire implements Wire {
   readonly #session: SqliteSession;
   readonly #checkout: SqliteCheckout;
   #readOnly = false;
+  #inTransaction = false;
   #isWanted = true;
 
   constructor(session: SqliteSession, checkout: SqliteCheckout) {
@@ -58,43 +64,52 @@ export class SqliteWire implements Wire {
     params?: readonly unknown[],
     options?: ExecuteOptions,
   ): ExecuteResult<never> | Promise<ExecuteResult<never>> {
-    if (params) return this.#session.run(sql, params, options);
-    const result = { rows: [], rowCount: null, command: sql, fields: [] };
-    if (sql.startsWith('BEGIN')) return this.#begin(sql)?.then(() => result) ?? result;
-    if (sql === 'ROLLBACK') this.#session.rollbackIfOpen();
-    else this.#session.exec(sql);
-    return result;
+    try {
+      return params ? this.#session.run(sql, params, options) : this.#control(sql);
+    } catch (error) {
+      if (this.#inTransaction || !isBusy(error)) throw error;
+      const { clock, busyTimeoutMs: timeoutMs } = this.#checkout;
+      const attempt = (): ExecuteResult<never> =>
+        params ? this.#session.run(sql, params, options) : this.#control(sql);
+      return retryIfBusy(attempt, error, { clock, timeoutMs, isWanted: () => this.#isWanted });
+    }
   }
 
-  /** Statements block until they are done, so all there is to stop is the wait for another process at BEGIN. */
+  /** Statements block until they are done, so all there is to stop is the wait for another process. */
   cancel(): void {
     this.#isWanted = false;
   }
 
   release(): void {
     this.#isWanted = false;
-    if (this.isLost) return;
-    this.#session.rollbackIfOpen();
-    this.#setReadOnly(false);
+    const { onRelease } = this.#checkout;
+    try {
+      if (!this.isLost) this.#session.rollbackIfOpen();
+      if (!this.isLost) this.#setReadOnly(false);
+      this.#session.cleanUp?.();
+    } catch {
+      this.#session.discard?.();
+    }
+    onRelease?.();
   }
 
-  #begin(sql: string): void | Promise<void> {
-    const { clock, busyTimeoutMs: timeoutMs, reader = false } = this.#checkout;
+  #control(sql: string): ExecuteResult<never> {
+    if (sql.startsWith('BEGIN')) this.#begin(sql);
+    else if (sql === 'ROLLBACK') this.#session.rollbackIfOpen();
+    else this.#session.exec(sql);
+    this.#inTransaction = sql.startsWith('BEGIN');
+    return { rows: [], rowCount: null, command: sql, fields: [] };
+  }
+
+  #begin(sql: string): void {
+    const { reader = false } = this.#checkout;
     const readOnly = sql === 'BEGIN';
     if (reader && !readOnly) {
       const what = 'A connection acquired with readOnly cannot begin a transaction that writes';
       throw new TransactionError('AMBIT_TX_OPTION', what);
     }
-    const begin = (): void => {
-      if (!reader) this.#setReadOnly(readOnly);
-      this.#session.exec(sql);
-    };
-    try {
-      begin();
-      return undefined;
-    } catch (error) {
-      return retryIfBusy(begin, error, { clock, timeoutMs, isWanted: () => this.#isWanted });
-    }
+    if (!reader) this.#setReadOnly(readOnly);
+    this.#session.exec(sql);
   }
 
   /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */

@@ -1,10 +1,27 @@
 import { startTimer } from '../core/clock.js';
+import type { AcquireOptions } from '../core/contract.js';
+import { poolClosed, TransactionError } from '../core/errors.js';
+import type { Driver, Language } from '../pool/driver.js';
 import { Connector } from './connector.js';
-import { poolClosed } from '../core/errors.js';
-import { hasNoSpace } from './errors.js';
-import type { PostgresSettings } from './options.js';
-import type { Session } from './session.js';
+import { hasNoSpace, isReadOnlyRefusal, noConnection, POSTGRES_LANGUAGE, readOnlyRefusal } from './errors.js';
+import type { PostgresSettings, TargetSessionAttrs } from './options.js';
+import type { Session, SessionOwner } from './session.js';
+import { StatementNames } from './statement.js';
 import { WaitingForSpace } from './waiting-for-space.js';
+
+/** A write is then a mistake of the caller, and not the fault of a load balancer that led us to a standby. */
+const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([
+  'standby',
+  'read-only',
+  'prefer-standby',
+] as const);
+
+/** For those who want to write: a server that takes no writes is the wrong one. */
+const TO_WRITE: Language = {
+  ...POSTGRES_LANGUAGE,
+  translate: (error, where) =>
+    isReadOnlyRefusal(error) && !where.readOnly ? readOnlyRefusal(error) : POSTGRES_LANGUAGE.translate(error, where),
+};
 
 /** How long a server may take to close a connection; a disconnected one never will. */
 const CLOSE_MS = 1000;
@@ -16,8 +33,11 @@ const FULL_MS = 250;
 const nothing = (): void => undefined;
 
 /** The idle connections of a pool, and how new ones are made. The pool itself limits their number. */
-export class IdleSessions {
-  readonly #settings: PostgresSettings;
+export class PostgresDriver implements Driver, SessionOwner {
+  readonly language: Language;
+  readonly max: number;
+  readonly settings: PostgresSettings;
+  readonly names: StatementNames | undefined;
   readonly #connector: Connector;
   /** The one used last is used next, so that the others are closed when there is little load. */
   readonly #idle: Session[] = [];
@@ -33,36 +53,65 @@ export class IdleSessions {
   #closed = false;
 
   constructor(settings: PostgresSettings) {
-    this.#settings = settings;
-    this.#connector = new Connector(settings, {
-      onDeath: (session, error) => this.#died(session, error),
-      onUnwanted: (session) => void this.#disconnect(session),
-    });
+    this.settings = settings;
+    this.language = ONLY_READ.has(settings.target) ? POSTGRES_LANGUAGE : TO_WRITE;
+    this.max = settings.max;
+    this.names = settings.prepare ? new StatementNames() : undefined;
+    this.#connector = new Connector(this);
   }
 
-  /** Including those being made. */
-  get open(): number {
-    return this.#open;
-  }
-
-  get idle(): number {
-    return this.#idle.length;
-  }
-
-  /** Why no new connection can be made, while there are others to wait for. */
-  get full(): unknown {
-    return this.#full;
+  /** Those being made are open. */
+  get size(): { open: number; idle: number } {
+    return { open: this.#open, idle: this.#idle.length };
   }
 
   /** The connection used last, unless it was idle for so long that it has to be checked first. */
-  take(now: number): Session | undefined {
+  connect({ readOnly = false }: AcquireOptions): Session | Promise<Session> {
+    const { clock, checkAfterMs } = this.settings;
+    const now = clock.now();
     const session = this.#idle.at(-1);
-    if (session === undefined || now - session.checkedOutAt > this.#settings.checkAfterMs) return undefined;
-    return this.#takeIdle();
+    if (session === undefined || now - session.checkedOutAt > checkAfterMs) return this.#connectLater(readOnly, now);
+    this.#takeIdle();
+    session.checkedOutAt = now;
+    return session;
+  }
+
+  noConnection(refusal?: { readonly cause: unknown }): TransactionError {
+    if (refusal) return noConnection(refusal.cause);
+    const cause = this.#full;
+    if (!cause) return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'A new connection to PostgreSQL took too long');
+    const what = 'PostgreSQL has no room for another connection, and none of those in use was returned in time';
+    return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what, { cause });
+  }
+
+  /** For the next user, unless something may be broken. */
+  onRelease(session: Session, possiblyBroken: boolean): void {
+    const { target, clock, idleTimeoutMs } = this.settings;
+    const isKept = !possiblyBroken && !session.isLost && !this.#closed && session.fits(target, false);
+    if (!isKept) return this.#close(session);
+    if (this.#full !== undefined && this.#waiting.give(session)) return;
+    session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
+    this.#idle.push(session);
+  }
+
+  onDeath(session: Session, error?: Error): void {
+    if (!this.#forget(session) || !error) return;
+    // An error of `onError` itself would crash the process because of a connection that nobody uses.
+    (async () => this.settings.onError(error))().catch(nothing);
+  }
+
+  onUnwanted(session: Session): void {
+    void this.#disconnect(session);
   }
 
   /** A connection that was idle for long and still works, a new one, or, where the server has no room, the next that is returned. */
-  async connect(forReading: boolean): Promise<Session> {
+  async #connectLater(forReading: boolean, now: number): Promise<Session> {
+    const session = await this.#checkedOrNew(forReading);
+    session.checkedOutAt = now;
+    return session;
+  }
+
+  async #checkedOrNew(forReading: boolean): Promise<Session> {
     const order = (this.#asked += 1);
     const checked = await this.#check(forReading);
     if (checked) return checked;
@@ -76,18 +125,8 @@ export class IdleSessions {
     }
   }
 
-  /** For the next user, unless something may be broken. */
-  release(session: Session, { possiblyBroken = false } = {}): void {
-    const { target, clock, idleTimeoutMs } = this.#settings;
-    const isKept = !possiblyBroken && !session.died && !this.#closed && session.fits(target, false);
-    if (!isKept) return this.#close(session);
-    if (this.#full !== undefined && this.#waiting.give(session)) return;
-    session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
-    this.#idle.push(session);
-  }
-
   /** Resolves when all are closed, or the server no longer responds. */
-  async end(): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true;
     this.#waiting.rejectAll(poolClosed());
     this.#connector.close();
@@ -100,7 +139,7 @@ export class IdleSessions {
   /** Connections for the waiting callers, one at a time, as long as there is room. Until then nobody else tries. */
   async #tryForWaiting(): Promise<void> {
     try {
-      while (this.#waiting.size > 0) this.release(await this.#connect(false));
+      while (this.#waiting.size > 0) this.onRelease(await this.#connect(false), false);
       this.#full = undefined;
     } catch (error) {
       this.#onFailure(error);
@@ -120,7 +159,7 @@ export class IdleSessions {
   #retryLater(error: unknown): void {
     this.#full = error;
     this.#stopRetry();
-    this.#stopRetry = startTimer(this.#settings.clock, () => void this.#tryForWaiting(), FULL_MS);
+    this.#stopRetry = startTimer(this.settings.clock, () => void this.#tryForWaiting(), FULL_MS);
   }
 
   #takeIdle(): Session | undefined {
@@ -133,9 +172,9 @@ export class IdleSessions {
   async #check(forReading: boolean): Promise<Session | undefined> {
     const session = this.#takeIdle();
     if (!session) return undefined;
-    const { clock, target } = this.#settings;
+    const { target } = this.settings;
     this.#checking.add(session);
-    const works = await session.responds(clock, CHECK_MS);
+    const works = await session.responds(CHECK_MS);
     this.#checking.delete(session);
     if (works && !this.#closed && session.fits(target, forReading)) return session;
     if (!works) session.cut();
@@ -152,12 +191,6 @@ export class IdleSessions {
       this.#open -= 1;
       throw error;
     }
-  }
-
-  #died(session: Session, error?: Error): void {
-    if (!this.#forget(session) || !error) return;
-    // An error of `onError` itself would crash the process because of a connection that nobody uses.
-    (async () => this.#settings.onError(error))().catch(nothing);
   }
 
   /** Closes the connection if it is idle, and returns whether it was. */
@@ -181,7 +214,7 @@ export class IdleSessions {
   }
 
   #disconnect(session: Session): Promise<void> {
-    const closing = session.end(this.#settings.clock, CLOSE_MS).then(() => void this.#closing.delete(closing));
+    const closing = session.end(CLOSE_MS).then(() => void this.#closing.delete(closing));
     this.#closing.add(closing);
     return closing;
   }

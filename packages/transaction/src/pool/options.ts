@@ -18,17 +18,18 @@ export interface DriverPoolOptions {
   readonly clock?: Clock;
 }
 
-export type DriverSettings = Required<Omit<DriverPoolOptions, 'afterBegin'>> & Pick<DriverPoolOptions, 'afterBegin'>;
+/** What a pool has to know, whatever its driver takes besides. */
+export type PoolSettings = Required<Omit<DriverPoolOptions, 'afterBegin' | 'keepOpen'>> &
+  Pick<DriverPoolOptions, 'afterBegin' | 'keepOpen'>;
 
-const DEFAULTS: DriverSettings = {
+const DEFAULTS: PoolSettings = {
   acquireTimeoutMs: 5000,
   maxWaiting: 1000,
   closeTimeoutMs: 10_000,
-  keepOpen: false,
   clock: systemClock,
 };
 
-export function readDriverOptions(options: DriverPoolOptions): DriverSettings {
+export function readDriverOptions(options: DriverPoolOptions): PoolSettings {
   checkTime('acquireTimeoutMs', options.acquireTimeoutMs);
   checkTime('closeTimeoutMs', options.closeTimeoutMs);
   checkCount('maxWaiting', options.maxWaiting, 0);
