@@ -10,6 +10,7 @@ export class StatementQueue {
   #busy = false;
   #whenIdle: (() => void)[] | undefined = undefined;
   #abandon: ((error: Error) => void) | undefined = undefined;
+  #isAbandoned = false;
   /** Set once new statements are refused. */
   #refuseNew: (() => Error) | undefined = undefined;
   /** Set once the statements that wait for their turn are refused too. */
@@ -17,6 +18,11 @@ export class StatementQueue {
 
   get busy(): boolean {
     return this.#busy;
+  }
+
+  /** A statement may still run that nobody waits for any more. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
   }
 
   /** Takes the turn, and returns a promise only where there is something to wait for. Throws or rejects where statements are refused. */
@@ -54,6 +60,7 @@ export class StatementQueue {
 
   /** Stops waiting for the statement in progress: its caller receives `error` and leaves, although the statement may still run. */
   abandon(error: Error): void {
+    this.#isAbandoned = true;
     this.#abandon?.(error);
   }
 

@@ -4,7 +4,7 @@ import { executeOn } from '../core/execute-on.js';
 import { TransactionError } from '../core/errors.js';
 import { driverErrorOf } from '../orm/errors.js';
 import { ownTransaction } from '../orm/target.js';
-import { withinRun } from '../transaction/nested-runs.js';
+import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 
 /** What `@prisma/adapter-pg` exports as `PrismaPg`, and what Prisma takes as `adapter`. */

@@ -1,5 +1,5 @@
+import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
-import { type Clock, startTimer } from '../core/clock.js';
 import type { AfterBegin, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
@@ -189,49 +189,33 @@ export async function beginTransaction(parent: IContainer, options: TransactionO
   }
 }
 
+/** Nothing is published here. A tool binds an AsyncLocalStorage to it, which then has a value of its own for each transaction. */
+const transactionContext = channel('ambit:transaction:context');
+
 /**
- * The time that all attempts of a run have together, including the waits for connections. It has one timer for all of them,
- * of the same length for every run, because timers of one length are shared.
+ * Calls a function that begins a transaction and goes on in it, so that what the transaction check attaches to its
+ * asynchronous context does not reach the caller. For authors of hosts; without a check it only calls the function.
+ *
+ * @param work - begins the transaction, and goes on in it
+ * @param args - what it is called with
+ * @returns what `work` returns
+ * @throws what `work` throws
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { beginTransaction, inOwnContext } from '@ambit/transaction';
+ *
+ * async function transaction(requestScope: IContainer, next: () => Promise<void>): Promise<void> {
+ *   const begun = await beginTransaction(requestScope);
+ *   await next();
+ *   await begun.commit();
+ * }
+ * const middleware = (requestScope: IContainer, next: () => Promise<void>): Promise<void> =>
+ *   inOwnContext(transaction, requestScope, next);
+ * ```
  */
-export class TimeLimit {
-  /** Cancels the timer. */
-  readonly stop: () => void;
-  readonly #clock: Clock;
-  readonly #ms: number;
-  readonly #deadline: number;
-  #passed: TransactionError | undefined = undefined;
-  #listener: ((error: TransactionError) => void) | undefined = undefined;
-
-  constructor(clock: Clock, ms: number) {
-    this.#clock = clock;
-    this.#ms = ms;
-    this.#deadline = clock.now() + ms;
-    this.stop = startTimer(clock, () => this.#pass(), ms);
-  }
-
-  /** Set once the time is up. */
-  get passed(): TransactionError | undefined {
-    return this.#passed;
-  }
-
-  /** Whether more than so much is left. */
-  allows(ms: number): boolean {
-    return this.#clock.now() + ms < this.#deadline;
-  }
-
-  /** Calls the listener of the current attempt when the time is up, or at once if it is. */
-  onPassed(listener: (error: TransactionError) => void): void {
-    this.#listener = listener;
-    if (this.#passed) listener(this.#passed);
-  }
-
-  timedOut(cause?: unknown): TransactionError {
-    const what = `No attempt succeeded within ${Math.round(this.#ms)} ms`;
-    return new TransactionError('AMBIT_TX_TIMEOUT', what, cause === undefined ? {} : { cause });
-  }
-
-  #pass(): void {
-    this.#passed = this.timedOut();
-    this.#listener?.(this.#passed);
-  }
+export function inOwnContext<A extends unknown[], R>(work: (...args: A) => R, ...args: A): R {
+  if (!transactionContext.hasSubscribers) return work(...args);
+  return transactionContext.runStores<undefined, A, R>({}, work, undefined, ...args);
 }

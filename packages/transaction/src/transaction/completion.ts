@@ -1,12 +1,12 @@
-import { type Failure, settleWithin } from '../core/clock.js';
+import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { because, isTransactionError, report, TransactionError } from '../core/errors.js';
 import { transactionFinished } from '../core/events.js';
 import type { Settings } from '../core/options.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { StatementQueue } from '../core/statement-queue.js';
+import { callSafely } from '../pool/checkout.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
-import { cancelSoon } from './cancellation.js';
 import type { ScopedConnection } from './scoped-connection.js';
 
 /** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
@@ -14,27 +14,61 @@ export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 /** `acquired` until BEGIN has succeeded, then `open`, then the outcome. */
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
 
-interface Completed {
+type PhaseName =
+  | 'acquired'
+  | 'beginning'
+  | 'open'
+  | 'preparing'
+  | 'closing'
+  | 'committing'
+  | 'cancelled'
+  | 'cancelling'
+  | 'rollingBack'
+  | 'committed'
+  | 'rolledBack'
+  | 'unknown';
+
+interface Phase {
   readonly state: TransactionState;
-  readonly error: TransactionError | undefined;
-  readonly rollback: { readonly reason: unknown } | undefined;
-  /** The callbacks that run afterwards are being called. */
-  readonly isInCallback: boolean;
+  /** Which callbacks can still be called. */
+  readonly accepts: ReadonlySet<CallbackKind>;
+  /** How a use of the transaction is refused: `The transaction is being committed`. */
+  readonly refusal: string;
+  /** What a rollback leads to; undefined where it changes nothing any more. */
+  readonly rollback: PhaseName | undefined;
 }
 
-/** The error of every use after a commit or a rollback was asked for. */
-function refusalAfter({ state, error, rollback, isInCallback }: Completed): TransactionError {
-  if (isInCallback)
-    return new TransactionError(
-      'AMBIT_TX_IN_CALLBACK',
-      `The transaction is ${state}, and its callbacks are being called`,
-    );
-  const how = rollback ? 'was rolled back' : state === 'open' ? 'is being committed' : `is ${state}`;
-  const reason = rollback?.reason ?? error;
-  if (isAborted(error)) return abortedUse(`The transaction ${how}`, error.cause);
-  const options = reason === undefined ? {} : { cause: reason };
-  return new TransactionError('AMBIT_TX_FINISHED', `The transaction ${how}${because(reason)}`, options);
-}
+const ALL: ReadonlySet<CallbackKind> = new Set<CallbackKind>([
+  'beforeCommit',
+  'beforeResponse',
+  'afterCommit',
+  'afterRollback',
+  'afterEnd',
+]);
+const AFTERWARDS: ReadonlySet<CallbackKind> = new Set([...ALL].filter((kind) => kind !== 'beforeCommit'));
+const AT_ONCE: ReadonlySet<CallbackKind> = new Set<CallbackKind>(['afterCommit', 'beforeResponse']);
+const NONE: ReadonlySet<CallbackKind> = new Set();
+
+const PHASES = {
+  acquired: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelled' },
+  // BEGIN was sent.
+  beginning: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelling' },
+  open: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+  // A commit was asked for, and `beforeCommit` callbacks run.
+  preparing: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+  // A commit was asked for, and the statements before it run.
+  closing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: 'rollingBack' },
+  // COMMIT was sent: only the response of the database counts.
+  committing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: undefined },
+  // A rollback was asked for before BEGIN was sent, so there is nothing to roll back.
+  cancelled: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  // A rollback was asked for before BEGIN has succeeded.
+  cancelling: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  rollingBack: { state: 'open', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  committed: { state: 'committed', accepts: AT_ONCE, refusal: 'is committed', rollback: undefined },
+  rolledBack: { state: 'rolled back', accepts: NONE, refusal: 'was rolled back', rollback: undefined },
+  unknown: { state: 'unknown', accepts: NONE, refusal: 'is unknown', rollback: undefined },
+} satisfies Record<PhaseName, Phase>;
 
 /** The error of a statement that failed: after an abort the database only says that the statement was cancelled. */
 export function failedStatement(error: unknown, transactionError: TransactionError | undefined): unknown {
@@ -47,25 +81,6 @@ function isAborted(error: TransactionError | undefined): error is TransactionErr
 
 function abortedUse(what: string, cause: unknown): TransactionError {
   return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
-}
-
-/** What a failed COMMIT means: nothing is stored where the database itself says so, otherwise nobody knows. */
-function failedCommit(cause: unknown): { state: TransactionOutcome; error: TransactionError } {
-  if (saysNothingStored(cause)) {
-    const error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
-    return { state: 'rolled back', error };
-  }
-  const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
-  return { state: 'unknown', error };
-}
-
-/** Whether the error was made by `failedCommit()`. */
-export function isFailedCommit({ code }: TransactionError): boolean {
-  return code === 'AMBIT_TX_COMMIT_FAILED' || code === 'AMBIT_TX_OUTCOME_UNKNOWN';
-}
-
-export function openTooLong(ms: number): TransactionError {
-  return new TransactionError('AMBIT_TX_TIMEOUT', `The transaction was open for ${Math.round(ms)} ms`);
 }
 
 /** Why a transaction can only roll back. */
@@ -87,7 +102,7 @@ function isConnectionLost(error: unknown): boolean {
 const oneTurn = Promise.resolve();
 
 /**
- * The state machine: acquired -> open -> committed | rolled back | unknown. It knows no scope.
+ * The state machine of {@link PHASES}. It knows no scope.
  *
  * Invariants: the first call of `commit()` or `rollback()` causes `#decide()`, which runs once and is the only code that
  * sends COMMIT or ROLLBACK. It sends COMMIT only while no statement has failed and nobody has asked for a rollback. Once
@@ -104,14 +119,9 @@ export class Completion {
   readonly #settings: Settings;
   readonly #statements: Pick<ScopedConnection, 'failure'>;
   readonly #onDecided: () => void;
-  #state: TransactionState = 'acquired';
-  #isBeginSent = false;
-  #isCommitSent = false;
-  /** A statement still runs that we no longer wait for, so ROLLBACK would only queue up behind it. */
-  #isAbandoned = false;
-  #rollback: { readonly reason: unknown } | undefined = undefined;
-  #isPreparing = false;
-  #isRequested = false;
+  #phase: Phase = PHASES.acquired;
+  /** What the rollback was asked for with. */
+  #reason: unknown = undefined;
   /** What a `beforeCommit` callback has thrown. */
   #thrown: Failure | undefined = undefined;
   #error: TransactionError | undefined = undefined;
@@ -132,7 +142,7 @@ export class Completion {
   }
 
   get state(): TransactionState {
-    return this.#state;
+    return this.#phase.state;
   }
 
   /** Why the transaction did not commit. */
@@ -147,7 +157,7 @@ export class Completion {
 
   /** Why it was rolled back, as the work threw it, for callbacks and disposers; undefined where it was committed. */
   get reason(): unknown {
-    return this.#state === 'committed' ? undefined : (this.#rollback?.reason ?? this.rejection);
+    return this.#phase === PHASES.committed ? undefined : (this.#reason ?? this.rejection);
   }
 
   /** Why the connection may be broken and must not be used again. */
@@ -157,68 +167,87 @@ export class Completion {
 
   /** Whether it is about to be decided: a rollback was asked for, or a commit, and nothing is left to do before that. */
   get isRequested(): boolean {
-    return this.#isRequested;
-  }
-
-  /** Sends BEGIN, as the first statement. `onSettled` is called once, also when the statement is abandoned. */
-  begin(terms: BeginOptions, onSettled: (failure?: Failure) => void): void {
-    this.#isBeginSent = true;
-    sendBegin(this.#connection, this.#queue, terms, (failure) => {
-      if (!failure && !this.isRequested) this.#state = 'open';
-      onSettled(failure);
-    });
-  }
-
-  /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
-  commit(): void {
-    if (this.#isPreparing) return;
-    if (!this.callbacks?.prepares) return this.#close();
-    this.#isPreparing = true;
-    void this.#nextTurn().then(() => this.#prepare());
-  }
-
-  /** The same: before COMMIT was sent the outcome is a rollback, after it the response to COMMIT. */
-  rollback(reason: unknown): void {
-    if (!this.#rollback && !this.#isCommitSent) {
-      this.#rollback = { reason };
-      this.#error ??= isTransactionError(reason) ? reason : this.refusal();
-      this.#queue.clear(this.refusal);
-      if (this.#queue.busy) this.#cancelSoon();
-    }
-    this.#request();
+    // As long as it is not, there may be more to do before COMMIT.
+    return this.#phase.accepts !== ALL;
   }
 
   /** Whether a callback of this kind can still be called. */
   accepts(kind: CallbackKind): boolean {
-    if (this.#state === 'committed') return kind === 'afterCommit' || kind === 'beforeResponse';
-    const isPending = this.#state === 'acquired' || this.#state === 'open';
-    return isPending && !(kind === 'beforeCommit' && this.#isRequested);
+    return this.#phase.accepts.has(kind);
   }
 
-  /** The error of every use after the transaction has completed. */
+  /** The error of every use after a commit or a rollback was asked for. */
   readonly refusal = (): TransactionError => {
-    const isInCallback = this.callbacks?.isRunning ?? false;
-    return refusalAfter({ state: this.#state, error: this.#error, rollback: this.#rollback, isInCallback });
+    const { state, refusal } = this.#phase;
+    const error = this.#error;
+    if (this.callbacks?.isRunning) {
+      const what = `The transaction is ${state}, and its callbacks are being called`;
+      return new TransactionError('AMBIT_TX_IN_CALLBACK', what);
+    }
+    if (isAborted(error)) return abortedUse(`The transaction ${refusal}`, error.cause);
+    const reason = this.#reason ?? error;
+    const options = reason === undefined ? {} : { cause: reason };
+    return new TransactionError('AMBIT_TX_FINISHED', `The transaction ${refusal}${because(reason)}`, options);
   };
 
-  async #prepare(): Promise<void> {
+  /** Sends BEGIN, as the first statement. `onSettled` is called once, also when the statement is abandoned. */
+  begin(terms: BeginOptions, onSettled: (failure?: Failure) => void): void {
+    this.#phase = PHASES.beginning;
+    let isSettled = false;
+    const settle = (failure?: Failure): void => {
+      if (isSettled) return;
+      isSettled = true;
+      this.#queue.leave();
+      if (!failure && this.#phase === PHASES.beginning) this.#phase = PHASES.open;
+      onSettled(failure);
+    };
+    void this.#queue.enter();
     try {
-      if (!this.#statements.failure) await this.callbacks?.prepare(() => this.#isRequested);
+      const response = this.#connection.beginTransaction(terms);
+      this.#queue.unlessAbandoned(
+        response,
+        () => settle(),
+        (error) => settle({ error }),
+      );
     } catch (error) {
-      if (!this.#isRequested) this.#thrown = { error };
+      settle({ error });
+    }
+  }
+
+  /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
+  commit(): void {
+    if (this.isRequested || this.#phase === PHASES.preparing) return;
+    if (!this.callbacks?.prepares) return this.#close();
+    this.#phase = PHASES.preparing;
+    void this.#nextTurn().then(() => this.#prepare(this.callbacks));
+  }
+
+  /** The same: before COMMIT was sent the outcome is a rollback, after it the response to COMMIT. */
+  rollback(reason: unknown): void {
+    const { rollback } = this.#phase;
+    if (!rollback) return;
+    const { isRequested } = this;
+    this.#phase = PHASES[rollback];
+    this.#reason = reason;
+    this.#error = isTransactionError(reason) ? reason : this.refusal();
+    this.#queue.clear(this.refusal);
+    if (this.#queue.busy) this.#cancelSoon();
+    if (!isRequested) void this.#nextTurn().then(() => this.#decide());
+  }
+
+  async #prepare(callbacks: Callbacks | undefined): Promise<void> {
+    try {
+      if (!this.#statements.failure) await callbacks?.prepare(() => this.isRequested);
+    } catch (error) {
+      if (!this.isRequested) this.#thrown = { error };
       return this.rollback(error);
     }
-    this.#close();
+    if (!this.isRequested) this.#close();
   }
 
   #close(): void {
+    this.#phase = PHASES.closing;
     this.#queue.close(this.refusal);
-    this.#request();
-  }
-
-  #request(): void {
-    if (this.#isRequested) return;
-    this.#isRequested = true;
     void this.#nextTurn().then(() => this.#decide());
   }
 
@@ -228,24 +257,40 @@ export class Completion {
   }
 
   #decide(): void {
+    if (this.#phase !== PHASES.closing) return this.#sendRollback();
     const { failure } = this.#statements;
-    if (failure && !this.#rollback) this.#error = failedBefore(failure, 'The transaction was rolled back');
-    if (failure || this.#rollback) return this.#sendRollback();
-    this.#isCommitSent = true;
+    if (failure) {
+      this.#phase = PHASES.rollingBack;
+      this.#error = failedBefore(failure, 'The transaction was rolled back');
+      return this.#sendRollback();
+    }
+    this.#phase = PHASES.committing;
     this.#send('COMMIT', (failed) => {
-      this.#state = 'committed';
-      if (failed) ({ state: this.#state, error: this.#error } = failedCommit(failed.error));
-      if (this.#state === 'unknown') this.#broken = this.#error;
+      if (!failed) this.#phase = PHASES.committed;
+      else this.#failCommit(failed.error);
       this.#onDecided();
     });
   }
 
+  /** Nothing is stored where the database itself says so, otherwise nobody knows. */
+  #failCommit(cause: unknown): void {
+    if (saysNothingStored(cause)) {
+      this.#phase = PHASES.rolledBack;
+      this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
+    } else {
+      this.#phase = PHASES.unknown;
+      this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
+      this.#broken = this.#error;
+    }
+  }
+
   #sendRollback(): void {
     const decide = (): void => {
-      this.#state = 'rolled back';
+      this.#phase = PHASES.rolledBack;
       this.#onDecided();
     };
-    if (!this.#isBeginSent || this.#isAbandoned) return decide();
+    // Behind a statement that was abandoned ROLLBACK would only queue up.
+    if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return decide();
     this.#send('ROLLBACK', (failed) => {
       if (failed) {
         const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
@@ -257,67 +302,45 @@ export class Completion {
     });
   }
 
+  /** A rollback does not wait long for the statement in progress: it cancels the statement, and at last abandons it. */
   #cancelSoon(): void {
-    cancelSoon({
-      connection: this.#connection,
-      queue: this.#queue,
-      settings: this.#settings,
-      onBroken: (error, isAbandoned) => {
-        this.#isAbandoned = isAbandoned;
-        this.#broken = isAbandoned ? error : (this.#broken ?? error);
-      },
+    const { clock, cancelAfterMs, endTimeoutMs } = this.#settings;
+    const cancel = (): void => {
+      // The request may reach the database late and cancel the next user's statement, so there must be no next user.
+      this.#broken ??= new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement was cancelled by the rollback');
+      callSafely(
+        () => this.#connection.cancel?.(),
+        (cause) =>
+          report(this.#settings, new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', { cause })),
+      );
+    };
+    const abandon = (): void => {
+      const error = new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement continued after it was cancelled');
+      this.#broken = error;
+      this.#queue.abandon(error);
+    };
+    const stopCancel = startTimer(clock, cancel, cancelAfterMs);
+    const stopAbandon = startTimer(clock, abandon, cancelAfterMs + endTimeoutMs);
+    void this.#queue.idle().then(() => {
+      stopCancel();
+      stopAbandon();
     });
   }
 
+  /** `onSettled` is called once: with the response of the database, or when the time limit has passed. */
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
+    const connection = this.#connection;
+    const { clock, endTimeoutMs } = this.#settings;
     if (transactionFinished.hasSubscribers) this.sentAt = performance.now();
-    sendEnd(what, this.#connection, this.#settings, onSettled);
-  }
-}
-
-/** Called once: with the response of the database, when the time limit has passed, or when the statement is abandoned. */
-type OnSettled = (failure?: Failure) => void;
-
-function sendBegin(
-  connection: IPooledConnection,
-  queue: StatementQueue,
-  terms: BeginOptions,
-  onSettled: OnSettled,
-): void {
-  let isSettled = false;
-  const settle = (failure?: Failure): void => {
-    if (isSettled) return;
-    isSettled = true;
-    queue.leave();
-    onSettled(failure);
-  };
-  void queue.enter();
-  try {
-    const response = connection.beginTransaction(terms);
-    queue.unlessAbandoned(
-      response,
-      () => settle(),
-      (error) => settle({ error }),
-    );
-  } catch (error) {
-    settle({ error });
-  }
-}
-
-function sendEnd(
-  what: 'COMMIT' | 'ROLLBACK',
-  connection: IPooledConnection,
-  { clock, endTimeoutMs }: Settings,
-  onSettled: OnSettled,
-): void {
-  try {
-    const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
-    const late = (): TransactionError => {
-      const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
-      return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
-    };
-    settleWithin(clock, connection.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
-  } catch (error) {
-    onSettled({ error });
+    try {
+      const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
+      const late = (): TransactionError => {
+        const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
+        return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
+      };
+      settleWithin(clock, connection.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
+    } catch (error) {
+      onSettled({ error });
+    }
   }
 }

@@ -1,17 +1,39 @@
-import type { IConnection } from '../core/contract.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { TransactionError } from '../core/errors.js';
-import { isIsolation, type Settings, type TransactionOptions } from '../core/options.js';
-import { type NestedRun, refuseOutsider, withinRun } from './nested-runs.js';
+import { isIsolation, type TransactionOptions } from '../core/options.js';
+import type { Transaction } from './transaction.js';
 
-/** What a nested run needs of the transaction around it. */
-interface OuterTransaction {
-  readonly connection: IConnection;
-  readonly nestedRuns: NestedRun[];
-  readonly settings: Settings;
-  readonly isolationSql: string | undefined;
-  readonly state: string;
-  readonly callbacks: { undoneBecause(cause: unknown): void } | undefined;
-  markRollbackOnly(error: unknown): void;
+/** Compared by identity, because the names of savepoints are reused. */
+export interface NestedRun {
+  isOver: boolean;
+  /** The transactions that the run is no part of, although they began in its scope: it is `not-supported`. */
+  readonly outsideOf?: readonly object[];
+}
+
+/** The nested runs, of any transaction, that the code now running belongs to. */
+const current = new AsyncLocalStorage<readonly NestedRun[]>();
+
+/** Makes `work`, and everything that it starts, part of the run. */
+export function withinRun<T>(run: NestedRun, work: () => T): T {
+  const around = current.getStore() ?? [];
+  if (around.includes(run)) return work();
+  // Code that outlives its run may start the next one, and so on: finished runs must not pile up.
+  return current.run([...around.filter(({ isOver }) => !isOver), run], work);
+}
+
+/** Whether the code now running belongs to a run that is no part of the transaction. */
+export function isOutsideOf(transaction: object): boolean {
+  return current.getStore()?.some(({ outsideOf }) => outsideOf?.includes(transaction)) ?? false;
+}
+
+/** A statement or a callback from outside a nested run would be inside its savepoint all the same, and be undone when the run fails. */
+export function refuseOutsider(inProgress: readonly NestedRun[], what = 'The connection was used'): void {
+  const innermost = inProgress.at(-1);
+  if (!innermost || current.getStore()?.includes(innermost)) return;
+  throw new TransactionError(
+    'AMBIT_TX_NESTED',
+    `${what} outside of the nested run that is in progress in the transaction`,
+  );
 }
 
 /**
@@ -20,14 +42,14 @@ interface OuterTransaction {
  * after another, until `end()`; the code that uses the connection is part of each of them.
  */
 export class Savepoint {
-  readonly #outer: OuterTransaction;
+  readonly #outer: Transaction;
   readonly #parent: Savepoint | undefined;
   readonly #run: NestedRun = { isOver: false };
   #isBegun = false;
   #name = '';
 
   /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
-  constructor(outer: OuterTransaction, parent?: Savepoint) {
+  constructor(outer: Transaction, parent?: Savepoint) {
     this.#outer = outer;
     this.#parent = parent;
   }
@@ -106,7 +128,7 @@ function alreadyBegun(): TransactionError {
 
 /** Runs `work` so that it can fail alone: its statements are undone, and the transaction around it continues. */
 export async function runInSavepoint<T>(
-  outer: OuterTransaction,
+  outer: Transaction,
   work: () => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
@@ -131,7 +153,7 @@ export async function runInSavepoint<T>(
  * transaction was begun at the level that the database chose, that is compared with what the run asks for.
  */
 export function refuseOtherOptions(
-  outer: Pick<OuterTransaction, 'settings' | 'connection' | 'isolationSql'>,
+  outer: Pick<Transaction, 'settings' | 'connection' | 'isolationSql'>,
   options: object,
 ): Promise<void> | undefined {
   const { terms, database, signal } = outer.settings;
@@ -146,7 +168,7 @@ export function refuseOtherOptions(
 }
 
 async function compareIsolation(
-  { connection, isolationSql }: Pick<OuterTransaction, 'connection' | 'isolationSql'>,
+  { connection, isolationSql }: Pick<Transaction, 'connection' | 'isolationSql'>,
   asked: unknown,
 ): Promise<void> {
   const [row] = isolationSql ? await connection.query<{ isolation: string }>(isolationSql, [asked]) : [];

@@ -4,31 +4,21 @@ import { checkCanExecute, executeOn } from '../core/execute-on.js';
 import { announceStatement, since, statementSent, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
-import { type NestedRun, refuseOutsider } from './nested-runs.js';
 import { failedBefore, failedStatement, type PastFailure } from './completion.js';
+import { refuseOutsider } from './savepoint.js';
+import type { Transaction } from './transaction.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 
 const DEFAULTS: ExecuteOptions = {};
 
-/** What the connection needs of its transaction. */
-export interface ConnectionOwner {
-  readonly scope: object;
-  readonly nestedRuns: readonly NestedRun[];
-  readonly callbacks: { follow(sql: string): void } | undefined;
-  /** Why the transaction does not commit, once that is certain. */
-  readonly error: TransactionError | undefined;
-  commitFromConnection(): Promise<void>;
-  rollbackFromConnection(): Promise<void>;
-}
-
 /**
  * The `IConnection` of a transaction scope. It works until the transaction completes: after that its queue refuses
  * every statement. `commit()` and `rollback()` complete the whole transaction, so that nothing can commit it twice.
  */
 export class ScopedConnection implements IConnection {
-  readonly #owner: ConnectionOwner;
+  readonly #transaction: Transaction;
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
   /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
@@ -36,21 +26,21 @@ export class ScopedConnection implements IConnection {
   /** A failure that no `ROLLBACK TO` undoes. */
   #rollbackOnly: PastFailure | undefined = undefined;
 
-  constructor(owner: ConnectionOwner, connection: IPooledConnection, queue: StatementQueue) {
-    this.#owner = owner;
+  constructor(transaction: Transaction, connection: IPooledConnection, queue: StatementQueue) {
+    this.#transaction = transaction;
     this.#connection = connection;
     this.#queue = queue;
   }
 
   /** For `transactionOf()`, in any copy of this package. */
-  get [TRANSACTION](): ConnectionOwner {
-    return this.#owner;
+  get [TRANSACTION](): Transaction {
+    return this.#transaction;
   }
 
   /** Why COMMIT must not be sent. */
   get failure(): PastFailure | undefined {
     const failure = this.#failedStatement ?? this.#rollbackOnly;
-    if (failure || this.#owner.nestedRuns.length === 0) return failure;
+    if (failure || this.#transaction.nestedRuns.length === 0) return failure;
     return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
   }
 
@@ -68,11 +58,11 @@ export class ScopedConnection implements IConnection {
   }
 
   commit(): Promise<void> {
-    return this.#owner.commitFromConnection();
+    return this.#transaction.commitFromConnection();
   }
 
   rollback(): Promise<void> {
-    return this.#owner.rollbackFromConnection();
+    return this.#transaction.rollbackFromConnection();
   }
 
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
@@ -90,7 +80,7 @@ export class ScopedConnection implements IConnection {
   /** With options it is `execute()`, without them `query()`. */
   async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
     const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
-    const { nestedRuns } = this.#owner;
+    const { nestedRuns } = this.#transaction;
     if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
     const turn = this.#queue.enter();
     if (turn) await turn;
@@ -108,14 +98,14 @@ export class ScopedConnection implements IConnection {
           : connection.query(sql, params);
         const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
         if (undoesFailure) this.#failedStatement = undefined;
-        this.#owner.callbacks?.follow(sql);
+        this.#transaction.callbacks?.follow(sql);
         if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
         return result;
       } catch (error) {
         this.#failedStatement ??= { error };
         if (transactionStatement.hasSubscribers)
           this.#publish({ ...announced, sql, milliseconds: since(start), error });
-        throw failedStatement(error, this.#owner.error);
+        throw failedStatement(error, this.#transaction.error);
       }
     } finally {
       this.#queue.leave();
@@ -127,6 +117,6 @@ export class ScopedConnection implements IConnection {
   }
 
   #publish(statement: object): void {
-    transactionStatement.publish({ scope: this.#owner.scope, ...statement });
+    transactionStatement.publish({ scope: this.#transaction.scope, ...statement });
   }
 }

@@ -1,8 +1,11 @@
 import type { IContainer } from '@ambit/container';
-import { type DatabaseKeys, MAIN_DATABASE } from '../core/database-keys.js';
-import { TransactionError } from '../core/errors.js';
-import { isOutsideOf, withinRun } from './nested-runs.js';
+import { systemClock } from '../core/clock.js';
+import { TransactionError, warn } from '../core/errors.js';
+import { checkFunction, type DatabaseKeys, MAIN_DATABASE } from '../core/options.js';
+import { type AfterCommitOptions, callAndReport } from './callbacks.js';
 import type { TransactionState } from './completion.js';
+import { isOutsideOf, withinRun } from './savepoint.js';
+import { disposeAfter } from './scope-disposal.js';
 import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
 
@@ -43,6 +46,48 @@ export function transactionOf(
   { connection = MAIN_DATABASE.connection }: Pick<DatabaseKeys, 'connection'> = {},
 ): Transaction | undefined {
   return transactionAround(scope, connection) ?? (begunIn(scope, connection) as Transaction | undefined);
+}
+
+const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError: warn };
+
+/**
+ * For code that knows only its scope: calls `fn` when the transaction of the scope has committed, like its `afterCommit()`.
+ * The scope may also be the one that the transaction began in, such as that of a request. Where there is no such transaction,
+ * what was written is stored already, and `fn` is called at once; so it is in a `not-supported` run, whatever is open around it.
+ * Where a host has begun one for the request and it was rolled back, `fn` is refused.
+ *
+ * @param scope - the scope that the work is done in
+ * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
+ * @param options - whether the commit waits for it, and which of several databases it is about, by the key of its connection
+ * @throws `TransactionError` `AMBIT_TX_FINISHED`: the transaction has been rolled back, or its outcome is unknown
+ * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: the scope is in no transaction, and several are open that began in it
+ * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+ * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { afterCommit, type IConnection } from '@ambit/transaction';
+ *
+ * declare const mailer: { send(template: string, to: string): Promise<void> };
+ *
+ * async function register(scope: IContainer, email: string): Promise<void> {
+ *   await scope.resolve<IConnection>('IConnection').query('INSERT INTO users (email) VALUES ($1)', [email]);
+ *   afterCommit(scope, () => mailer.send('welcome', email));
+ * }
+ * ```
+ */
+export function afterCommit(
+  scope: IContainer,
+  fn: () => unknown,
+  options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
+): void {
+  const { connection = MAIN_DATABASE.connection } = options;
+  const transaction = transactionOf(scope, options) ?? transactionOfAllWork(scope, connection);
+  if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
+  checkFunction('the callback', fn, { required: true });
+  const calling = callAndReport(fn, WITHOUT_TRANSACTION);
+  if (calling) disposeAfter(calling, scope);
 }
 
 /** The transaction that the scope is in, and not one that began in it. */
@@ -136,7 +181,7 @@ export function removeBegun(transaction: BegunTransaction): void {
  * The transaction that all work of the scope, or of one around it, belongs to. Also once it was rolled back: nobody stores
  * what such work has done.
  */
-export function transactionOfAllWork(scope: IContainer, connection: string): Transaction | undefined {
+function transactionOfAllWork(scope: IContainer, connection: string): Transaction | undefined {
   const isMeant = (transaction: BegunTransaction): boolean =>
     Boolean(transaction.guardsParent && isOn(transaction, { connection }) && !isOutsideOf(transaction));
   for (let at: unknown = scope; at; at = (at as Scope).parent) {

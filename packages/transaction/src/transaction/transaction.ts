@@ -1,18 +1,20 @@
 import type { IContainer } from '@ambit/container';
-import { onAbort } from './cancellation.js';
-import { type Failure, startTimer } from '../core/clock.js';
+import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
-import { asCoded, type TransactionError, withCallersStack } from '../core/errors.js';
+import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
-import type { Settings, TransactionOptions } from '../core/options.js';
+import { checkFunction, checkOneOf, type Settings, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
-import { AroundCommit, thenCall } from './callbacks.js';
-import { Completion, isFailedCommit, openTooLong, type TransactionState } from './completion.js';
 import { release } from '../pool/checkout.js';
-import { refuseOtherOptions, runInSavepoint, Savepoint } from './savepoint.js';
-import { ScopeLifetime } from './scope-lifetime.js';
+import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
+import { Completion, type TransactionOutcome, type TransactionState } from './completion.js';
+import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
+import { beforeDispose, disposeAfter } from './scope-disposal.js';
 import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
 import { addBegun, removeBegun } from './transaction-of.js';
+
+/** Made in the callback of the driver or of a timer, they receive the stack of the caller of `commit()`. */
+const FAILED_COMMIT: ReadonlySet<string> = new Set(['AMBIT_TX_COMMIT_FAILED', 'AMBIT_TX_OUTCOME_UNKNOWN']);
 
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
@@ -20,6 +22,12 @@ import { addBegun, removeBegun } from './transaction-of.js';
  * The order is always the same: statements in progress settle, COMMIT or ROLLBACK, the scope is disposed, the connection
  * is returned to the pool, or destroyed when it may be broken. One exception: when somebody else disposes the scope, its
  * instances are disposed before the ROLLBACK, because a container with `defer()` disposes the newest first.
+ *
+ * Callbacks can be registered on it. They run once, in the order in which they were registered: those of a nested run that
+ * was undone as rolled back, whatever becomes of the transaction, and all others with the transaction. All but `beforeCommit`
+ * run when the connection has been returned to the pool and the scope is disposed. Their failures go to `onError` of the
+ * transaction, and each may take `endTimeoutMs` before the next one is called. The scope that the transaction began in waits for
+ * them when it is disposed.
  *
  * @example
  * ```ts
@@ -39,24 +47,32 @@ import { addBegun, removeBegun } from './transaction-of.js';
  * }
  * ```
  */
-export class Transaction extends AroundCommit {
+export class Transaction {
   /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
+  /** @internal The scope that it began in. */
+  readonly parent: IContainer;
+  /** @internal What it was begun with. */
+  readonly settings: Settings;
+  /** @internal The nested runs in progress, outermost first. */
+  readonly nestedRuns: NestedRun[] = [];
   /** @internal The transaction before it that began in the same scope, while both have not completed. */
   begunBefore: Transaction | undefined = undefined;
   /** @internal Runs that are started in the scope around it are refused while it is open. */
   readonly guardsParent: boolean;
-  readonly #lifetime: ScopeLifetime;
   readonly #pooled: IPooledConnection;
-  /** @internal */
-  protected readonly scoped: ScopedConnection;
-  /** @internal */
-  protected readonly completion: Completion;
-  #stopTimer: (() => void) | undefined = undefined;
-  #stopListening: (() => void) | undefined = undefined;
+  readonly #connection: ScopedConnection;
+  readonly #completion: Completion;
   readonly #lost = new LostSignal();
   readonly #decided = new Milestone();
   readonly #completed = new Milestone();
+  #stopTimer: (() => void) | undefined = undefined;
+  #stopListening: (() => void) | undefined = undefined;
+  #forgetParent: (() => void) | undefined = undefined;
+  /** Also when somebody else disposes it: to wait for its disposal from within would be to wait for ourselves. */
+  #isScopeDisposed = false;
+  /** The callbacks that are being called. */
+  #calling: Promise<void> | undefined = undefined;
 
   /** @internal Takes over an acquired connection; call `beginTransaction()` instead. */
   constructor(
@@ -66,29 +82,29 @@ export class Transaction extends AroundCommit {
     settings: Settings,
     guardsParent: boolean,
   ) {
-    super(parent, settings);
-    this.guardsParent = guardsParent;
     const queue = new StatementQueue();
     this.scope = scope;
-    this.#lifetime = new ScopeLifetime(parent, scope, (reason) => this.#rollBackWithScope(reason));
+    this.parent = parent;
+    this.settings = settings;
+    this.guardsParent = guardsParent;
     this.#pooled = connection;
-    this.scoped = new ScopedConnection(this, connection, queue);
-    this.completion = new Completion(connection, queue, settings, this.scoped, () => this.#complete());
+    this.#connection = new ScopedConnection(this, connection, queue);
+    this.#completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
   }
 
   /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
   get state(): TransactionState {
-    return this.completion.state;
+    return this.#completion.state;
   }
 
   /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
   get connection(): IConnection {
-    return this.scoped;
+    return this.#connection;
   }
 
   /** Why it did not commit, once that is certain. */
   get error(): TransactionError | undefined {
-    return this.completion.error;
+    return this.#completion.error;
   }
 
   /**
@@ -126,30 +142,29 @@ export class Transaction extends AroundCommit {
 
   /** @internal A run that cannot fail alone. Retries and time limits are those of the whole. */
   async runJoined<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
-    if (this.completion.isRequested) throw this.completion.refusal();
+    if (this.#completion.isRequested) throw this.#completion.refusal();
     const { isolation, readOnly, signal } = options;
     const comparing = refuseOtherOptions(this, { isolation, readOnly, signal });
     if (comparing) await comparing;
     try {
       return await work();
     } catch (error) {
-      this.scoped.fail(error);
+      this.#connection.fail(error);
       throw error;
     }
   }
 
   /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
   markRollbackOnly(error: unknown): void {
-    this.scoped.markRollbackOnly(error);
+    this.#connection.markRollbackOnly(error);
   }
 
   /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
   begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
-    const completion = this.completion;
+    const completion = this.#completion;
     const start = transactionBegun.hasSubscribers ? performance.now() : 0;
     const settle = (failure?: Failure): void => {
-      if (failure && !completion.isRequested)
-        completion.rollback(asCoded(failure.error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
+      if (failure) completion.rollback(asCoded(failure.error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
       if (completion.isRequested)
         return void this.#completed.reached().then(() => onFailed(completion.error ?? completion.refusal()));
       if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
@@ -161,8 +176,11 @@ export class Transaction extends AroundCommit {
       return settle({ error });
     }
     if (completion.isRequested) return settle();
-    const prepare = afterBegin && (() => completion.isRequested || afterBegin(this.scoped, this.scope));
-    completion.begin(this.settings.terms, prepare ? thenCall(prepare, this.#completed, settle) : settle);
+    const prepare = (failure?: Failure): void => {
+      if (failure || completion.isRequested || !afterBegin) settle(failure);
+      else this.#prepare(afterBegin, settle);
+    };
+    completion.begin(this.settings.terms, afterBegin ? prepare : settle);
   }
 
   /**
@@ -175,9 +193,9 @@ export class Transaction extends AroundCommit {
    * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_TIMEOUT` or `AMBIT_TX_ABORTED`: it was rolled back for this reason
    */
   async commit(): Promise<void> {
-    this.completion.commit();
+    this.#completion.commit();
     await this.#completed.reached();
-    if (this.error && isFailedCommit(this.error)) withCallersStack(this.error);
+    if (this.error && FAILED_COMMIT.has(this.error.code)) withCallersStack(this.error);
     this.#throwUnlessCommitted();
   }
 
@@ -193,7 +211,7 @@ export class Transaction extends AroundCommit {
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
-    this.completion.commit();
+    this.#completion.commit();
     await this.#decided.reached();
     this.#throwUnlessCommitted();
   }
@@ -204,47 +222,229 @@ export class Transaction extends AroundCommit {
     await this.#decided.reached();
   }
 
+  /**
+   * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
+   *
+   * @param fn - a failure rolls the transaction back, and `commit()` rejects with what it threw
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
+   *   or was sent
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+   *
+   * @example
+   * ```ts
+   * import type { IContainer } from '@ambit/container';
+   * import { runInTransaction, transactionOf } from '@ambit/transaction';
+   *
+   * declare const entities: { flush(): Promise<void> };
+   * declare const requestScope: IContainer;
+   * await runInTransaction(requestScope, async (scope) => {
+   *   transactionOf(scope)?.beforeCommit(() => entities.flush());
+   * });
+   * ```
+   */
+  beforeCommit(fn: () => void | Promise<void>): void {
+    this.#register('beforeCommit', fn);
+  }
+
+  /**
+   * Calls `fn` when the transaction has committed, and not at all otherwise. `commit()` does not wait for it, unless
+   * `before: 'response'` is given.
+   *
+   * @param fn - its failure goes to `onError`; a statement on the connection of the transaction is refused
+   * @param options - whether `commit()` waits for it
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
+   *   or its outcome is unknown. After a commit, `fn` is called at once
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   *
+   * @example
+   * ```ts
+   * import type { IContainer } from '@ambit/container';
+   * import { runInTransaction, transactionOf } from '@ambit/transaction';
+   *
+   * declare const cache: { delete(key: string): Promise<void> };
+   * declare const requestScope: IContainer;
+   * await runInTransaction(requestScope, async (scope) => {
+   *   transactionOf(scope)?.afterCommit(() => cache.delete('orders'), { before: 'response' });
+   * });
+   * ```
+   */
+  afterCommit(fn: () => unknown, options: AfterCommitOptions = {}): void {
+    checkOneOf('before', options.before, ['response']);
+    this.#register(options.before ? 'beforeResponse' : 'afterCommit', fn);
+  }
+
+  /**
+   * Calls `fn` when the work around it was rolled back: for what a database cannot undo, such as an uploaded file.
+   * `rollback()`, and so the next attempt of `runInTransaction()`, waits for it.
+   *
+   * @param fn - receives the reason: what the work or the nested run around it threw, or what `rollback()` was called with. Where
+   *   none was given, that is a `TransactionError`. Its failure goes to `onError`
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+   *
+   * @example
+   * ```ts
+   * import type { IContainer } from '@ambit/container';
+   * import { runInTransaction, transactionOf } from '@ambit/transaction';
+   *
+   * declare const files: { write(name: string): Promise<void>; remove(name: string): Promise<void> };
+   * declare const requestScope: IContainer;
+   * await runInTransaction(requestScope, async (scope) => {
+   *   transactionOf(scope)?.afterRollback(() => files.remove('invoice.pdf'));
+   *   await files.write('invoice.pdf');
+   * });
+   * ```
+   */
+  afterRollback(fn: (reason: unknown) => unknown): void {
+    this.#register('afterRollback', fn);
+  }
+
+  /**
+   * Calls `fn` after all other callbacks, whatever the outcome is. It is the only one that is called when the outcome is
+   * unknown.
+   *
+   * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
+   *
+   * @example
+   * ```ts
+   * import type { IContainer } from '@ambit/container';
+   * import { runInTransaction, transactionOf } from '@ambit/transaction';
+   *
+   * declare const metrics: { count(name: string): void };
+   * declare const requestScope: IContainer;
+   * await runInTransaction(requestScope, async (scope) => {
+   *   transactionOf(scope)?.afterEnd((outcome) => metrics.count(`order ${outcome}`));
+   * });
+   * ```
+   */
+  afterEnd(fn: (outcome: TransactionOutcome) => unknown): void {
+    this.#register('afterEnd', fn);
+  }
+
+  /** @internal For an ORM, which one nested run may open and all others use: no nested run undoes the callback, or refuses it. */
+  onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
+    this.#register(kind, fn, true);
+  }
+
+  /** @internal */
+  get callbacks(): Callbacks | undefined {
+    return this.#completion.callbacks;
+  }
+
+  #register(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
+    const completion = this.#completion;
+    checkFunction('The callback', fn, { required: true });
+    if (this.nestedRuns.length > 0 && !ofWhole) refuseOutsider(this.nestedRuns, 'A callback was registered');
+    if (!completion.accepts(kind)) throw completion.refusal();
+    const isLate = completion.state === 'committed';
+    const callbacks = isLate ? new Callbacks() : (completion.callbacks ??= new Callbacks());
+    callbacks.add(kind, fn, ofWhole);
+    if (isLate) this.#call(callbacks, () => undefined);
+  }
+
+  /** Calls them, now that the transaction is over. `onReleased` is called where its caller may go on. */
+  #call(callbacks: Callbacks, onReleased: () => void): void {
+    this.#calling = callbacks.run(this.#completion, this.settings, onReleased);
+    disposeAfter(this.#calling, this.parent);
+  }
+
   /** Everything that may roll it back is connected before BEGIN is sent. */
   #open(): void {
     const { scope, settings } = this;
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
     addBegun(this);
-    this.#lifetime.watch();
-    scope.register<string>(settings.database.connection, () => this.scoped);
-    this.#stopTimer = startTimer(clock, () => void this.rollback(openTooLong(timeoutMs)), timeoutMs);
+    this.#watchScope();
+    scope.register<string>(settings.database.connection, () => this.#connection);
+    this.#stopTimer = startTimer(clock, () => this.#timeOut(), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
   }
 
-  /** Somebody else disposes the scope, and waits for the callbacks too. */
-  #rollBackWithScope(reason: unknown): Promise<void> {
-    const rolledBack = this.rollback(reason);
-    return this.callbacks ? rolledBack.then(() => this.callbacksDone()) : rolledBack;
+  /** Rolls back when somebody else disposes the scope, who then waits for that. */
+  #watchScope(): void {
+    const onDispose = (): Promise<void> | undefined => {
+      if (this.#isScopeDisposed) return undefined;
+      this.#isScopeDisposed = true;
+      return this.#rollBackWithScope();
+    };
+    if (this.scope.defer) return void this.scope.defer(onDispose);
+    beforeDispose(this.scope, onDispose);
+    // A foreign scope may dispose its children before ROLLBACK, and past our hook.
+    this.#forgetParent = beforeDispose(this.parent, () => this.#rollBackWithScope());
+  }
+
+  /**
+   * Calls the function of the pool that is part of BEGIN, and `settle` once: when that has settled, or when the transaction has
+   * completed before that, since a function that waits for something else than the connection does not notice a rollback.
+   */
+  #prepare(afterBegin: AfterBegin, settle: (failure?: Failure) => void): void {
+    let isSettled = false;
+    const settleOnce = (failure?: Failure): void => {
+      if (isSettled) return;
+      isSettled = true;
+      settle(failure);
+    };
+    void this.#completed.reached().then(() => settleOnce());
+    (async () => afterBegin(this.#connection, this.scope))().then(
+      () => settleOnce(),
+      (error: unknown) =>
+        settleOnce({ error: asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'afterBegin() of the pool failed') }),
+    );
+  }
+
+  #timeOut(): void {
+    const what = `The transaction was open for ${Math.round(this.settings.timeoutMs)} ms`;
+    this.#startRollback(new TransactionError('AMBIT_TX_TIMEOUT', what));
+  }
+
+  #rollBackWithScope(): Promise<void> {
+    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed'));
+    return this.callbacks ? rolledBack.then(() => this.#calling) : rolledBack;
   }
 
   #startRollback(reason: unknown): void {
-    this.completion.rollback(reason);
+    this.#completion.rollback(reason);
     if (this.error) this.#lost.notify(this.error);
   }
 
   #throwUnlessCommitted(): void {
-    if (this.state !== 'committed') throw this.completion.rejection;
+    if (this.state !== 'committed') throw this.#completion.rejection;
   }
 
   /** The outcome is decided. */
   #complete(): void {
-    if (transactionFinished.hasSubscribers) publishEnded(this, this.completion.sentAt);
+    if (transactionFinished.hasSubscribers) publishEnded(this, this.#completion.sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#decided.reach();
     if (this.error) this.#lost.notify(this.error);
-    this.#lifetime.dispose(this.settings, this.completion.reason, () => this.#release());
+    if (this.#isScopeDisposed) this.#release();
+    else this.#disposeScope();
+  }
+
+  #disposeScope(): void {
+    this.#isScopeDisposed = true;
+    const { clock, endTimeoutMs } = this.settings;
+    const settle = (failure?: Failure): void => {
+      if (failure) report(this.settings, disposalFailed(failure.error));
+      this.#release();
+    };
+    try {
+      const disposing = this.scope.dispose(this.#completion.reason);
+      if (disposing) settleWithin(clock, endTimeoutMs, disposing, () => new Error('it took too long'), settle);
+      else settle();
+    } catch (error) {
+      settle({ error });
+    }
   }
 
   #release(): void {
-    release(this.#pooled, this.completion.broken, this.settings);
-    this.#lifetime.forget();
-    if (this.callbacks) this.runCallbacks(this.callbacks, () => this.#reachCompletion());
+    release(this.#pooled, this.#completion.broken, this.settings);
+    this.#forgetParent?.();
+    if (this.callbacks) this.#call(this.callbacks, () => this.#reachCompletion());
     else this.#reachCompletion();
   }
 
@@ -254,8 +454,20 @@ export class Transaction extends AroundCommit {
   }
 }
 
+function disposalFailed(cause: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_SCOPE_FAILED', 'dispose() of the transaction scope failed', { cause });
+}
+
+/** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */
+export function onAbort(signal: AbortSignal, listener: (error: TransactionError) => void): () => void {
+  const call = (): void => listener(aborted(signal));
+  signal.addEventListener('abort', call, { once: true });
+  if (signal.aborted) call();
+  return () => signal.removeEventListener('abort', call);
+}
+
 /** Something that happens once. It creates a promise only where somebody waits for it. */
-export class Milestone {
+class Milestone {
   #isReached = false;
   #promise: Promise<void> | undefined = undefined;
   #resolve: (() => void) | undefined = undefined;

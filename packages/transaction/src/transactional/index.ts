@@ -1,5 +1,5 @@
 import { currentScope, type IContainer, runInScope } from '@ambit/container';
-import { readKeys } from '../core/database-keys.js';
+import { readKeys } from '../core/options.js';
 import { runInTransaction, type RunOptions } from '../run/run-in-transaction.js';
 import { transactionAround } from '../transaction/transaction-of.js';
 

@@ -1,0 +1,63 @@
+import type { IContainer } from '@ambit/container';
+
+type Callback = () => Promise<void> | undefined;
+
+/** What a foreign scope waits for before it is disposed. */
+const CALLBACKS = Symbol('ambit.beforeDispose');
+
+interface WatchedScope extends IContainer {
+  [CALLBACKS]?: Set<Callback>;
+}
+
+/**
+ * Makes `fn` part of the disposal of a scope of another container, no matter who disposes it, until the function returned
+ * is called. Such a scope has no `defer()`, so its `dispose` is replaced. That misses only a disposal that a scope further
+ * out brings about by other means.
+ */
+export function beforeDispose(scope: IContainer, fn: Callback): () => void {
+  const watched: WatchedScope = scope;
+  const callbacks = (watched[CALLBACKS] ??= replaceDispose(scope));
+  callbacks.add(fn);
+  return () => void callbacks.delete(fn);
+}
+
+function replaceDispose(scope: IContainer): Set<Callback> {
+  const callbacks = new Set<Callback>();
+  const dispose = scope.dispose.bind(scope);
+  let disposing: Promise<void> | undefined;
+  scope.dispose = () => {
+    if (disposing || callbacks.size === 0) return disposing ?? dispose();
+    disposing = (async () => {
+      const started = [...callbacks].map((fn) => fn());
+      for (const callback of started) await callback;
+      await dispose();
+    })();
+    return disposing;
+  };
+  return callbacks;
+}
+
+/** By scope, because a scope may outlive millions of transactions and can only ever be given cleanup callbacks. */
+const unfinished = new WeakMap<IContainer, Set<Promise<void>>>();
+
+/** Makes the disposal of `scope` wait for work that is in progress. `work` never rejects. */
+export function disposeAfter(work: Promise<void>, scope: IContainer): void {
+  const all = unfinished.get(scope) ?? watch(scope);
+  all.add(work);
+  void work.then(() => all.delete(work));
+}
+
+function watch(scope: IContainer): Set<Promise<void>> {
+  const all = new Set<Promise<void>>();
+  const finish = async (): Promise<void> => {
+    for (const work of all) await work;
+  };
+  unfinished.set(scope, all);
+  try {
+    if (scope.defer) scope.defer(finish);
+    else beforeDispose(scope, finish);
+  } catch {
+    // It is disposed already, and nothing can make it wait.
+  }
+  return all;
+}
