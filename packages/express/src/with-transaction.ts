@@ -13,13 +13,14 @@ import { inOwnContext, type Transaction, type TransactionError, type Transaction
 import type { Request, Response } from 'express';
 import {
   type FailureWatcher,
+  guardNext,
   observeRouters,
   useTransactions,
   watcherOf,
   watchFailures,
   wouldSeeFailure,
 } from './express-internals.js';
-import { type Middleware, scopeOf } from './request.js';
+import { type Middleware, scopeOf } from './request-scope.js';
 
 type Next = (error?: unknown) => void;
 
@@ -112,11 +113,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
 
   protected override timeOut(error: TransactionError): void {
     this.#next(error);
-    // Express's own methods, such as res.render(), pass their failures to it.
-    const { next } = this.#req;
-    this.#req.next = (failure) => {
-      if (!this.hasResponse) next?.(failure);
-    };
+    guardNext(this.#req, () => !this.hasResponse);
   }
 }
 

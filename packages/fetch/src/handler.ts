@@ -1,8 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { checkFunctions, HttpError, invalidOption } from '@ambit/host';
-import type { ActiveRequest } from './active-request.js';
-import type { DrainOptions } from './open-requests.js';
-import { type ParentScope, type RequestOptions, RequestScopes } from './request-scopes.js';
+import {
+  type ActiveRequest,
+  type DrainOptions,
+  type ParentScope,
+  type RequestOptions,
+  RequestScopes,
+} from './request-scopes.js';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
 /** What the application does for a request: `context` is what the host gave besides it. */

@@ -1,8 +1,13 @@
 // For integrations of other frameworks: what createHandler() and withTransaction() are made of.
-export { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 export { HttpError } from '@ambit/host';
-export type { DrainOptions } from './open-requests.js';
-export type { ParentScope, RequestOptions } from './request-scopes.js';
-export { RequestScopes } from './request-scopes.js';
-export { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
+export {
+  ActiveRequest,
+  type DrainOptions,
+  type ParentScope,
+  type RequestClient,
+  type RequestObserver,
+  type RequestOptions,
+  RequestScopes,
+} from './request-scopes.js';
 export { discard, finishWithBody, responseToNobody } from './response-body.js';
+export { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './with-transaction.js';

@@ -1,4 +1,4 @@
-import type { ActiveRequest } from './active-request.js';
+import type { ActiveRequest } from './request-scopes.js';
 
 type Source = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
 type Chunk = Awaited<ReturnType<Source['read']>>;

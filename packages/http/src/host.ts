@@ -3,6 +3,7 @@ export {
   checkContainer,
   checkFunctions,
   checkTimes,
+  clearRepresentation,
   HttpError,
   type HttpErrorCode,
   invalidOption,
@@ -14,15 +15,17 @@ export {
   report,
   type RequestOptions,
 } from '@ambit/host';
-export { ActiveRequest } from './active-request.js';
-export { beginTransaction } from './with-transaction.js';
-export { Connections } from './connections.js';
-export { closeUnlessEnded } from './error-response.js';
-export { clearRepresentation } from './head.js';
-export type { HeldResponseOptions } from './response-gate.js';
+export { Connections } from './connection.js';
+export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
 export { Load, type LoadOptions } from './load.js';
-export type { RequestHost } from './request.js';
-export { RequestTransaction } from './request-transaction.js';
-export { type OpenerOptions, scopeOpener, type ScopelessRequest, type ScopeOpener } from './scope-opener.js';
-export { CurrentScope } from './current-scope.js';
-export { type TimeLimit, within } from './timers.js';
+export { beginTransaction, RequestTransaction } from './with-transaction.js';
+export {
+  ActiveRequest,
+  CurrentScope,
+  type OpenerOptions,
+  type RequestHost,
+  scopeOpener,
+  type ScopelessRequest,
+  type ScopeOpener,
+} from './active-request.js';
+export { type TimeLimit, within } from './shutdown.js';

@@ -43,3 +43,41 @@ const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_T
 export function isKnownBefore(error: unknown): boolean {
   return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
 }
+
+/** What is true of one response only. */
+const REPRESENTATION_HEADERS = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-range',
+  'content-type',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'trailer',
+  'transfer-encoding',
+];
+
+/**
+ * Removes the headers that are true of one response only, to make room for another. What belongs to the connection or to every response
+ * of the application stays.
+ *
+ * @param response - the response, of which nothing was sent
+ *
+ * @example
+ * ```ts
+ * import { clearRepresentation } from '@ambit/host';
+ *
+ * function failed(headers: Headers): Response {
+ *   clearRepresentation({ removeHeader: (name) => headers.delete(name) }); // the type, length and caching of what was to be sent
+ *   return new Response('Internal error', { status: 500, headers });
+ * }
+ * ```
+ */
+export function clearRepresentation(response: { removeHeader(name: string): unknown }): void {
+  for (const name of REPRESENTATION_HEADERS) response.removeHeader(name);
+}
