@@ -1,13 +1,13 @@
 import type { IContainer } from '@ambit/container';
 import {
-  checkFunctions,
-  checkTimes,
+  checkTransactionOptions,
   clearRepresentation,
   CurrentScope,
-  type HeldResponseOptions,
   HttpError,
   invalidOption,
-  isServerError,
+  type RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
 } from '@ambit/http/host';
 import { inOwnContext, type TransactionError, type TransactionOptions } from '@ambit/transaction';
 import type {
@@ -19,7 +19,14 @@ import type {
   onSendHookHandler,
   preHandlerHookHandler,
 } from 'fastify';
-import { ACTIVE_REQUEST, type FastifyActiveRequest, type RequestTransaction, UNSEEN_ROUTES } from './active-request.js';
+import {
+  ACTIVE_REQUEST,
+  complaintOf,
+  type FastifyActiveRequest,
+  isCommitted,
+  undo,
+  UNSEEN_ROUTES,
+} from './active-request.js';
 import { definePlugin } from './fastify-internals.js';
 import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
 
@@ -61,7 +68,7 @@ export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onEr
 
 /** The terms of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
 export interface RouteTransactionOptions
-  extends TransactionPluginOptions, Pick<HeldResponseOptions<FastifyRequest>, 'rollbackOn'> {}
+  extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -123,7 +130,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
-      return this[ACTIVE_REQUEST]?.transaction?.scope;
+      return this[ACTIVE_REQUEST]?.transaction?.current?.scope;
     },
   });
   server.decorateRequest('startTransaction', function (own) {
@@ -172,8 +179,8 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     active.hasResponse = true;
     const { transaction } = active;
     // The last hook of the route commits.
-    if (transaction && active.routeTransaction) return done();
-    const complaint = transaction?.complaint();
+    if (transaction && active.isOfRoute) return done();
+    const complaint = transaction && complaintOf(transaction);
     if (transaction && complaint !== undefined) {
       undoFirst({ active, reply, payload: keepsUntilRead(payload), transaction, complaint }, done);
     } else if (active.failed?.drops(reply, payload, done)) {
@@ -200,18 +207,18 @@ function undoFirst(
 ): void {
   let instead: Error | undefined;
   ignoreErrors(payload);
-  const undo = async (): Promise<void> => {
-    await transaction.undo(complaint);
+  const undoAndReplace = async (): Promise<void> => {
+    await undo(transaction, complaint);
     active.forget(transaction);
     // A commit that nobody awaited was in progress: the response has now waited for it, and is true.
-    if (transaction.committed) return;
+    if (isCommitted(transaction)) return;
     // Or it failed, and only now is it known how.
-    instead = (transaction.complaint() ?? complaint) as Error;
+    instead = (complaintOf(transaction) ?? complaint) as Error;
     active.failed ??= new FailedRequest(instead);
     clearRepresentation(reply);
     discard(payload);
   };
-  goOnAfter(undo(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
+  goOnAfter(undoAndReplace(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
 }
 
 function logFailure(error: unknown, request: FastifyRequest): void {
@@ -219,7 +226,7 @@ function logFailure(error: unknown, request: FastifyRequest): void {
 }
 
 /** What a transaction is begun with. */
-type TermsOf = (request: FastifyRequest, options: TransactionPluginOptions) => TransactionOptions;
+type TermsOf = (request: FastifyRequest, options: RouteTransactionOptions) => RequestTransactionTerms;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
 function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
@@ -227,19 +234,18 @@ function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
     const options = optionsOf(request.routeOptions.config.transaction);
     const active = request[ACTIVE_REQUEST];
     if (!options || !active) return done();
-    const { rollbackOn: _, ...terms } = options;
-    active.routeTransaction = options;
+    active.isOfRoute = true;
     const begun = (scope: IContainer): void => {
       CurrentScope.of(request.raw)?.enter(scope);
       CurrentScope.run(request.raw, () => done());
     };
     const failed = (error: unknown): void => done(error as Error);
-    inOwnContext(() => void active.begin(termsOf(request, terms)).then(begun, failed));
+    inOwnContext(() => void active.begin(termsOf(request, options)).then(begun, failed));
   };
   // Behind the hooks of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
     const active = request[ACTIVE_REQUEST];
-    const transaction = active?.routeTransaction && active.transaction;
+    const transaction = active?.isOfRoute && active.transaction;
     if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
     else done();
   };
@@ -247,8 +253,7 @@ function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
     server[UNSEEN_ROUTES].delete(route);
-    checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-    checkFunctions(options, 'rollbackOn', 'onError');
+    checkTransactionOptions(options);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
     if (before.includes(begin)) return;
@@ -288,12 +293,11 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
   const decided = reply.statusCode;
   const close = async (): Promise<void> => {
     const status = payload instanceof Response ? payload.status : decided;
-    const { rollbackOn = isServerError } = active.routeTransaction ?? {};
     try {
-      if (rollbackOn(status)) await transaction.rollback(undefined);
+      if (transaction.rollbackOn(status)) await transaction.rollback();
       else {
         await checkSendable(reply, payload);
-        await transaction.complete(status);
+        await transaction.commitFor(status);
       }
     } catch (error) {
       failure = error as Error;

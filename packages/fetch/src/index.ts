@@ -1,4 +1,17 @@
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/host';
-export { createHandler, errorResponse, type FetchHandler, type Handler, type HandlerOptions } from './handler.js';
-export type { DrainOptions, ParentScope, RequestOptions } from './request-scopes.js';
-export { withTransaction, type WithTransactionOptions } from './with-transaction.js';
+export {
+  type DrainOptions,
+  HTTP_ERROR_CODES,
+  HttpError,
+  type HttpErrorCode,
+  type RequestScopesOptions as RequestOptions,
+  type RequestTransactionOptions as WithTransactionOptions,
+} from '@ambit/host';
+export {
+  createHandler,
+  errorResponse,
+  type FetchHandler,
+  type Handler,
+  type HandlerOptions,
+  type ParentScope,
+} from './handler.js';
+export { withTransaction } from './with-transaction.js';

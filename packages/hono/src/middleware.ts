@@ -1,17 +1,18 @@
 import type { IContainer } from '@ambit/container';
+import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
+  checkCount,
   checkTransactionOptions,
-  discard,
+  clearRepresentation,
   type DrainOptions,
-  finishWithBody,
-  type RequestOptions,
+  HttpError,
   RequestScopes,
+  type RequestScopesOptions,
   RequestTransaction,
-  responseToNobody,
-  type WithTransactionOptions as TransactionOptions,
-} from '@ambit/fetch/host';
-import { checkCount, clearRepresentation, HttpError } from '@ambit/host';
-import { inOwnContext, type TransactionError } from '@ambit/transaction';
+  type RequestTransactionOptions,
+  termsOf,
+} from '@ambit/host';
+import { inOwnContext } from '@ambit/transaction';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -55,7 +56,7 @@ function requestScopeOf(c: Context): IContainer {
 }
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
-export type ContainerMiddlewareOptions = RequestOptions<Context> & SocketLimits;
+export type ContainerMiddlewareOptions = RequestScopesOptions<Context> & SocketLimits;
 
 /** The middleware, and what a graceful shutdown needs of it. */
 export interface ContainerMiddleware extends MiddlewareHandler {
@@ -162,7 +163,7 @@ function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined
 }
 
 /** The terms of the transaction of a route, and when its response rolls back. */
-export type WithTransactionOptions = TransactionOptions<Context>;
+export type WithTransactionOptions = RequestTransactionOptions<Context>;
 
 /**
  * Runs the handlers behind it in a transaction, with its scope as `c.get('transactionScope')`. COMMIT succeeds before the
@@ -189,13 +190,13 @@ export type WithTransactionOptions = TransactionOptions<Context>;
  */
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
   checkTransactionOptions(options);
-  const { onError, ...others } = options;
+  const terms = termsOf(options);
   const run: MiddlewareHandler = async (c, next) => {
-    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
-    const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
+    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
     try {
-      c.set('transactionScope', await transaction.begin());
+      const { scope } = await transaction.begun;
+      c.set('transactionScope', scope);
       await transaction.run(next);
       // The application's error handler has responded already.
       if (c.error) await transaction.rollback(c.error);

@@ -1,4 +1,5 @@
 /** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
+export { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 export {
   HTTP_ERROR_CODES,
   HttpError,
@@ -21,4 +22,14 @@ export {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
-export { clearRepresentation, isKnownBefore, isServerError } from './response.js';
+export { type DrainOptions, RequestScopes, type RequestScopesOptions } from './request-scopes.js';
+export {
+  checkTransactionOptions,
+  clearRepresentation,
+  isKnownBefore,
+  isServerError,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
+} from './transaction.js';

@@ -3,6 +3,7 @@ export {
   checkContainer,
   checkFunctions,
   checkTimes,
+  checkTransactionOptions,
   clearRepresentation,
   HttpError,
   type HttpErrorCode,
@@ -14,11 +15,15 @@ export {
   type ParentScope,
   report,
   type RequestOptions,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
 } from '@ambit/host';
 export { Connections } from './connection.js';
 export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
 export { Load, type LoadOptions } from './load.js';
-export { beginTransaction, RequestTransaction } from './with-transaction.js';
+export { beginTransaction, HeldResponse } from './with-transaction.js';
 export {
   ActiveRequest,
   CurrentScope,

@@ -339,7 +339,7 @@ export function divert(res: ServerResponse, gate: ResponseGate, { flush, send }:
 }
 
 /** The same for the next response, below all that was wrapped around the methods of the one before. */
-export function divertAnew(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
+export function divertAgain(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
   const receiver =
     (method: Sending): Method =>
     (...args) =>

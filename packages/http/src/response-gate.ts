@@ -1,10 +1,10 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError } from '@ambit/host';
+import { clearRepresentation, HttpError, type RequestTransactionOptions } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
 import {
   divert,
-  divertAnew,
+  divertAgain,
   methodsOf,
   type Methods,
   pretendSent,
@@ -350,7 +350,7 @@ export class ResponseGate {
     this.#head = this.#kept = undefined;
     this.#mayRestCome ||= isRestToCome;
     clearHead(res, isRestToCome);
-    divertAnew(res, this, this.#direct, (this.#turn += 1));
+    divertAgain(res, this, this.#direct, (this.#turn += 1));
   }
 
   /** Only an error handler that is being called is certain to have written this: others say first what they write. */
@@ -410,9 +410,10 @@ export interface HeldCall {
 }
 
 /** The same on all hosts that hold the response back until COMMIT. */
-export interface HeldResponseOptions<Request = IncomingMessage> {
-  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
-  readonly rollbackOn?: (status: number) => boolean;
+export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
+  RequestTransactionOptions<never>,
+  'rollbackOn'
+> {
   /**
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
    * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.

@@ -2,21 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import {
   checkFunctions,
-  checkTimes,
+  checkTransactionOptions,
   HttpError,
   isAfterDisconnect,
   isDisconnect,
-  isKnownBefore,
-  isServerError,
   report,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
 } from '@ambit/host';
-import {
-  inOwnContext,
-  type Transaction,
-  TransactionError,
-  type TransactionOptions,
-  TransactionStart,
-} from '@ambit/transaction';
+import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import { ActiveRequest, CurrentScope, type RequestHost } from './active-request.js';
 import { Load } from './load.js';
 import type { Handler, ScopedRequest } from './handler.js';
@@ -31,17 +27,15 @@ import {
   TIME_TO_RESPOND_MS,
 } from './response-gate.js';
 
-type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
-
 /**
- * The transaction of one request, and its response, which is held back until COMMIT. It commits or rolls back once: with
+ * The response of one request, which is held back until its transaction has committed. That commits or rolls back once: with
  * the first response, with the failure of a handler before it, or at its time limit. A host says where its error handlers are.
  *
  * @example
  * ```ts
- * import { report, RequestTransaction } from '@ambit/http/host';
+ * import { report, HeldResponse } from '@ambit/http/host';
  *
- * class NextTransaction extends RequestTransaction {
+ * class NextResponse extends HeldResponse {
  *   next: (error: unknown) => void = () => undefined;
  *   protected handleError(error: unknown): void {
  *     this.next(error);
@@ -52,22 +46,19 @@ type RollbackOption = Pick<HeldResponseOptions, 'rollbackOn'>;
  * }
  * ```
  */
-export abstract class RequestTransaction implements GateKeeper {
+export abstract class HeldResponse implements GateKeeper {
   /** Set by the host while it calls an error handler. */
   isHandlingError = false;
   /** The first response has come, though it may still wait for COMMIT. */
   hasResponse = false;
   protected readonly req: IncomingMessage;
   protected readonly res: ServerResponse;
-  readonly #transaction: Transaction;
-  readonly #rollbackOn: (status: number) => boolean;
+  readonly #transaction: RequestTransaction;
   readonly #gate: ResponseGate;
   /** Why it is rolled back, whatever the response says. */
   #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
   /** The response comes from where a failure would not have been seen. */
   #isUnseen = false;
-  /** The error handlers were called with it, while the handler went on. */
-  #timeout: TransactionError | undefined = undefined;
   /** COMMIT is in progress. */
   #isDeciding = false;
   /** How the handlers went on meanwhile. */
@@ -81,20 +72,13 @@ export abstract class RequestTransaction implements GateKeeper {
    * @param req - the request
    * @param res - its response, of which nothing was sent
    * @param transaction - the transaction, begun by {@link beginTransaction}
-   * @param options - which responses roll back. Default: those of 500 or more
    */
-  constructor(
-    req: IncomingMessage,
-    res: ServerResponse,
-    transaction: Transaction,
-    { rollbackOn = isServerError }: RollbackOption,
-  ) {
+  constructor(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction) {
     this.req = req;
     this.res = res;
     this.#transaction = transaction;
-    this.#rollbackOn = rollbackOn;
     this.#gate = new ResponseGate(res, this);
-    transaction.onLost((error) => this.#lose(error));
+    transaction.current?.onLost((error) => this.#lose(error));
     CurrentScope.of(req)?.enter(transaction.scope);
   }
 
@@ -105,7 +89,7 @@ export abstract class RequestTransaction implements GateKeeper {
 
   /** The error handlers were called in place of a handler that is still running. */
   get isTooLate(): boolean {
-    return this.#timeout !== undefined;
+    return this.#transaction.timeout !== undefined;
   }
 
   /** The error handlers were called in place of the response of handlers that may go on. */
@@ -121,7 +105,7 @@ export abstract class RequestTransaction implements GateKeeper {
    * @returns whether there is nobody to respond to, and nothing to report
    */
   isOfDisconnect(error: unknown): boolean {
-    return isDisconnect(this.#transaction.error) && isAfterDisconnect(error);
+    return isDisconnect(this.#transaction.current?.error) && isAfterDisconnect(error);
   }
 
   /**
@@ -169,7 +153,7 @@ export abstract class RequestTransaction implements GateKeeper {
    */
   admits(status: number): boolean {
     if (status >= 400) return true;
-    return !this.#timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
+    return !this.#transaction.timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
   }
 
   /**
@@ -230,7 +214,7 @@ export abstract class RequestTransaction implements GateKeeper {
    */
   onRefused(error: unknown): void {
     // Its error handlers were called already.
-    if (this.#timeout) return this.#respond();
+    if (this.#transaction.timeout) return this.#respond();
     this.#failure ??= { error, isOfHandler: false };
     const held = this.#takeHeld();
     // Nobody waits for a response, but what else the handler failed with is for its error handlers.
@@ -271,42 +255,34 @@ export abstract class RequestTransaction implements GateKeeper {
 
   /** With what has failed, which may not have reached its error handler yet. */
   #reportDropped(): void {
-    const cause = this.#timeout ?? this.#failure?.error;
+    const cause = this.#transaction.timeout ?? this.#failure?.error;
     this.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.req), { cause }));
   }
 
   #respond(): void {
     // An error handler may have written a head, and no more.
     this.#gate.forget();
-    respondPlainly(this.res, this.#timeout ?? this.#failure?.error);
+    respondPlainly(this.res, this.#transaction.timeout ?? this.#failure?.error);
   }
 
   async #close(status: number): Promise<void> {
     let rollsBack = true;
     try {
-      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#rollbackOn(status);
+      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#transaction.rollbackOn(status);
     } finally {
       if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
     }
-    if (!rollsBack) await this.#commit(status);
+    if (!rollsBack) await this.#transaction.commitFor(status);
     // Express itself responds to OPTIONS where no handler does.
     else if (this.#isUnseen && status < 400 && this.req.method !== 'OPTIONS') {
       throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.req));
     }
   }
 
-  async #commit(status: number): Promise<void> {
-    try {
-      await this.#transaction.commit();
-    } catch (error) {
-      if (status < 400 || !(error === this.#timeout || isKnownBefore(error))) throw error;
-    }
-  }
-
   /** Its time limit has passed before anybody responded. The handler may never respond, so the error handlers do. */
   #lose(error: TransactionError): void {
-    if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#timeout || this.#failure || !this.#gate.forget()) return;
-    this.#timeout = error;
+    if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#transaction.timeout || this.#failure || !this.#gate.forget()) return;
+    this.#transaction.timeout = error;
     this.res.setHeader('Retry-After', '1');
     this.timeOut(error);
   }
@@ -314,10 +290,7 @@ export abstract class RequestTransaction implements GateKeeper {
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions
-  extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<ScopedRequest> {
-  /** Called with failures that change no outcome. Default: a process warning. */
-  readonly onError?: (error: TransactionError, req: ScopedRequest) => void;
-}
+  extends RequestTransactionOptions<ScopedRequest>, HeldResponseOptions<ScopedRequest> {}
 
 /**
  * Runs a handler in a transaction, and calls it with the scope of the transaction. The response is held back until COMMIT
@@ -343,14 +316,13 @@ export interface WithTransactionOptions
  * ```
  */
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
-  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
-  const { onError, ...others } = options;
+  checkTransactionOptions(options);
+  checkFunctions(options, 'onSecondResponse');
+  const terms = termsOf(options);
   const begin: Handler = async (req, res, scope) => {
-    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
-    const begun = await beginTransaction(req, res, scope, terms);
-    req.transactionScope = begun.scope;
-    await new HandlerTransaction(req, res, begun, options).run(handler, begun.scope);
+    const transaction = await beginTransaction(req, res, scope, terms(req));
+    req.transactionScope = transaction.scope;
+    await new HandlerResponse(req, res, transaction, options).run(handler, transaction.scope);
   };
   return function transaction(req, res, scope) {
     return inOwnContext(begin, req, res, scope);
@@ -363,7 +335,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
  * @param req - the request
  * @param res - its response, of which nothing was sent
  * @param scope - the request scope
- * @param options - the terms of the transaction
+ * @param terms - the terms of the transaction, and which responses roll back
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
@@ -376,7 +348,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
  *
  * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
  *   const transaction = await beginTransaction(req, res, req.container, { isolation: 'serializable' });
- *   req.transactionScope = transaction.scope; // your RequestTransaction commits it, or rolls it back
+ *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
  * }
  * ```
  */
@@ -384,14 +356,14 @@ export async function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,
   scope: IContainer,
-  options: TransactionOptions,
-): Promise<Transaction> {
+  terms: RequestTransactionTerms,
+): Promise<RequestTransaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);
-  const start = new TransactionStart(scope, options, { guardsParent: true });
+  const transaction = new RequestTransaction(scope, terms);
   const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
-  request.onDisconnect((reason) => abort(start, reason));
-  const transaction = await start.begun;
+  request.onDisconnect((reason) => void transaction.rollback(reason));
+  await transaction.begun;
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.
   await transaction.rollback();
@@ -406,25 +378,23 @@ function headSent(req: ScopedRequest, res: ServerResponse): HttpError {
 /** For an application that opens the request scope by other means; it opens and disposes nothing. */
 const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
 
-/** The client has disconnected, and nobody waits for the work any more. */
-function abort(start: TransactionStart, reason: HttpError): void {
-  const { transaction } = start;
-  if (!transaction) void start.rollback(reason);
-  else void transaction.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
-}
-
-/** A transaction whose failures `createHandler()` responds to. */
-class HandlerTransaction extends RequestTransaction {
+/** A response whose failures `createHandler()` responds to. */
+class HandlerResponse extends HeldResponse {
   readonly #req: ScopedRequest;
   readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
   readonly #released: Promise<void>;
   #release!: () => void;
   #refuse!: (error: unknown) => void;
 
-  constructor(req: ScopedRequest, res: ServerResponse, transaction: Transaction, options: WithTransactionOptions) {
-    super(req, res, transaction, options);
+  constructor(
+    req: ScopedRequest,
+    res: ServerResponse,
+    transaction: RequestTransaction,
+    { onSecondResponse }: WithTransactionOptions,
+  ) {
+    super(req, res, transaction);
     this.#req = req;
-    this.#onSecondResponse = options.onSecondResponse;
+    this.#onSecondResponse = onSecondResponse;
     this.#released = new Promise((resolve, reject) => {
       this.#release = resolve;
       this.#refuse = reject;
