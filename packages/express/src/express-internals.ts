@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CurrentScope } from '@ambit/http/host';
 
 /**
@@ -8,6 +9,7 @@ import { CurrentScope } from '@ambit/http/host';
  *   those of routes. No version before 5.3 reports failures in another way, and 5.3 not all of them.
  * - `req.next`: a router sets it when a request enters, and restores the one before when the request leaves. So it names
  *   the router that is in charge, and behind all handlers, where Express responds by itself, none.
+ * - `req.res` and `res.req`, which Express sets before it exchanges the prototypes of both.
  * - `stack`, the layers of a router, and `router`, or `_router` on Express 4, the router of an application.
  */
 const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
@@ -177,4 +179,32 @@ function noteRouter(req: object, next: Watched[typeof WATCHED]): FailureWatcher 
   if (typeof watched === 'object') watched.seenIn = next;
   else (req as Watched)[WATCHED] = next;
   return typeof watched === 'object' ? watched : undefined;
+}
+
+/** Since Node 24. */
+const ARE_SHARED = Number.parseInt(process.versions.v8, 10) >= 13;
+
+/**
+ * Express exchanges the prototypes of every request and response. To older versions of V8 each is then of a shape of its
+ * own, which is copied with every property it gets, and which no cache knows: on Node 20 that is a third of all the time
+ * a request takes. As dictionaries they share one shape, and an object from which a property is deleted becomes one.
+ */
+export function shareShapes(req: IncomingMessage, res: ServerResponse): void {
+  if (ARE_SHARED) return;
+  putBack(req as IncomingMessage & { res?: unknown }, 'res');
+  putBack(res, 'req');
+}
+
+function putBack<T extends object>(target: T, key: keyof T): void {
+  const value = target[key];
+  if (Reflect.deleteProperty(target, key)) target[key] = value;
+}
+
+/** Express's own methods, such as `res.render()`, pass their failures to `req.next`; from now on only as long as `isOpen` says. */
+export function guardNext(req: object, isOpen: () => boolean): void {
+  const routed = req as { next?: Next | undefined };
+  const { next } = routed;
+  routed.next = (failure) => {
+    if (isOpen()) next?.(failure);
+  };
 }

@@ -1,6 +1,14 @@
 export { disposeOnSignal, type DisposeOnSignalOptions, drain, type DrainOptions } from '@ambit/http';
 export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/http';
-export { containerMiddleware, type ContainerMiddlewareOptions } from './container-middleware.js';
-export { type ExpressRequest, type Middleware, requireTransactionScope } from './request.js';
-export { resolve, withDeps, type Deps, type Services } from './services.js';
+export {
+  containerMiddleware,
+  type ContainerMiddlewareOptions,
+  type Deps,
+  type ExpressRequest,
+  type Middleware,
+  requireTransactionScope,
+  resolve,
+  type Services,
+  withDeps,
+} from './request-scope.js';
 export { rollbackOnError, withTransaction, type WithTransactionOptions } from './with-transaction.js';

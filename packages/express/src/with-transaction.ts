@@ -2,33 +2,33 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   beginTransaction,
   checkFunctions,
-  checkTimes,
+  checkTransactionOptions,
   CurrentScope,
+  HeldResponse,
   type HeldResponseOptions,
   isDisconnect,
   report,
-  RequestTransaction,
+  type RequestTransaction,
+  type RequestTransactionOptions,
+  termsOf,
 } from '@ambit/http/host';
-import { inOwnContext, type Transaction, type TransactionError, type TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import type { Request, Response } from 'express';
 import {
   type FailureWatcher,
+  guardNext,
   observeRouters,
   useTransactions,
   watcherOf,
   watchFailures,
   wouldSeeFailure,
 } from './express-internals.js';
-import { type Middleware, scopeOf } from './request.js';
+import { type Middleware, scopeOf } from './request-scope.js';
 
 type Next = (error?: unknown) => void;
 
 /** The terms of the transaction of a route, and when its response rolls back. */
-export interface WithTransactionOptions
-  extends Omit<TransactionOptions, 'onError' | 'signal'>, HeldResponseOptions<Request> {
-  /** Called with failures that change no outcome. Default: a process warning. */
-  readonly onError?: (error: TransactionError, req: Request) => void;
-}
+export interface WithTransactionOptions extends RequestTransactionOptions<Request>, HeldResponseOptions<Request> {}
 
 /**
  * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
@@ -53,19 +53,18 @@ export interface WithTransactionOptions
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): Middleware {
-  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
+  checkTransactionOptions(options);
+  checkFunctions(options, 'onSecondResponse');
   useTransactions();
-  const { onError, ...others } = options;
+  const terms = termsOf(options);
   const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
-      const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
-      const begun = await beginTransaction(req, res, scope, terms);
-      req.transactionScope = begun.scope;
+      const transaction = await beginTransaction(req, res, scope, terms(req));
+      req.transactionScope = transaction.scope;
       // It is kept alive by what it attaches to the request and the response.
-      void new ExpressTransaction(req, res, begun, options, next);
+      void new ExpressResponse(req, res, transaction, options, next);
     } catch (error) {
       // Nobody waits for a response.
       if (!isDisconnect(error)) next(error);
@@ -78,17 +77,23 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   };
 }
 
-/** A transaction whose failures the error handlers of Express respond to. */
-class ExpressTransaction extends RequestTransaction implements FailureWatcher {
+/** A response whose failures the error handlers of Express respond to. */
+class ExpressResponse extends HeldResponse implements FailureWatcher {
   seenIn: unknown = undefined;
   readonly #req: Request;
   readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
   readonly #next: Next;
 
-  constructor(req: Request, res: Response, transaction: Transaction, options: WithTransactionOptions, next: Next) {
-    super(req, res, transaction, options);
+  constructor(
+    req: Request,
+    res: Response,
+    transaction: RequestTransaction,
+    { onSecondResponse }: WithTransactionOptions,
+    next: Next,
+  ) {
+    super(req, res, transaction);
     this.#req = req;
-    this.#onSecondResponse = options.onSecondResponse;
+    this.#onSecondResponse = onSecondResponse;
     this.#next = next;
     watchFailures(req, this);
   }
@@ -112,11 +117,7 @@ class ExpressTransaction extends RequestTransaction implements FailureWatcher {
 
   protected override timeOut(error: TransactionError): void {
     this.#next(error);
-    // Express's own methods, such as res.render(), pass their failures to it.
-    const { next } = this.#req;
-    this.#req.next = (failure) => {
-      if (!this.hasResponse) next?.(failure);
-    };
+    guardNext(this.#req, () => !this.hasResponse);
   }
 }
 

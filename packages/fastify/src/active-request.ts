@@ -4,17 +4,17 @@ import {
   ActiveRequest,
   clearRepresentation,
   closeUnlessEnded,
-  type HeldResponseOptions,
   HttpError,
   type HttpErrorCode,
   isAfterDisconnect,
   type RequestHost,
+  RequestTransaction,
+  type RequestTransactionTerms,
 } from '@ambit/http/host';
-import type { TransactionOptions } from '@ambit/transaction';
+import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
-import { FailedRequest } from './failed-request.js';
 import { isAbandoned, isInjectedWhole } from './fastify-internals.js';
-import { RequestTransaction } from './request-transaction.js';
+import { FailedRequest } from './reply.js';
 
 /**
  * A promise that knows whether anybody awaits it: a failure that nobody awaits must not crash the process as an unhandled
@@ -86,8 +86,8 @@ export class FastifyActiveRequest extends ActiveRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
-  /** Set where the route has the transaction, so that its response commits. */
-  routeTransaction: Pick<HeldResponseOptions<never>, 'rollbackOn'> | undefined = undefined;
+  /** The transaction is that of the route, so that its response commits. */
+  isOfRoute = false;
   /** The response must not be a success, nor keep its headers, unless the handler knows. */
   failedStep: FailedStep | undefined = undefined;
   /** The handler has responded or failed, or that was done in its place. */
@@ -103,20 +103,19 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
-  begin(options: TransactionOptions): WatchedPromise<IContainer> {
+  begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
     if (!this.scope || this.isFinished || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (this.res.headersSent) {
       closeUnlessEnded(this.res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(this.scope, options);
+    const transaction = new RequestTransaction(this.scope, terms);
     this.transaction = transaction;
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
-          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.isTooLate)
-            void this.#respondInPlace(transaction, error);
+          if (error.code === 'AMBIT_TX_TIMEOUT' && !transaction.timeout) void this.#respondInPlace(transaction, error);
         });
         return begun.scope;
       },
@@ -149,7 +148,9 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   forget(transaction: RequestTransaction): void {
-    if (this.transaction === transaction) this.transaction = this.routeTransaction = undefined;
+    if (this.transaction !== transaction) return;
+    this.transaction = undefined;
+    this.isOfRoute = false;
   }
 
   /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
@@ -192,12 +193,19 @@ export class FastifyActiveRequest extends ActiveRequest {
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
   async #disposeBoth(transaction: RequestTransaction, reason: unknown): Promise<void> {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
-    this.isRolledBack = !transaction.committed;
-    if (this.res.writableEnded) await transaction.leftOpen((complaint) => this.#log(complaint));
-    else if (this.isDisconnected) await transaction.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
+    this.isRolledBack = !isCommitted(transaction);
+    if (this.res.writableEnded) await this.#closeLeftOpen(transaction);
     else await transaction.rollback(reason);
     this.transaction = undefined;
     await Promise.allSettled([this.disposeScope(reason)]);
+  }
+
+  /** A handler that responds past Fastify's hooks, as after `hijack()`, is notified in no other way. */
+  async #closeLeftOpen(transaction: RequestTransaction): Promise<void> {
+    const complaint = complaintOf(transaction);
+    await undo(transaction, complaint);
+    // A commit that nobody awaited was in progress, and has succeeded; or it failed, and only now is it known how.
+    if (complaint !== undefined && !isCommitted(transaction)) this.#log(complaintOf(transaction) ?? complaint);
   }
 
   #refuse<T>(code: HttpErrorCode): WatchedPromise<T> {
@@ -215,8 +223,8 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   /** A handler that still works on a transaction that took too long may never respond, and its client would wait. */
-  async #respondInPlace(transaction: RequestTransaction, error: Error): Promise<void> {
-    transaction.isTooLate = true;
+  async #respondInPlace(transaction: RequestTransaction, error: TransactionError): Promise<void> {
+    transaction.timeout = error;
     await transaction.rollback(error);
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
@@ -226,4 +234,25 @@ export class FastifyActiveRequest extends ActiveRequest {
     this.failed ??= new FailedRequest(error);
     reply.header('retry-after', '1').send(error);
   }
+}
+
+export function isCommitted({ current }: RequestTransaction): boolean {
+  return current?.state === 'committed';
+}
+
+/** Never rejects. Of a commit that nobody awaits it waits for the outcome, even if COMMIT was not sent yet. */
+export async function undo(transaction: RequestTransaction, complaint: unknown): Promise<void> {
+  await transaction.committing?.catch(() => undefined);
+  await transaction.rollback(complaint);
+}
+
+/** Why a response must not report success, now that the handler has finished with this transaction open. */
+export function complaintOf(transaction: RequestTransaction): unknown {
+  if (isCommitted(transaction)) return undefined;
+  const error = transaction.current?.error;
+  if (!error) return new HttpError('AMBIT_HTTP_TRANSACTION_LEFT_OPEN');
+  if (error.code !== 'AMBIT_TX_FINISHED') return error;
+  // A handler that rolled it back through the `IConnection` or the request gave no reason, and knew what it did.
+  const { cause } = error;
+  return cause === undefined || cause instanceof HttpError ? cause : error;
 }

@@ -18,7 +18,7 @@ import {
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, RouteOptions } from 'fastify';
 import { ACTIVE_REQUEST, FastifyActiveRequest, UNSEEN_ROUTES } from './active-request.js';
 import { definePlugin, isHijacked, isInjected } from './fastify-internals.js';
-import { goOnAfter } from './go-on-after.js';
+import { goOnAfter } from './reply.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

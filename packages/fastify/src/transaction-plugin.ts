@@ -1,15 +1,74 @@
 import type { IContainer } from '@ambit/container';
-import { clearRepresentation, CurrentScope, HttpError } from '@ambit/http/host';
-import type { TransactionError, TransactionOptions } from '@ambit/transaction';
-import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
-import { discard, ignoreErrors, keepsUntilRead } from './payload.js';
-import { FailedRequest } from './failed-request.js';
+import {
+  checkTransactionOptions,
+  clearRepresentation,
+  CurrentScope,
+  HttpError,
+  invalidOption,
+  type RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+} from '@ambit/http/host';
+import { inOwnContext, type TransactionError, type TransactionOptions } from '@ambit/transaction';
+import type {
+  DoneFuncWithErrOrRes,
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  onSendHookHandler,
+  preHandlerHookHandler,
+} from 'fastify';
+import {
+  ACTIVE_REQUEST,
+  complaintOf,
+  type FastifyActiveRequest,
+  isCommitted,
+  undo,
+  UNSEEN_ROUTES,
+} from './active-request.js';
 import { definePlugin } from './fastify-internals.js';
-import { goOnAfter } from './go-on-after.js';
-import type { RequestTransaction } from './request-transaction.js';
-import { addRouteTransactions, settle } from './route-transaction.js';
-import type { TransactionPluginOptions } from './request.js';
+import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
+
+/**
+ * The scope of the request's open transaction. Unlike `request.transactionScope` it is never undefined: without an open
+ * transaction this throws.
+ *
+ * @param request - the request
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: there is none
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import type { FastifyRequest } from 'fastify';
+ *
+ * const storeOrder = (request: FastifyRequest): Promise<unknown> =>
+ *   requireTransactionScope(request).resolve<IConnection>('IConnection').query('INSERT INTO orders DEFAULT VALUES');
+ * ```
+ */
+export function requireTransactionScope(request: Pick<FastifyRequest, 'transactionScope'>): IContainer {
+  const { transactionScope } = request;
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'call and await request.startTransaction() first');
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Runs the handler of the route in a transaction: BEGIN before it, COMMIT before its response is sent. */
+    readonly transaction?: boolean | RouteTransactionOptions;
+  }
+}
+
+/** What every transaction is begun with, unless `startTransaction(options)` or the route says otherwise. */
+export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
+  /** Called with failures that change no outcome. Default: the request's log. */
+  readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
+}
+
+/** The terms of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
+export interface RouteTransactionOptions
+  extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,7 +130,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
-      return this[ACTIVE_REQUEST]?.transaction?.scope;
+      return this[ACTIVE_REQUEST]?.transaction?.current?.scope;
     },
   });
   server.decorateRequest('startTransaction', function (own) {
@@ -120,8 +179,8 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     active.hasResponse = true;
     const { transaction } = active;
     // The last hook of the route commits.
-    if (transaction && active.routeTransaction) return done();
-    const complaint = transaction?.complaint();
+    if (transaction && active.isOfRoute) return done();
+    const complaint = transaction && complaintOf(transaction);
     if (transaction && complaint !== undefined) {
       undoFirst({ active, reply, payload: keepsUntilRead(payload), transaction, complaint }, done);
     } else if (active.failed?.drops(reply, payload, done)) {
@@ -148,20 +207,112 @@ function undoFirst(
 ): void {
   let instead: Error | undefined;
   ignoreErrors(payload);
-  const undo = async (): Promise<void> => {
-    await transaction.undo(complaint);
+  const undoAndReplace = async (): Promise<void> => {
+    await undo(transaction, complaint);
     active.forget(transaction);
     // A commit that nobody awaited was in progress: the response has now waited for it, and is true.
-    if (transaction.committed) return;
+    if (isCommitted(transaction)) return;
     // Or it failed, and only now is it known how.
-    instead = (transaction.complaint() ?? complaint) as Error;
+    instead = (complaintOf(transaction) ?? complaint) as Error;
     active.failed ??= new FailedRequest(instead);
     clearRepresentation(reply);
     discard(payload);
   };
-  goOnAfter(undo(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
+  goOnAfter(undoAndReplace(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
 }
 
 function logFailure(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction failed to close');
+}
+
+/** What a transaction is begun with. */
+type TermsOf = (request: FastifyRequest, options: RouteTransactionOptions) => RequestTransactionTerms;
+
+/** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
+function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
+  const begin: preHandlerHookHandler = (request, _reply, done) => {
+    const options = optionsOf(request.routeOptions.config.transaction);
+    const active = request[ACTIVE_REQUEST];
+    if (!options || !active) return done();
+    active.isOfRoute = true;
+    const begun = (scope: IContainer): void => {
+      CurrentScope.of(request.raw)?.enter(scope);
+      CurrentScope.run(request.raw, () => done());
+    };
+    const failed = (error: unknown): void => done(error as Error);
+    inOwnContext(() => void active.begin(termsOf(request, options)).then(begun, failed));
+  };
+  // Behind the hooks of the plugins and of the route, which may replace the payload.
+  const commit: onSendHookHandler = (request, reply, payload, done) => {
+    const active = request[ACTIVE_REQUEST];
+    const transaction = active?.isOfRoute && active.transaction;
+    if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
+    else done();
+  };
+  server.addHook('onRoute', (route) => {
+    const options = optionsOf(route.config?.transaction);
+    if (!options) return;
+    server[UNSEEN_ROUTES].delete(route);
+    checkTransactionOptions(options);
+    const before = listOf(route.preHandler);
+    // The HEAD route that Fastify adds to one of GET has the hooks of that.
+    if (before.includes(begin)) return;
+    route.preHandler = [...before, begin];
+    route.onSend = [...listOf(route.onSend), commit];
+  });
+}
+
+function listOf<Hook>(hooks: Hook | Hook[] = []): readonly Hook[] {
+  return Array.isArray(hooks) ? hooks : [hooks];
+}
+
+function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
+  if (transaction === true) return {};
+  if (transaction === undefined || transaction === false) return undefined;
+  if (typeof transaction === 'object' && transaction !== null) return transaction;
+  throw invalidOption(`config.transaction of a route must be true, false or an object, not ${typeof transaction}`);
+}
+
+interface ReadyResponse {
+  readonly active: FastifyActiveRequest;
+  readonly reply: FastifyReply;
+  readonly payload: unknown;
+  readonly transaction: RequestTransaction;
+}
+
+/** Calls what Fastify waits for: with the error, or with the payload to send. */
+function settle(done: DoneFuncWithErrOrRes, payload: unknown, failure: Error | undefined): void {
+  if (failure) done(failure);
+  else done(null, payload);
+}
+
+/** The response waits for COMMIT, or for ROLLBACK where its status asks for that; an error is sent in its place where COMMIT fails. */
+function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
+  let failure: Error | undefined;
+  ignoreErrors(payload);
+  const decided = reply.statusCode;
+  const close = async (): Promise<void> => {
+    const status = payload instanceof Response ? payload.status : decided;
+    try {
+      if (transaction.rollbackOn(status)) await transaction.rollback();
+      else {
+        await checkSendable(reply, payload);
+        await transaction.commitFor(status);
+      }
+    } catch (error) {
+      failure = error as Error;
+      await transaction.rollback(error);
+      active.failed ??= new FailedRequest(error);
+      clearRepresentation(reply);
+      discard(payload);
+    }
+    active.forget(transaction);
+    CurrentScope.of(reply.request.raw)?.leave();
+  };
+  const goOn = (thrown?: Error): void => {
+    // What decided between COMMIT and ROLLBACK is what the client gets, whatever else the handler has set meanwhile.
+    if (!(thrown ?? failure) && reply.statusCode !== decided) reply.code(decided);
+    settle(done, payload, thrown ?? failure);
+  };
+  goOnAfter(close(), reply, goOn, { payload });
 }

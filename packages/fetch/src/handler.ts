@@ -1,9 +1,18 @@
 import type { IContainer } from '@ambit/container';
-import { checkFunctions, HttpError, invalidOption } from '@ambit/host';
-import type { ActiveRequest } from './active-request.js';
-import type { DrainOptions } from './open-requests.js';
-import { type ParentScope, type RequestOptions, RequestScopes } from './request-scopes.js';
+import {
+  type ActiveRequest,
+  checkFunctions,
+  type DrainOptions,
+  HttpError,
+  invalidOption,
+  type ParentScope as ParentScopeOf,
+  RequestScopes,
+  type RequestScopesOptions,
+} from '@ambit/host';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
+
+/** The scope around the request's own: the application container, or what a function of the request gives. */
+export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
 
 /** What the application does for a request: `context` is what the host gave besides it. */
 export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
@@ -13,7 +22,7 @@ export type Handler<Q extends Request = Request, C = unknown, R extends Response
 ) => R | Promise<R>;
 
 /** How scopes are opened, how many requests are taken on, and how errors are responded to. */
-export interface HandlerOptions<Q extends Request = Request> extends RequestOptions<Q> {
+export interface HandlerOptions<Q extends Request = Request> extends RequestScopesOptions<Q> {
   /** Responds to what the handler, or the opening of its scope, threw. Default: the host receives the error. */
   readonly onError?: (error: unknown, request: Q) => Response | Promise<Response>;
 }

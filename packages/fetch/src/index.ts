@@ -1,7 +1,17 @@
-export { errorResponse } from './handler.js';
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/host';
-export { createHandler, type FetchHandler, type Handler, type HandlerOptions } from './handler.js';
-export type { DrainOptions } from './open-requests.js';
-export type { ParentScope, RequestOptions } from './request-scopes.js';
-export type { WithTransactionOptions } from './request-transaction.js';
+export {
+  type DrainOptions,
+  HTTP_ERROR_CODES,
+  HttpError,
+  type HttpErrorCode,
+  type RequestScopesOptions as RequestOptions,
+  type RequestTransactionOptions as WithTransactionOptions,
+} from '@ambit/host';
+export {
+  createHandler,
+  errorResponse,
+  type FetchHandler,
+  type Handler,
+  type HandlerOptions,
+  type ParentScope,
+} from './handler.js';
 export { withTransaction } from './with-transaction.js';

@@ -1,4 +1,4 @@
-import type { ActiveRequest } from './active-request.js';
+import type { ActiveRequest } from '@ambit/host';
 
 type Source = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
 type Chunk = Awaited<ReturnType<Source['read']>>;
@@ -21,7 +21,8 @@ const MOST_CHUNKS = 64;
  *
  * @example
  * ```ts
- * import { type ActiveRequest, finishWithBody } from '@ambit/fetch/host';
+ * import { finishWithBody } from '@ambit/fetch/host';
+ * import type { ActiveRequest } from '@ambit/host';
  *
  * const respond = (active: ActiveRequest, request: Request, rows: ReadableStream): Promise<Response> =>
  *   finishWithBody(active, request.method, new Response(rows)); // the scope lasts until the last row was read
@@ -63,7 +64,8 @@ export async function finishWithBody<R extends Response | undefined>(
  *
  * @example
  * ```ts
- * import { type ActiveRequest, responseToNobody } from '@ambit/fetch/host';
+ * import { responseToNobody } from '@ambit/fetch/host';
+ * import type { ActiveRequest } from '@ambit/host';
  *
  * function respondToFailure(active: ActiveRequest, error: unknown): Response {
  *   if (active.disconnectReason) return responseToNobody();

@@ -1,7 +1,12 @@
-import { HttpError } from '@ambit/host';
+import {
+  checkTransactionOptions,
+  HttpError,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  termsOf,
+} from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import type { Handler } from './handler.js';
-import { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
 import { discard } from './response-body.js';
 
 /**
@@ -34,16 +39,13 @@ import { discard } from './response-body.js';
  */
 export function withTransaction<Q extends Request = Request, C = unknown, R extends Response = Response>(
   handler: Handler<Q, C, R>,
-  options: WithTransactionOptions<Q> = {},
+  options: RequestTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
   checkTransactionOptions(options);
-  const { onError, ...others } = options;
+  const terms = termsOf(options);
   const run: Handler<Q, C, R> = async (request, requestScope, context) => {
-    const bound = onError
-      ? { ...others, onError: (error: Parameters<typeof onError>[0]) => onError(error, request) }
-      : others;
-    const transaction = new RequestTransaction(requestScope, () => request.signal, bound);
-    const scope = await transaction.begin();
+    const transaction = new RequestTransaction(requestScope, terms(request), () => request.signal);
+    const { scope } = await transaction.begun;
     let response: R | undefined;
     try {
       response = await transaction.run(async () => {

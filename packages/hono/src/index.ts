@@ -3,6 +3,7 @@ export {
   containerMiddleware,
   type ContainerMiddleware,
   type ContainerMiddlewareOptions,
-} from './container-middleware.js';
-export { requireTransactionScope } from './context.js';
-export { withTransaction, type WithTransactionOptions } from './with-transaction.js';
+  requireTransactionScope,
+  withTransaction,
+  type WithTransactionOptions,
+} from './middleware.js';

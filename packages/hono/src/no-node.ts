@@ -1,4 +1,4 @@
-import type { RequestClient } from '@ambit/fetch/host';
+import type { RequestClient } from '@ambit/host';
 import type * as node from './node.js';
 
 /** Takes the place of node.ts where there is no Node: the request and its response tell all there is to know. */

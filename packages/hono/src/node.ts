@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/fetch/host';
+import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/host';
 import { ActiveRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
 
 /** How many requests are taken on. */

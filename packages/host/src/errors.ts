@@ -76,3 +76,117 @@ function messageOf(code: HttpErrorCode, detail: string | undefined): string {
   if (message === MESSAGES.AMBIT_HTTP_NO_TRANSACTION) return message;
   return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
 }
+
+/** What a handler gets that goes on after its client has left. */
+const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
+  'AMBIT_DISPOSED',
+  'AMBIT_HTTP_CLIENT_DISCONNECTED',
+  'AMBIT_HTTP_REQUEST_FINISHED',
+  'AMBIT_TX_ABORTED',
+]);
+
+/** Longer chains of causes are circular. */
+const MOST_CAUSES = 10;
+
+/**
+ * Whether the work failed because the client has left: then nobody waits for a response, and nothing has failed, so hosts call
+ * no error handler and report nothing.
+ *
+ * @param error - what the handler of a request failed with whose client has disconnected
+ * @returns false for every other failure, which is one of the application
+ *
+ * @example
+ * ```ts
+ * import { isAfterDisconnect } from '@ambit/host';
+ *
+ * function fail(error: unknown, request: { isDisconnected: boolean }, next: (error: unknown) => void): void {
+ *   if (!request.isDisconnected || !isAfterDisconnect(error)) next(error);
+ * }
+ * ```
+ */
+export function isAfterDisconnect(error: unknown): boolean {
+  return codesOf(error).some((code) => AFTER_DISCONNECT.has(code));
+}
+
+/**
+ * Whether an error says that the client has left.
+ *
+ * @param error - the error, such as that of a transaction
+ * @returns whether it, or one of its causes, is `AMBIT_HTTP_CLIENT_DISCONNECTED`
+ *
+ * @example
+ * ```ts
+ * import { isDisconnect } from '@ambit/host';
+ *
+ * const isRefused = (error: unknown): boolean => error !== undefined && !isDisconnect(error);
+ * ```
+ */
+export function isDisconnect(error: unknown): boolean {
+  return codesOf(error).includes('AMBIT_HTTP_CLIENT_DISCONNECTED');
+}
+
+/** The codes of an error and of its causes: what failed may be wrapped, as ORMs do. */
+function codesOf(error: unknown): unknown[] {
+  const codes: unknown[] = [];
+  for (let at = error; typeof at === 'object' && at !== null && codes.length < MOST_CAUSES;) {
+    const { code, cause } = at as { readonly code?: unknown; readonly cause?: unknown };
+    codes.push(code);
+    at = cause;
+  }
+  return codes;
+}
+
+/** Who is called with a failure that no response can carry. It may be async. */
+export type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
+
+/**
+ * Reports a failure that no response can carry. Where the application's reporter fails, both failures are printed.
+ *
+ * @param reporter - the application's; may be async. Default: `console.error`
+ * @param error - the failure
+ * @param context - what the reporter is called with besides it, such as the request
+ *
+ * @example
+ * ```ts
+ * import { report } from '@ambit/host';
+ *
+ * interface Options { onDisposeError?: (error: unknown, request: Request) => void }
+ * const hostOf = ({ onDisposeError }: Options) => ({
+ *   onDisposeError: (error: unknown, request: Request) => report(onDisposeError, error, request),
+ * });
+ * ```
+ */
+export function report<Context>(reporter: Reporter<Context>, error: unknown, context: Context): void {
+  void reported(reporter, error, context);
+}
+
+/**
+ * The same as {@link report}, for a caller that waits.
+ *
+ * @param reporter - the application's; may be async. Default: `console.error`
+ * @param error - the failure
+ * @param context - what the reporter is called with besides it
+ * @returns a promise that resolves when the reporter is done, and never rejects
+ *
+ * @example
+ * ```ts
+ * import { reported } from '@ambit/host';
+ *
+ * const beforeExit = (onError: ((error: unknown) => unknown) | undefined, error: unknown): Promise<void> =>
+ *   reported(onError, error, undefined);
+ * ```
+ */
+export async function reported<Context>(reporter: Reporter<Context>, error: unknown, context: Context): Promise<void> {
+  if (!reporter) return print(error);
+  try {
+    await reporter(error, context);
+  } catch (failure) {
+    print(error);
+    print(failure);
+  }
+}
+
+function print(error: unknown): void {
+  // oxlint-disable-next-line no-console -- the last resort where the application names no reporter
+  console.error(error);
+}

@@ -1,13 +1,35 @@
 /** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
-export { isAfterDisconnect, isDisconnect } from './disconnect.js';
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from './errors.js';
-export { checkContainer, checkCount, checkFunctions, checkTimes, invalidOption } from './options.js';
-export { report, reported, type Reporter } from './report.js';
+export { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
 export {
+  HTTP_ERROR_CODES,
+  HttpError,
+  type HttpErrorCode,
+  isAfterDisconnect,
+  isDisconnect,
+  report,
+  reported,
+  type Reporter,
+} from './errors.js';
+export {
+  checkContainer,
+  checkCount,
+  checkFunctions,
   checkParent,
   checkRequestOptions,
   checkReturnedParent,
+  checkTimes,
+  invalidOption,
   type ParentScope,
   type RequestOptions,
-} from './request-options.js';
-export { isKnownBefore, isServerError } from './response-status.js';
+} from './options.js';
+export { type DrainOptions, RequestScopes, type RequestScopesOptions } from './request-scopes.js';
+export {
+  checkTransactionOptions,
+  clearRepresentation,
+  isKnownBefore,
+  isServerError,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
+} from './transaction.js';

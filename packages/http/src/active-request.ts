@@ -1,13 +1,236 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { IContainer } from '@ambit/container';
-import { HttpError } from '@ambit/host';
-import { type ConnectedRequest, Connection } from './connection.js';
-import { Connections } from './connections.js';
+import { type IContainer, runInScope } from '@ambit/container';
+import {
+  checkParent,
+  checkRequestOptions,
+  checkReturnedParent,
+  HttpError,
+  invalidOption,
+  type ParentScope,
+  type RequestOptions,
+} from '@ambit/host';
+import { Connection, Connections } from './connection.js';
 import type { Load } from './load.js';
-import { onNextToLeave } from './node-internals.js';
-import type { RequestHost } from './request.js';
-import type { ScopelessRequest, ScopeOpener } from './scope-opener.js';
+import { emitWithin, onNextToLeave } from './node-internals.js';
+
+const CURRENT = Symbol('ambit.current');
+
+interface RequestWithCurrent {
+  [CURRENT]?: CurrentScope;
+}
+
+/**
+ * The scope that is `currentScope()` for what one request causes: its own, and that of its transaction while it is open.
+ *
+ * @example
+ * ```ts
+ * import type { IncomingMessage } from 'node:http';
+ * import { CurrentScope } from '@ambit/http/host';
+ *
+ * const callHandler = (req: IncomingMessage, handler: () => unknown) => CurrentScope.run(req, handler);
+ * const callErrorHandler = (req: IncomingMessage, handler: () => unknown) => CurrentScope.runOutside(req, handler);
+ * ```
+ */
+export class CurrentScope {
+  readonly #requestScope: IContainer;
+  #scope: IContainer;
+
+  /**
+   * Makes the request scope the current one, also for the events of the request and the response.
+   *
+   * @param req - the request
+   * @param res - its response
+   * @param requestScope - the scope of the request
+   */
+  constructor(req: IncomingMessage, res: ServerResponse, requestScope: IContainer) {
+    this.#requestScope = this.#scope = requestScope;
+    (req as RequestWithCurrent)[CURRENT] = this;
+    const run = (emit: () => boolean): boolean => this.run(emit);
+    emitWithin(req, run);
+    emitWithin(res, run);
+  }
+
+  /**
+   * Finds that of a request.
+   *
+   * @param req - the request
+   * @returns undefined where the application did not ask for a current scope
+   */
+  static of(req: object): CurrentScope | undefined {
+    return (req as RequestWithCurrent)[CURRENT];
+  }
+
+  /**
+   * Calls the function with the current scope of the request; without one, as it is.
+   *
+   * @param req - the request
+   * @param work - the function
+   * @returns what the function returns
+   */
+  static run<T>(req: object, work: () => T): T {
+    const current = CurrentScope.of(req);
+    return current ? current.run(work) : work();
+  }
+
+  /**
+   * Calls the function with the request's own scope: error handlers must not get the scope of a transaction that failed.
+   *
+   * @param req - the request
+   * @param work - the function
+   * @returns what the function returns
+   */
+  static runOutside<T>(req: object, work: () => T): T {
+    const current = CurrentScope.of(req);
+    return current ? runInScope(current.#requestScope, work) : work();
+  }
+
+  /**
+   * Makes the scope of a transaction the current one from now on.
+   *
+   * @param transactionScope - the scope of the transaction
+   */
+  enter(transactionScope: IContainer): void {
+    this.#scope = transactionScope;
+  }
+
+  /** Makes the request's own scope the current one again. */
+  leave(): void {
+    this.#scope = this.#requestScope;
+  }
+
+  /**
+   * Calls the function with the scope that is current now.
+   *
+   * @param work - the function
+   * @returns what the function returns
+   */
+  run<T>(work: () => T): T {
+    return runInScope(this.#scope, work);
+  }
+}
+
+/** A request that needs its scope. */
+export interface ScopelessRequest {
+  /** The request. */
+  readonly req: IncomingMessage;
+  /** Its response. */
+  readonly res: ServerResponse;
+  /** It needs no scope any more. */
+  readonly isFinished: boolean;
+  /**
+   * Opens the request scope, and keeps it for disposal.
+   *
+   * @param parent - the scope around it
+   * @param options - the tags of the scope
+   * @returns the request scope
+   */
+  openScope(parent: IContainer, options: { tags: string[] }): IContainer;
+}
+
+/** Opens the scope of a request, then calls `done`, with the error where that failed. Where the request finishes meanwhile, never. */
+export type ScopeOpener = (request: ScopelessRequest, done: (error?: unknown) => void) => void;
+
+/** What the framework adds. */
+export interface OpenerOptions<Request> extends RequestOptions<Request> {
+  /** What the errors of invalid options name. */
+  readonly caller: string;
+  /** The request as the framework knows it. */
+  readonly requestOf: (request: ScopelessRequest) => Request;
+}
+
+/**
+ * How a host opens its request scopes. It is decided here, once, so that a request pays for no option that is not used.
+ *
+ * @param parent - the application container, or a function of the request that returns the scope above the request's
+ * @param options - those of the application, and what the framework adds
+ * @returns what `ActiveRequest.open()` calls for each request
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { scopeOpener } from '@ambit/http/host';
+ *
+ * const app = new Container({ tags: ['application'] });
+ * const opener = scopeOpener(app, { tags: ['request'], caller: 'middleware()', requestOf: ({ req }) => req });
+ * ```
+ */
+export function scopeOpener<Request>(parent: ParentScope<Request>, options: OpenerOptions<Request>): ScopeOpener {
+  checkParent(parent, options.caller);
+  checkRequestOptions(options);
+  const { tags = ['request'], register, start, current } = options;
+  const scopeOptions = { tags: [...tags] };
+  if (typeof parent === 'function' || register || start) return prepared(parent, options, scopeOptions);
+  return current ? currentAtOnce(parent, scopeOptions) : atOnce(parent, scopeOptions);
+}
+
+function atOnce(parent: IContainer, scopeOptions: { tags: string[] }): ScopeOpener {
+  return (request, done) => {
+    let failure: unknown;
+    try {
+      request.openScope(parent, scopeOptions);
+    } catch (error) {
+      failure = error;
+    }
+    done(failure);
+  };
+}
+
+function currentAtOnce(parent: IContainer, scopeOptions: { tags: string[] }): ScopeOpener {
+  return (request, done) => {
+    let current: CurrentScope;
+    try {
+      current = new CurrentScope(request.req, request.res, request.openScope(parent, scopeOptions));
+    } catch (error) {
+      return done(error);
+    }
+    return current.run(() => done());
+  };
+}
+
+function prepared<Request>(
+  parent: ParentScope<Request>,
+  options: OpenerOptions<Request>,
+  scopeOptions: { tags: string[] },
+): ScopeOpener {
+  const { register, start, caller, requestOf } = options;
+  const prepare = async (request: ScopelessRequest): Promise<void> => {
+    const known = requestOf(request);
+    const above = typeof parent === 'function' ? await parent(known) : parent;
+    if (request.isFinished) return;
+    checkReturnedParent(above, caller);
+    const scope = request.openScope(above, scopeOptions);
+    if (options.current) void new CurrentScope(request.req, request.res, scope);
+    if (register) await CurrentScope.run(request.req, () => register(scope, known));
+    if (start && !request.isFinished) await CurrentScope.run(request.req, () => startServices(scope, caller));
+  };
+  return (request, done) => {
+    const goOn = (error?: unknown): void => {
+      // The client has disconnected, and what failed then failed because its scope was disposed.
+      if (!request.isFinished) CurrentScope.run(request.req, () => done(error));
+    };
+    prepare(request).then(() => goOn(), goOn);
+  };
+}
+
+function startServices(scope: IContainer, caller: string): Promise<void> {
+  const { start } = scope as { start?: () => Promise<void> };
+  if (start) return start.call(scope);
+  throw invalidOption(`start: true of ${caller} needs a container that has a method start()`);
+}
+
+/** What all requests of one middleware, plugin or handler have in common. */
+export interface RequestHost {
+  /** How many requests may be in progress. */
+  readonly load: Load;
+  /** Called when a request scope failed to dispose. */
+  readonly onDisposeError: (error: unknown, request: ActiveRequest) => void;
+  /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
+  readonly callsFinish?: true;
+  /** For a framework whose server is known before its first request. Default: found by the socket. */
+  readonly connections?: Connections;
+}
 
 interface TurnListener {
   /** Called when the request counts as one that is in progress on its connection; `passTurn()` must follow. */
@@ -25,7 +248,7 @@ export class PendingTurn {
   readonly #begin: () => void;
   #isOver = false;
 
-  constructor(request: ConnectedRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
+  constructor(request: ActiveRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
     this.#begin = AsyncResource.bind(begin);
     const onTurn = (): void => {
@@ -56,7 +279,7 @@ export class PendingTurn {
 }
 
 /** Whether others finish only after this request, or, where a middleware is mounted twice, only with it. */
-function mayNotWait({ req, res, older }: ConnectedRequest): boolean {
+function mayNotWait({ req, res, older }: ActiveRequest): boolean {
   let before = older;
   while (before && before.res !== res) before = before.older;
   return before !== undefined || res.socket !== null || req.httpVersionMajor > 1;
@@ -92,15 +315,15 @@ const NOW = Promise.resolve();
  * }).listen(3000);
  * ```
  */
-export class ActiveRequest implements ConnectedRequest, ScopelessRequest {
+export class ActiveRequest implements ScopelessRequest {
   /** The request. */
   readonly req: IncomingMessage;
   /** Its response. */
   readonly res: ServerResponse;
   /** The request before it on the connection, while both are in progress. */
-  older: ConnectedRequest | undefined = undefined;
+  older: ActiveRequest | undefined = undefined;
   /** The request behind it on the connection, while both are in progress. */
-  newer: ConnectedRequest | undefined = undefined;
+  newer: ActiveRequest | undefined = undefined;
   /** The request scope; undefined until it is opened. */
   scope: IContainer | undefined = undefined;
   /** The response is out, or the client has disconnected. */

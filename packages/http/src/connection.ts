@@ -1,9 +1,21 @@
+import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
+import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import { Socket } from 'node:net';
+import type { ActiveRequest } from './active-request.js';
 import type { Load } from './load.js';
-import { isLast, isResponding, passOnDrain, speaksHttp } from './node-internals.js';
-import { UnparsedInput } from './unparsed-input.js';
+import {
+  closeBehindResponses,
+  finishBeforeErrors,
+  hasNoRequest,
+  isLast,
+  replaceCloseIdle,
+  restoreCloseIdle,
+  serverOf,
+  speaksHttp,
+  UnparsedInput,
+  whileUnfinished,
+} from './node-internals.js';
 
 const CONNECTION = Symbol('ambit.connection');
 
@@ -16,8 +28,8 @@ type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
  */
 export class Connection {
   /** Undefined where the request came through no server. */
-  readonly connections: ConnectionList<Connection> | undefined;
-  newest: ConnectedRequest | undefined = undefined;
+  readonly connections: Connections | undefined;
+  newest: ActiveRequest | undefined = undefined;
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
@@ -32,7 +44,7 @@ export class Connection {
   /** Made when more requests than the limit have come. */
   #input: UnparsedInput | undefined = undefined;
 
-  private constructor(channel: Channel, connections: ConnectionList<Connection> | undefined) {
+  private constructor(channel: Channel, connections: Connections | undefined) {
     this.#channel = channel;
     this.#isHttp2 = 'rstCode' in channel;
     this.connections = connections;
@@ -47,7 +59,7 @@ export class Connection {
     return (channelOf(req) as Channel)[CONNECTION];
   }
 
-  static open(req: IncomingMessage, connections: ConnectionList<Connection> | undefined): Connection {
+  static open(req: IncomingMessage, connections: Connections | undefined): Connection {
     return new Connection(channelOf(req), connections);
   }
 
@@ -72,20 +84,20 @@ export class Connection {
     return this.#isFinishing;
   }
 
-  *[Symbol.iterator](): Generator<ConnectedRequest> {
+  *[Symbol.iterator](): Generator<ActiveRequest> {
     for (let request = this.newest, older; request; request = older) {
       older = request.older;
       yield request;
     }
   }
 
-  add(request: ConnectedRequest): void {
+  add(request: ActiveRequest): void {
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
     this.newest = request;
   }
 
-  remove(request: ConnectedRequest): void {
+  remove(request: ActiveRequest): void {
     const { older, newer } = request;
     if (older) older.newer = newer;
     if (newer) newer.older = older;
@@ -186,7 +198,7 @@ export class Connection {
   }
 
   /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
-  sayCloseLate({ res, older }: ConnectedRequest): void {
+  sayCloseLate({ res, older }: ActiveRequest): void {
     if (this.#closing === res) return;
     if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
     // The connection will be closed when it is idle.
@@ -223,86 +235,233 @@ function channelOf(req: IncomingMessage): Http2Stream | Socket {
   return req.socket;
 }
 
-/** How long a client may take to read its last response before the connection is closed over what it still sends. */
-const LINGER_MS = 1000;
+const CONNECTIONS = Symbol('ambit.connections');
 
-/** The client closed its side in the middle of a request: it is disconnected, and reads no response. */
-const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
+/** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
+const REAP_EVERY_MS = 250;
 
-/** What is done with the socket of a connection that no longer speaks HTTP as it should. */
-interface SocketActions {
-  /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
-  readonly finishOn: (socket: Socket) => boolean;
-  /** The connection of a socket speaks another protocol from now on. */
-  readonly leaveHttp: (socket: Socket) => void;
+interface ServerWithConnections extends Server {
+  [CONNECTIONS]?: Connections;
 }
 
 /**
- * Finishes each connection whose input Node refuses, before anything is sent on it. Where it has complete requests to respond to,
- * it is closed behind them. Otherwise, where a response is on its way, the connection is cut: bytes behind a part of a
- * response would count as the rest of it. In all other cases everything goes on as in Node.
+ * The connections of one server, and how they are closed.
  *
- * Node's own response to such input, like that of most listeners for `clientError`, cuts off the requests in progress, and
- * listeners often look at `socket.writable` only before they respond.
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Connections } from '@ambit/http/host';
+ *
+ * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
+ * const connections = Connections.of(server);
+ * connections.close();
+ * server.close(() => connections.closed());
+ * ```
  */
-export function finishBeforeErrors(server: Server, { finishOn, leaveHttp }: SocketActions): void {
-  const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean;
-  server.emit = function emitUnlessFinishing(event: string, ...args: unknown[]): boolean {
-    if (event === 'clientError') {
-      const [{ code }, socket] = args as [NodeJS.ErrnoException, Socket];
-      if (code !== CLIENT_LEFT && !socket.destroyed && finishOn(socket)) return true;
-      if (isResponding(socket)) return Boolean(socket.destroy());
-    } else if (event === 'upgrade' || event === 'connect') {
-      leaveHttp(args[1] as Socket);
-      passOnDrain(args[1] as Socket);
-    }
-    return emit(event, ...args);
+export class Connections {
+  readonly #server: ServerWithConnections;
+  /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
+  readonly #accepted = new Set<Socket>();
+  /** Those that have had a request. */
+  readonly #connections = new Set<Connection>();
+  readonly #streams = new Set<Http2Stream>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #reaping: NodeJS.Timeout | undefined = undefined;
+  /** `close()` was called. Every request reads it: a property costs less than a getter. */
+  isClosing = false;
+  #closingSince = 0;
+  #keepIdleMs = 0;
+  /** A request has come to us. */
+  #isServing = false;
+
+  static readonly #acceptedByAnyServer = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    const server = serverOf(socket);
+    // Those of servers that do not speak HTTP are no business of ours.
+    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
   };
-  server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
-    // Those of the application.
-    if (server.listenerCount('connect') > 1) return;
-    // As Node does by itself where nobody listens.
-    if ('stream' in socket) {
-      socket.writeHead(405).end();
-      return;
-    }
-    // Node has taken all of its listeners off.
-    socket.on('error', () => undefined);
-    if (finishOn(socket)) socket.resume();
-    else socket.destroy();
-  });
-}
+  static #isWatching = false;
 
-/** Closes the connection when its last response is out. Until then, what else comes is read and dropped. */
-function closeBehindResponses(socket: Socket): void {
-  socket.once('end', () => socket.destroy());
-  let closing: NodeJS.Timeout | undefined;
-  // A socket that is destroyed over unread input resets the connection, and takes the response away from the client.
-  socket.destroySoon = () => {
-    closing ??= setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    socket.end();
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => this.#meet(socket));
+    // The one below has read a handshake. Only this one knows whether a request came.
+    server.on('secureConnection', (socket: Socket) => this.#meet(socket));
+    server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
+  }
+
+  /**
+   * Those of the server; the same object at each call.
+   *
+   * @param server - a server of `node:http`, `node:https` or `node:http2`
+   * @returns its connections
+   */
+  static of(server: Server): Connections {
+    const served = server as ServerWithConnections;
+    return (served[CONNECTIONS] ??= new Connections(served));
+  }
+
+  /**
+   * Those of the server that a request came to.
+   *
+   * @param socket - the socket of the request
+   * @returns undefined if the request came through no server, but was injected
+   */
+  static ofSocket(socket: Socket): Connections | undefined {
+    const server = serverOf(socket);
+    return server && Connections.of(server);
+  }
+
+  /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
+  static watch(): void {
+    if (!this.#isWatching) subscribe('net.server.socket', this.#acceptedByAnyServer);
+    this.#isWatching = true;
+  }
+
+  /**
+   * @internal The requests in progress.
+   */
+  *requests(): Generator<ActiveRequest> {
+    for (const connection of this.#connections) yield* connection;
+  }
+
+  /**
+   * Enters a connection on which the first request has come.
+   *
+   * @param connection - the connection
+   * @param channel - its socket, or its stream of HTTP/2
+   */
+  add(connection: Connection, channel: Http2Stream | Socket): void {
+    this.#connections.add(connection);
+    if (!this.#isServing)
+      finishBeforeErrors(this.#server, {
+        finishOn: (socket) => Connection.finishOn(socket),
+        leaveHttp: (socket) => Connection.leaveHttp(socket),
+      });
+    this.#isServing = true;
+    if ('rstCode' in channel) this.#meetStream(channel);
+  }
+
+  /**
+   * Removes a connection that has closed.
+   *
+   * @param connection - the connection
+   */
+  delete(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  /**
+   * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
+   * closed. `closed()` must follow.
+   *
+   * @param keepIdleMs - how long those stay open for a request that is on its way already
+   */
+  close(keepIdleMs = 0): void {
+    if (this.isClosing) return;
+    this.isClosing = true;
+    this.#closingSince = performance.now();
+    this.#keepIdleMs = keepIdleMs;
+    this.#server.prependListener('request', this.#sayClose);
+    for (const connection of this.#connections) connection.sayCloseOnLast();
+    for (const session of this.#sessions) session.close();
+    this.#spareResponses();
+    // Restarted, so that connections have one whole interval to become idle by themselves.
+    this.#stopReaping();
+    this.startReaping();
+  }
+
+  /** The server has closed: takes back what `close()` has changed, so that it may listen again. */
+  closed(): void {
+    this.isClosing = false;
+    this.#stopReaping();
+    this.#server.off('request', this.#sayClose);
+    restoreCloseIdle(this.#server);
+  }
+
+  /** Finishes requests of which no event says that they are finished, until the server has closed. */
+  startReaping(): void {
+    this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
+  }
+
+  /** Cuts all connections, WebSockets among them. */
+  destroyAll(): void {
+    this.#server.closeAllConnections?.();
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#accepted) socket.destroy();
+  }
+
+  /** Resolves when every request that is active now has finished. */
+  async whenFinished(): Promise<void> {
+    await Promise.all(Array.from(this.requests(), (request) => request.whenFinished()));
+  }
+
+  readonly #sayClose = (req: IncomingMessage, res: ServerResponse): void => {
+    (Connection.of(req) ?? Connection.open(req, this)).sayClose(res);
   };
-  socket.once('close', () => clearTimeout(closing));
+
+  #meet(socket: Socket): void {
+    if (this.#accepted.has(socket)) return;
+    this.#accepted.add(socket);
+    socket.once('close', () => this.#accepted.delete(socket));
+  }
+
+  /** Node closes sessions by itself from version 24 on. The streams in progress finish, and no more are taken. */
+  #meetSession(session: ServerHttp2Session): void {
+    if (this.#sessions.has(session)) return;
+    this.#sessions.add(session);
+    session.once('close', () => this.#sessions.delete(session));
+    if (this.isClosing) session.close();
+  }
+
+  #meetStream(stream: Http2Stream): void {
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    if (stream.session) this.#meetSession(stream.session as ServerHttp2Session);
+    this.startReaping();
+  }
+
+  /** To Node a connection is idle when `end()` of its response was called, though a slow client may not have all of it yet. */
+  #spareResponses(): void {
+    replaceCloseIdle(this.#server, (closeIdle) => {
+      if (this.#keepsIdle) return;
+      const leaving: ServerResponse[] = [];
+      for (const { req, res } of this.requests())
+        if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
+      whileUnfinished(leaving, closeIdle);
+    });
+  }
+
+  get #keepsIdle(): boolean {
+    return performance.now() - this.#closingSince < this.#keepIdleMs;
+  }
+
+  #stopReaping(): void {
+    clearInterval(this.#reaping);
+    this.#reaping = undefined;
+  }
+
+  #reap(): void {
+    for (const stream of this.#streams) destroyIfForgotten(stream);
+    for (const request of this.requests()) request.finishIfSent();
+    if (this.isClosing) this.#closeIdle();
+  }
+
+  /** A response whose head was sent when the server began to close leaves its connection open; soon after, it is idle. */
+  #closeIdle(): void {
+    if (this.#keepsIdle) return;
+    const server = this.#server;
+    server.closeIdleConnections?.();
+    // A server of Node that closes does not look any more whether heads are late.
+    const isLate = performance.now() - this.#closingSince > (server.headersTimeout || Infinity);
+    for (const socket of this.#accepted) {
+      if (socket.bytesRead === 0 || (isLate && hasNoRequest(socket))) socket.destroy();
+    }
+  }
 }
 
-/** An active request, as its connection sees it. */
-export interface ConnectedRequest {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly isFinished: boolean;
-  /** Its neighbours on the connection. */
-  older: ConnectedRequest | undefined;
-  newer: ConnectedRequest | undefined;
-  /** The connection is lost, or will take no response to this request. */
-  lose(): void;
-  /** Finishes a request whose response is out, or never will be, where nobody was notified. */
-  finishIfSent(): void;
-  whenFinished(): Promise<void>;
-}
-
-/** All connections of a server, as one of them sees them. */
-export interface ConnectionList<C> {
-  readonly isClosing: boolean;
-  add(connection: C, channel: Http2Stream | Socket): void;
-  delete(connection: C): void;
+/** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
+function destroyIfForgotten(stream: Http2Stream): void {
+  if (stream.closed && !stream.destroyed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
+    stream.destroy();
 }

@@ -3,6 +3,8 @@ export {
   checkContainer,
   checkFunctions,
   checkTimes,
+  checkTransactionOptions,
+  clearRepresentation,
   HttpError,
   type HttpErrorCode,
   invalidOption,
@@ -13,16 +15,22 @@ export {
   type ParentScope,
   report,
   type RequestOptions,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
 } from '@ambit/host';
-export { ActiveRequest } from './active-request.js';
-export { beginTransaction } from './with-transaction.js';
-export { Connections } from './connections.js';
-export { closeUnlessEnded } from './error-response.js';
-export { clearRepresentation } from './head.js';
-export type { HeldResponseOptions } from './response-gate.js';
+export { Connections } from './connection.js';
+export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
 export { Load, type LoadOptions } from './load.js';
-export type { RequestHost } from './request.js';
-export { RequestTransaction } from './request-transaction.js';
-export { type OpenerOptions, scopeOpener, type ScopelessRequest, type ScopeOpener } from './scope-opener.js';
-export { CurrentScope } from './current-scope.js';
-export { type TimeLimit, within } from './timers.js';
+export { beginTransaction, HeldResponse } from './with-transaction.js';
+export {
+  ActiveRequest,
+  CurrentScope,
+  type OpenerOptions,
+  type RequestHost,
+  scopeOpener,
+  type ScopelessRequest,
+  type ScopeOpener,
+} from './active-request.js';
+export { type TimeLimit, within } from './shutdown.js';

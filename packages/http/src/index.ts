@@ -1,8 +1,8 @@
 export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from '@ambit/host';
-export { createHandler, type HandlerOptions, type HttpListener } from './create-handler.js';
-export { drain, type DrainOptions, type HttpServer } from './drain.js';
+export { createHandler, type HandlerOptions, type HttpListener } from './handler.js';
+export { drain, type DrainOptions, type HttpServer } from './shutdown.js';
 export type { HeldResponseOptions } from './response-gate.js';
 export type { LoadOptions } from './load.js';
-export { type Handler, requireTransactionScope, type ScopedRequest } from './request.js';
+export { type Handler, requireTransactionScope, type ScopedRequest } from './handler.js';
 export { disposeOnSignal, type DisposeOnSignalOptions } from './shutdown.js';
 export { withTransaction, type WithTransactionOptions } from './with-transaction.js';

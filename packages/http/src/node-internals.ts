@@ -1,9 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { EventEmitter } from 'node:events';
+import type { Http2ServerResponse } from 'node:http2';
+import { Socket } from 'node:net';
+import type { Load } from './load.js';
+import type { ResponseGate } from './response-gate.js';
 
 /*
- * The private fields of Node that Ambit uses; no other file does. Checked on Node 20, 22, 24 and 26. Nothing public says
- * the same:
+ * The private fields of Node that Ambit uses, and the methods of its objects that Ambit replaces: those of a request and its response,
+ * `server.emit`, `server.closeIdleConnections`, and `pause`, `resume` and `destroySoon` of a socket. No other file does. Checked on Node
+ * 20, 22, 24 and 26. Nothing public does the same:
  * - `socket.server`: the server that accepted it. Node sets it on every socket that it serves HTTP on.
  * - `socket.parser`: set on sockets that speak HTTP/1. Its `incoming` is the request that came last, until its response
  *   has finished.
@@ -45,13 +50,13 @@ export function hasNoRequest(socket: Socket): boolean {
 }
 
 /** Whether a client would take what is written now for a part of a response in progress, or for the response to a request in progress. */
-export function isResponding(socket: Socket): boolean {
+function isResponding(socket: Socket): boolean {
   const { _httpMessage: response } = socket as ServedSocket;
   return response ? response._headerSent === true || response.req.complete : false;
 }
 
 /** Reads from a socket that has got a listener for `data`. */
-export function readOn(socket: Socket): void {
+function readOn(socket: Socket): void {
   const { _handle: handle } = socket as ServedSocket;
   if (!handle) return;
   handle.reading = true;
@@ -64,7 +69,7 @@ export function speaksHttp(socket: Socket): boolean {
 }
 
 /** After CONNECT and upgrades, Node no longer notifies the responses in progress when their socket takes more. */
-export function passOnDrain(socket: Socket): void {
+function passOnDrain(socket: Socket): void {
   if ((socket as ServedSocket)._httpMessage)
     socket.on('drain', () => void (socket as ServedSocket)._httpMessage?.emit('drain'));
 }
@@ -85,4 +90,267 @@ export function pretendSent(res: ServerResponse, pretend: boolean): void {
 /** Lets Node say again how long the body is, after its headers were removed. */
 export function restoreFraming(res: ServerResponse): void {
   Object.assign(res, { _removedContLen: false, _removedTE: false });
+}
+
+/** Emits the events within `run`: Node emits those of a body in the context of its socket. */
+export function emitWithin(emitter: EventEmitter, run: (emit: () => boolean) => boolean): void {
+  const emit = emitter.emit.bind(emitter);
+  emitter.emit = (...args: Parameters<typeof emit>) => run(() => emit(...args));
+}
+
+/** Calls `closeIdle` in place of the server's own `closeIdleConnections()`, and with it. */
+export function replaceCloseIdle(server: Server, closeIdle: (own: () => void) => void): void {
+  // A server for HTTP/2 alone has no such method, and no such problem: a session that closes sends all it has.
+  const own = server.closeIdleConnections?.bind(server);
+  if (own) server.closeIdleConnections = () => closeIdle(own);
+}
+
+export function restoreCloseIdle(server: Server): void {
+  Reflect.deleteProperty(server, 'closeIdleConnections');
+}
+
+/** How long a client may take to read its last response before the connection is closed over what it still sends. */
+const LINGER_MS = 1000;
+
+/** The client closed its side in the middle of a request: it is disconnected, and reads no response. */
+const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
+
+/** What is done with the socket of a connection that no longer speaks HTTP as it should. */
+interface SocketActions {
+  /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
+  readonly finishOn: (socket: Socket) => boolean;
+  /** The connection of a socket speaks another protocol from now on. */
+  readonly leaveHttp: (socket: Socket) => void;
+}
+
+/**
+ * Finishes each connection whose input Node refuses, before anything is sent on it. Where it has complete requests to respond to,
+ * it is closed behind them. Otherwise, where a response is on its way, the connection is cut: bytes behind a part of a
+ * response would count as the rest of it. In all other cases everything goes on as in Node.
+ *
+ * Node's own response to such input, like that of most listeners for `clientError`, cuts off the requests in progress, and
+ * listeners often look at `socket.writable` only before they respond.
+ */
+export function finishBeforeErrors(server: Server, { finishOn, leaveHttp }: SocketActions): void {
+  const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean;
+  server.emit = function emitUnlessFinishing(event: string, ...args: unknown[]): boolean {
+    if (event === 'clientError') {
+      const [{ code }, socket] = args as [NodeJS.ErrnoException, Socket];
+      if (code !== CLIENT_LEFT && !socket.destroyed && finishOn(socket)) return true;
+      if (isResponding(socket)) return Boolean(socket.destroy());
+    } else if (event === 'upgrade' || event === 'connect') {
+      leaveHttp(args[1] as Socket);
+      passOnDrain(args[1] as Socket);
+    }
+    return emit(event, ...args);
+  };
+  server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
+    // Those of the application.
+    if (server.listenerCount('connect') > 1) return;
+    // As Node does by itself where nobody listens.
+    if ('stream' in socket) {
+      socket.writeHead(405).end();
+      return;
+    }
+    // Node has taken all of its listeners off.
+    socket.on('error', () => undefined);
+    if (finishOn(socket)) socket.resume();
+    else socket.destroy();
+  });
+}
+
+/** Closes the connection when its last response is out. Until then, what else comes is read and dropped. */
+export function closeBehindResponses(socket: Socket): void {
+  socket.once('end', () => socket.destroy());
+  let closing: NodeJS.Timeout | undefined;
+  // A socket that is destroyed over unread input resets the connection, and takes the response away from the client.
+  socket.destroySoon = () => {
+    closing ??= setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.end();
+  };
+  socket.once('close', () => clearTimeout(closing));
+}
+
+/** How much a client may send that is kept unparsed. Beyond that its connection is not read. */
+const MOST_UNPARSED = 2_097_152;
+
+type DataListener = (chunk: Buffer) => void;
+
+/**
+ * Stands between a socket and Node's parser, from the moment a client has pipelined more requests than may be in progress.
+ *
+ * The socket is read all the time, because Node does not notice otherwise that a client leaves. The parser gets the bytes later: when no
+ * request waits for its turn, and when Node has not called `pause()` on the socket, as it does while too many bytes of responses or
+ * of a body wait for their reader. Node asserts that no data comes until it calls `resume()` itself. So both methods of this socket are
+ * replaced: they hold back the parser instead of the network. What is kept is limited: a client cannot fill our memory.
+ */
+export class UnparsedInput {
+  readonly #socket: Socket;
+  readonly #load: Load;
+  readonly #isHeld: () => boolean;
+  readonly #parser: DataListener | undefined;
+  #kept: Buffer[] = [];
+  #keptBytes = 0;
+  /** Node has called `pause()`. */
+  #isPaused: boolean;
+  /** No more is read from the network. */
+  #isFull = false;
+  #isScheduled = false;
+
+  /**
+   * @param socket - speaks HTTP/1
+   * @param load - limits what is kept on all connections together, and shares out the time for parsing it
+   * @param isHeld - whether the parser may get nothing now; call `parseOn()` when that may have changed
+   */
+  constructor(socket: Socket, load: Load, isHeld: () => boolean) {
+    this.#socket = socket;
+    this.#load = load;
+    this.#isHeld = isHeld;
+    this.#isPaused = socket.isPaused();
+    // Node's own is the first. Those of the application see the bytes when they come.
+    [this.#parser] = socket.listeners('data') as DataListener[];
+    socket.on('data', this.#receive);
+    if (this.#parser) socket.off('data', this.#parser);
+    socket.pause = () => {
+      this.#isPaused = true;
+      return socket;
+    };
+    socket.resume = () => {
+      this.#isPaused = false;
+      this.parseOn();
+      return this.#read();
+    };
+    this.#read();
+    readOn(socket);
+  }
+
+  /** Gives the parser what is kept, a chunk at a time, as soon as it may get it. */
+  parseOn(): void {
+    if (this.#isScheduled || this.#kept.length === 0 || !this.#mayParse) return;
+    this.#isScheduled = true;
+    this.#load.soon(this.#parseNext);
+  }
+
+  /** The connection no longer speaks HTTP: what is kept belongs to the new protocol. */
+  leave(): void {
+    const socket = this.#socket;
+    const rest = this.#kept;
+    this.drop();
+    socket.off('data', this.#receive);
+    Reflect.deleteProperty(socket, 'pause');
+    Reflect.deleteProperty(socket, 'resume');
+    if (rest.length > 0 && !socket.readableEnded) socket.unshift(Buffer.concat(rest));
+  }
+
+  /** The connection has closed. */
+  drop(): void {
+    this.#load.release(this.#keptBytes);
+    this.#kept = [];
+    this.#keptBytes = 0;
+  }
+
+  get #mayParse(): boolean {
+    return !this.#isPaused && !this.#isHeld();
+  }
+
+  readonly #receive = (chunk: Buffer): void => {
+    if (this.#kept.length === 0 && this.#mayParse) return this.#parse(chunk);
+    this.#kept.push(chunk);
+    this.#keptBytes += chunk.length;
+    const hasRoom = this.#load.keep(chunk.length) && this.#keptBytes < MOST_UNPARSED;
+    if (hasRoom) return undefined;
+    this.#isFull = true;
+    Socket.prototype.pause.call(this.#socket);
+    return undefined;
+  };
+
+  readonly #parseNext = (): void => {
+    this.#isScheduled = false;
+    if (!this.#mayParse) return;
+    const chunk = this.#kept.shift();
+    if (!chunk) return;
+    this.#keptBytes -= chunk.length;
+    this.#load.release(chunk.length);
+    this.#isFull = false;
+    this.#read();
+    this.#parse(chunk);
+    this.parseOn();
+  };
+
+  #parse(chunk: Buffer): void {
+    this.#parser?.call(this.#socket, chunk);
+    if (!speaksHttp(this.#socket)) this.leave();
+  }
+
+  #read(): Socket {
+    return this.#isFull ? this.#socket : Socket.prototype.resume.call(this.#socket);
+  }
+}
+
+type Method = (...args: unknown[]) => unknown;
+/** What not every response has: `send` of Express, and `flush` of middlewares that compress. */
+type Added = 'flush' | 'send';
+export type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
+export type Sending = Sender | Added;
+export type Methods = Record<Sender | 'on', Method> & Partial<Record<Added, Method>>;
+
+const GATE = Symbol('ambit.gate');
+
+/** The methods by which a response is sent, and its listeners added. */
+export function methodsOf(res: object): Methods {
+  const { end, flush, flushHeaders, on, send, write, writeHead } = res as Methods;
+  return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
+}
+
+/** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
+const DIVERTED: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  end(...args) {
+    return this[GATE].receive(0, 'end', args);
+  },
+  flushHeaders(...args) {
+    return this[GATE].receive(0, 'flushHeaders', args);
+  },
+  on(...args) {
+    return this[GATE].on(args);
+  },
+  write(...args) {
+    return this[GATE].receive(0, 'write', args);
+  },
+  writeHead(...args) {
+    return this[GATE].receive(0, 'writeHead', args);
+  },
+};
+
+const WITH_FLUSH: Pick<Methods, 'flush'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  flush(...args) {
+    return this[GATE].receive(0, 'flush', args);
+  },
+};
+
+const WITH_SEND: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  send(...args) {
+    return this[GATE].receive(0, 'send', args);
+  },
+};
+
+/** The gate receives from now on what would send the response. */
+export function divert(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods): void {
+  Object.assign(res, { [GATE]: gate }, DIVERTED, flush && WITH_FLUSH, send && WITH_SEND);
+}
+
+/** The same for the next response, below all that was wrapped around the methods of the one before. */
+export function divertAgain(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
+  const receiver =
+    (method: Sending): Method =>
+    (...args) =>
+      gate.receive(turn, method, args);
+  Object.assign(res, {
+    end: receiver('end'),
+    flushHeaders: receiver('flushHeaders'),
+    on: DIVERTED.on,
+    write: receiver('write'),
+    writeHead: receiver('writeHead'),
+    ...(flush && { flush: receiver('flush') }),
+    ...(send && { send: receiver('send') }),
+  });
 }

@@ -1,14 +1,157 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import * as heads from './head.js';
-import { pretendSent } from './node-internals.js';
+import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
+import { finished } from 'node:stream/promises';
+import { clearRepresentation, HttpError, type RequestTransactionOptions } from '@ambit/host';
+import { TransactionError } from '@ambit/transaction';
+import {
+  divert,
+  divertAgain,
+  methodsOf,
+  type Methods,
+  pretendSent,
+  restoreFraming,
+  type Sender,
+  type Sending,
+} from './node-internals.js';
 
-type Method = (...args: unknown[]) => unknown;
-/** What not every response has: `send` of Express, and `flush` of middlewares that compress. */
-type Added = 'flush' | 'send';
-type Sending = heads.Sender | Added;
-type Methods = Record<heads.Sender | 'on', Method> & Partial<Record<Added, Method>>;
+/** The part of a response that precedes its body. */
+export interface Head {
+  readonly status: number;
+  readonly statusMessage: string;
+  readonly headers: readonly (readonly [name: string, value: number | string | string[]])[];
+}
 
-const GATE = Symbol('ambit.gate');
+interface NamesHeaders {
+  /** Missing in the types of Node 20, and on responses of HTTP/2. */
+  getRawHeaderNames?(): string[];
+}
+
+function readHead(res: ServerResponse): Head {
+  const names = (res as ServerResponse & NamesHeaders).getRawHeaderNames?.() ?? res.getHeaderNames();
+  const headers = names.map((name) => [name, res.getHeader(name) ?? ''] as const);
+  // As Node reads it, for Express 4 passes on what is given as text.
+  return { status: Math.trunc(res.statusCode), statusMessage: res.statusMessage, headers };
+}
+
+function restoreHead(res: ServerResponse, { status, statusMessage, headers }: Head): void {
+  if (!areIn(res, headers)) restoreHeaders(res, headers);
+  res.statusCode = status;
+  res.statusMessage = statusMessage;
+}
+
+/** Most often nobody has touched them, and to look costs less than to set them again. */
+function areIn(res: ServerResponse, headers: Head['headers']): boolean {
+  return (
+    res.getHeaderNames().length === headers.length && headers.every(([name, value]) => res.getHeader(name) === value)
+  );
+}
+
+function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  for (const [name, value] of headers) res.setHeader(name, value);
+}
+
+/**
+ * Makes room for another response: takes back the headers that are true of one only, and the status. What follows is an error unless it has a status of its own. But while the rest of the
+ * old response may follow, that rest must still count as part of a success.
+ */
+function clearHead(res: ServerResponse, isRestToCome: boolean): void {
+  clearRepresentation(res);
+  restoreFraming(res);
+  res.statusCode = isRestToCome ? 200 : 500;
+  res.statusMessage = '';
+}
+
+/** What Node would refuse only when the response is sent is refused while there is still something to roll back. */
+function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, args: unknown[]): void {
+  if (isPlain(res)) return;
+  try {
+    dryRun(res, method, args);
+  } catch (error) {
+    // Of an error handler's response they would be refused again.
+    res.statusMessage = '';
+    res.removeHeader('trailer');
+    if (res.strictContentLength) res.removeHeader('content-length');
+    throw error;
+  }
+}
+
+/** Whatever else there may be in a head, Node has looked at by now. */
+function isPlain(res: ServerResponse): boolean {
+  const { statusCode, statusMessage, strictContentLength } = res;
+  return statusCode >= 100 && statusCode <= 999 && !statusMessage && !strictContentLength && !res.hasHeader('trailer');
+}
+
+/** Sends the same response to nobody; throws what Node refuses. */
+function dryRun(res: ServerResponse, method: Sender, args: unknown[]): void {
+  const copy = new ServerResponse(res.req);
+  copy.strictContentLength = res.strictContentLength;
+  restoreHead(copy, readHead(res));
+  Reflect.apply(ServerResponse.prototype[method], copy, args);
+}
+
+function checkBody(chunk: unknown): void {
+  if (typeof chunk === 'string' || chunk instanceof Uint8Array) return;
+  throw coded(new TypeError('The body of a response must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
+}
+
+/** As Node says it, so that nobody can tell a held response from one in progress. */
+function headersSent(): Error {
+  return coded(new Error('Cannot set headers after they are sent to the client'), 'ERR_HTTP_HEADERS_SENT');
+}
+
+function coded(error: Error, code: string): Error {
+  return Object.assign(error, { code });
+}
+
+/** After this time, error handlers that were called and have not responded are not waited for any longer. */
+export const TIME_TO_RESPOND_MS = 1000;
+
+/** Responds where no error handler does. Of errors, only ours may say what happened: others may expose internal matters. */
+export function respondPlainly(res: ServerResponse, error: unknown): void {
+  const { status, statusCode = status } = Object(error) as { status?: unknown; statusCode?: unknown };
+  const isError = typeof statusCode === 'number' && statusCode >= 400 && statusCode in STATUS_CODES;
+  // The handler may have said something of the response that it did not send.
+  clearHead(res, false);
+  if (isError) res.statusCode = statusCode;
+  const isOurs = error instanceof TransactionError || error instanceof HttpError;
+  res.setHeader('content-type', 'application/json; charset=utf-8');
+  res.end(JSON.stringify({ error: isOurs ? error.message : STATUS_CODES[res.statusCode] }));
+}
+
+/**
+ * Closes the connection of a response that has begun and is not complete within a second. Such a response can carry no error, so
+ * its client learns of the failure from the closed connection.
+ *
+ * @param res - the response
+ *
+ * @example
+ * ```ts
+ * import type { ServerResponse } from 'node:http';
+ * import { closeUnlessEnded } from '@ambit/http/host';
+ *
+ * function refuseTransaction(res: ServerResponse, next: (error: Error) => void): void {
+ *   closeUnlessEnded(res); // the error handlers have a second to complete it
+ *   next(new Error('The response has begun already'));
+ * }
+ * ```
+ */
+export function closeUnlessEnded(res: ServerResponse): void {
+  const closing = setTimeout(() => {
+    if (!res.writableEnded) res.destroy();
+  }, TIME_TO_RESPOND_MS);
+  res.once('close', () => clearTimeout(closing));
+}
+
+/**
+ * Express's own error handler sees that nothing was sent, then waits until the request is read, then responds. A second
+ * response of the handler in between would crash the process, so the waiting is done before it, behind the gate; an
+ * upload is read to its end, too, unless its client leaves.
+ */
+export async function readRest(req: IncomingMessage): Promise<void> {
+  if (!req.readable) return;
+  req.resume();
+  await finished(req).catch(() => undefined);
+}
 
 /**
  * How far a response has come:
@@ -40,7 +183,7 @@ export class ResponseGate {
   #turn = 0;
   #waiting: (() => unknown)[] = [];
   /** As it was when `writeHead()` was called. */
-  #head: heads.Head | undefined = undefined;
+  #head: Head | undefined = undefined;
   /** The last response made way before its end, and its handler may still write the rest of it. */
   #mayRestCome = false;
   /** Listeners for `drain` that a middleware keeps for a stream of its own, which knows nothing of this gate. */
@@ -50,46 +193,8 @@ export class ResponseGate {
     this.#res = res;
     this.#keeper = keeper;
     this.#direct = methodsOf(res);
-    const { flush, send } = this.#direct;
-    Object.assign(
-      res,
-      { [GATE]: this },
-      ResponseGate.#methods,
-      flush && ResponseGate.#withFlush,
-      send && ResponseGate.#withSend,
-    );
+    divert(res, this, this.#direct);
   }
-
-  /** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
-  static readonly #methods: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
-    end(...args) {
-      return this[GATE].#receive(0, 'end', args);
-    },
-    flushHeaders(...args) {
-      return this[GATE].#receive(0, 'flushHeaders', args);
-    },
-    on(...args) {
-      return this[GATE].#on(args);
-    },
-    write(...args) {
-      return this[GATE].#receive(0, 'write', args);
-    },
-    writeHead(...args) {
-      return this[GATE].#receive(0, 'writeHead', args);
-    },
-  };
-
-  static readonly #withFlush: Pick<Methods, 'flush'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
-    flush(...args) {
-      return this[GATE].#receive(0, 'flush', args);
-    },
-  };
-
-  static readonly #withSend: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
-    send(...args) {
-      return this[GATE].#receive(0, 'send', args);
-    },
-  };
 
   /** Makes way for the response of an error handler, unless the handler's own came first; says whether it did. */
   forget(): boolean {
@@ -105,7 +210,8 @@ export class ResponseGate {
     return this.#phase === 'whole' || this.#phase === 'left';
   }
 
-  #receive(turn: number, method: Sending, args: unknown[]): unknown {
+  /** Called with what would send a part of the response; `turn` says which response it is meant for. */
+  receive(turn: number, method: Sending, args: unknown[]): unknown {
     // Of a response that has made way.
     if (turn !== this.#turn) return this.#ignore(method);
     if (method === 'end') return this.#end(args);
@@ -119,14 +225,14 @@ export class ResponseGate {
 
   #end(args: unknown[]): unknown {
     if (this.#isWhole) return this.#drop('end');
-    if (this.#phase !== 'leaving' && typeof args[0] !== 'function') heads.checkBody(args[0] ?? '');
+    if (this.#phase !== 'leaving' && typeof args[0] !== 'function') checkBody(args[0] ?? '');
     return this.#start('end', args);
   }
 
   #write(args: unknown[]): unknown {
     if (this.#isOpen) return this.#pass('write', args);
     if (this.#phase === 'whole') return this.#drop('write');
-    heads.checkBody(args[0]);
+    checkBody(args[0]);
     if (this.#isRest()) {
       this.#keeper.onDiscarded(false);
       return this.#ignore('write');
@@ -149,11 +255,11 @@ export class ResponseGate {
     const res = this.#res;
     if (this.#phase === 'whole') return this.#drop('writeHead');
     if (this.#phase === 'head' && !res.headersSent && isImplicit(res, args)) return res;
-    if (this.#phase !== 'none') throw heads.headersSent();
+    if (this.#phase !== 'none') throw headersSent();
     if (!this.#keeper.admits(Math.trunc(args[0] as number))) return this.#discard(true);
-    heads.dryRun(res, 'writeHead', args);
+    dryRun(res, 'writeHead', args);
     res.statusCode = args[0] as number;
-    this.#head = heads.readHead(res);
+    this.#head = readHead(res);
     this.#waiting.push(() => this.#call('writeHead', args));
     this.#phase = 'head';
     pretendSent(res, true);
@@ -161,7 +267,7 @@ export class ResponseGate {
   }
 
   /** A middleware around this gate may keep the listeners for `drain` for a stream that is there from the first byte on. */
-  #on(args: unknown[]): unknown {
+  on(args: unknown[]): unknown {
     if (args[0] !== 'drain' || this.#isOpen) return this.#call('on', args);
     const before = this.#res.listenerCount('drain');
     const result = this.#call('on', args);
@@ -169,7 +275,7 @@ export class ResponseGate {
     return result;
   }
 
-  #start(method: Exclude<heads.Sender, 'writeHead'>, args: unknown[]): unknown {
+  #start(method: Exclude<Sender, 'writeHead'>, args: unknown[]): unknown {
     const res = this.#res;
     const isEnd = method === 'end';
     if (this.#phase === 'leaving') {
@@ -180,11 +286,11 @@ export class ResponseGate {
     }
     const isFirst = this.#phase !== 'part';
     if (isFirst && !this.#keeper.admits(Math.trunc(res.statusCode))) return this.#discard(!isEnd);
-    if (this.#phase === 'none') heads.checkHead(res, method, args);
+    if (this.#phase === 'none') checkHead(res, method, args);
     this.#waiting.push(() => this.#call(method, args));
     this.#phase = isEnd ? 'whole' : 'part';
     if (isFirst) {
-      const head = this.#head ?? heads.readHead(res);
+      const head = this.#head ?? readHead(res);
       this.#keeper.onFirstResponse();
       this.#keeper.decide(head.status).then(
         () => this.#release(head),
@@ -199,13 +305,13 @@ export class ResponseGate {
     return res;
   }
 
-  #release(head: heads.Head): void {
+  #release(head: Head): void {
     const res = this.#res;
     const isWhole = this.#phase === 'whole';
     pretendSent(res, false);
     this.#phase = 'leaving';
     try {
-      heads.restoreHead(res, head);
+      restoreHead(res, head);
       const results = this.#waiting.map((step) => step());
       if (isWhole) this.#phase = 'left';
       else if (!results.includes(false)) this.#goOn();
@@ -243,21 +349,8 @@ export class ResponseGate {
     this.#waiting = [];
     this.#head = this.#kept = undefined;
     this.#mayRestCome ||= isRestToCome;
-    heads.clearHead(res, isRestToCome);
-    const turn = (this.#turn += 1);
-    const receiver =
-      (method: Sending): Method =>
-      (...args) =>
-        this.#receive(turn, method, args);
-    Object.assign(res, {
-      end: receiver('end'),
-      flushHeaders: receiver('flushHeaders'),
-      on: ResponseGate.#methods.on,
-      write: receiver('write'),
-      writeHead: receiver('writeHead'),
-      ...(this.#direct.flush && { flush: receiver('flush') }),
-      ...(this.#direct.send && { send: receiver('send') }),
-    });
+    clearHead(res, isRestToCome);
+    divertAgain(res, this, this.#direct, (this.#turn += 1));
   }
 
   /** Only an error handler that is being called is certain to have written this: others say first what they write. */
@@ -285,14 +378,9 @@ export class ResponseGate {
     return this.#call(method, args);
   }
 
-  #call(name: heads.Sender | 'flush' | 'on', args: unknown[]): unknown {
+  #call(name: Sender | 'flush' | 'on', args: unknown[]): unknown {
     return this.#direct[name]?.apply(this.#res, args);
   }
-}
-
-function methodsOf(res: object): Methods {
-  const { end, flush, flushHeaders, on, send, write, writeHead } = res as Methods;
-  return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
 }
 
 /** Node, and middlewares that compress, write the head so before the first byte. */
@@ -322,9 +410,10 @@ export interface HeldCall {
 }
 
 /** The same on all hosts that hold the response back until COMMIT. */
-export interface HeldResponseOptions<Request = IncomingMessage> {
-  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
-  readonly rollbackOn?: (status: number) => boolean;
+export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
+  RequestTransactionOptions<never>,
+  'rollbackOn'
+> {
   /**
    * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
    * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.

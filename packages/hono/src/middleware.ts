@@ -1,18 +1,62 @@
 import type { IContainer } from '@ambit/container';
+import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
+  checkCount,
+  checkTransactionOptions,
+  clearRepresentation,
   type DrainOptions,
-  finishWithBody,
-  type RequestOptions,
+  HttpError,
   RequestScopes,
-  responseToNobody,
-} from '@ambit/fetch/host';
-import { checkCount } from '@ambit/host';
+  type RequestScopesOptions,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  termsOf,
+} from '@ambit/host';
+import { inOwnContext } from '@ambit/transaction';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
 
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The scope of the request, tagged `request`, behind `containerMiddleware()`. */
+    container: IContainer;
+    /** The scope of the open transaction, behind `withTransaction()`; undefined elsewhere. */
+    transactionScope: IContainer | undefined;
+  }
+}
+
+/**
+ * The scope of the request's open transaction. Unlike `c.get('transactionScope')` it is never undefined.
+ *
+ * @param c - the context of the request
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import type { Context } from 'hono';
+ *
+ * const storeOrder = (c: Context): Promise<unknown> =>
+ *   requireTransactionScope(c).resolve<IConnection>('IConnection').query('INSERT INTO orders DEFAULT VALUES');
+ * ```
+ */
+export function requireTransactionScope(c: Context): IContainer {
+  const scope = c.get('transactionScope');
+  if (scope) return scope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'put withTransaction() on the route, before this handler');
+}
+
+/** The scope that `containerMiddleware()` has opened. */
+function requestScopeOf(c: Context): IContainer {
+  const scope = c.get('container') as IContainer | undefined;
+  if (scope) return scope;
+  throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
+}
+
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
-export type ContainerMiddlewareOptions = RequestOptions<Context> & SocketLimits;
+export type ContainerMiddlewareOptions = RequestScopesOptions<Context> & SocketLimits;
 
 /** The middleware, and what a graceful shutdown needs of it. */
 export interface ContainerMiddleware extends MiddlewareHandler {
@@ -116,4 +160,66 @@ function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined
   } catch {
     return undefined;
   }
+}
+
+/** The terms of the transaction of a route, and when its response rolls back. */
+export type WithTransactionOptions = RequestTransactionOptions<Context>;
+
+/**
+ * Runs the handlers behind it in a transaction, with its scope as `c.get('transactionScope')`. COMMIT succeeds before the
+ * response is sent. A handler that throws, a response of a status that `rollbackOn` names, a client that leaves and the time
+ * limit roll back; what fails goes to `app.onError()`.
+ *
+ * @param options - those of `beginTransaction()`, and `rollbackOn`
+ * @returns the middleware, to mount on the route
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
+ * transaction already
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(containerMiddleware(new Container({ tags: ['application'] })));
+ * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (c) => {
+ *   const orders = requireTransactionScope(c).resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
+ *   return c.json(await orders.create(await c.req.json()), 201);
+ * });
+ * ```
+ */
+export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
+  checkTransactionOptions(options);
+  const terms = termsOf(options);
+  const run: MiddlewareHandler = async (c, next) => {
+    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
+    if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+    try {
+      const { scope } = await transaction.begun;
+      c.set('transactionScope', scope);
+      await transaction.run(next);
+      // The application's error handler has responded already.
+      if (c.error) await transaction.rollback(c.error);
+      // Hono throws where a handler returned nothing; to read its response would make one.
+      else if (!c.finalized) await transaction.rollback(new HttpError('AMBIT_HTTP_NO_RESPONSE'));
+      else await transaction.complete(c.res.status);
+    } catch (error) {
+      await transaction.rollback(error);
+      takeBackResponse(c);
+      if (!transaction.isOfDisconnect(error)) throw error;
+      c.res = responseToNobody();
+    } finally {
+      c.set('transactionScope', undefined);
+    }
+  };
+  return (c, next) => inOwnContext(run, c, next);
+}
+
+/** Hono would merge the headers of the handler's response into those of the error handler's. */
+function takeBackResponse(c: Context): void {
+  if (!c.finalized) return;
+  discard(c.res);
+  c.res = undefined;
+  c.finalized = false;
+  clearRepresentation({ removeHeader: (name) => c.header(name, undefined) });
 }

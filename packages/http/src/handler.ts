@@ -1,12 +1,56 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { checkFunctions, isAfterDisconnect, type ParentScope, report, type RequestOptions } from '@ambit/host';
-import { ActiveRequest } from './active-request.js';
-import { Connections } from './connections.js';
-import { respondPlainly } from './error-response.js';
+import type { IContainer } from '@ambit/container';
+import {
+  checkFunctions,
+  HttpError,
+  isAfterDisconnect,
+  type ParentScope,
+  report,
+  type RequestOptions,
+} from '@ambit/host';
+import { ActiveRequest, type RequestHost, scopeOpener } from './active-request.js';
+import { Connections } from './connection.js';
 import { Load, type LoadOptions } from './load.js';
-import type { Handler, RequestHost, ScopedRequest } from './request.js';
-import { scopeOpener } from './scope-opener.js';
+import { respondPlainly } from './response-gate.js';
+
+/** A request of `node:http` with its scopes. */
+export interface ScopedRequest extends IncomingMessage {
+  /** The scope of this request, tagged `request`. It is disposed when the request finishes. */
+  container: IContainer;
+  /** The scope of the open transaction, tagged `transaction`. Set by `withTransaction()`. */
+  transactionScope?: IContainer;
+}
+
+/**
+ * A handler of `node:http` that is called with the scope of the request, or of its transaction. An error that it throws,
+ * or rejects with, is responded to by `onError`.
+ */
+export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContainer) => unknown;
+
+/**
+ * The scope of the transaction that `withTransaction()` opened for this request.
+ *
+ * @param req - the request
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
+ *
+ * @example
+ * ```ts
+ * import { type Handler, requireTransactionScope } from '@ambit/http';
+ * import type { IConnection } from '@ambit/transaction';
+ *
+ * const countOrders: Handler = async (req, res) => {
+ *   const connection = requireTransactionScope(req).resolve<IConnection>('IConnection');
+ *   res.end(JSON.stringify(await connection.query('SELECT count(*) AS orders FROM orders')));
+ * };
+ * ```
+ */
+export function requireTransactionScope(req: { readonly transactionScope?: IContainer | undefined }): IContainer {
+  const { transactionScope } = req;
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'use withTransaction() on the way to this handler');
+}
 
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */
 export interface HandlerOptions extends LoadOptions, RequestOptions<IncomingMessage> {

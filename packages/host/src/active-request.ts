@@ -1,8 +1,8 @@
 import { type IContainer, runInScope } from '@ambit/container';
-import { HttpError } from '@ambit/host';
+import { HttpError } from './errors.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
-const ACTIVE_REQUEST = Symbol.for('@ambit/fetch');
+const ACTIVE_REQUEST = Symbol.for('@ambit/host');
 
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
@@ -44,14 +44,15 @@ export interface RequestClient {
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { finishWithBody, RequestScopes } from '@ambit/fetch/host';
+ * import { RequestScopes } from '@ambit/host';
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'serve()');
  *
  * async function serve(request: Request): Promise<Response> {
  *   const active = await scopes.open(request, undefined, { watch: (opened) => opened.watch(request.signal) });
  *   const greeting = active.scope.resolve<string>('IGreeting');
- *   return finishWithBody(active, request.method, new Response(greeting)); // disposes the scope
+ *   active.finish(); // disposes the scope
+ *   return new Response(greeting);
  * }
  * ```
  */

@@ -1,23 +1,78 @@
 import type { IContainer } from '@ambit/container';
+import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
+import { HttpError, report } from './errors.js';
 import {
   checkCount,
   checkFunctions,
   checkParent,
   checkRequestOptions,
   checkReturnedParent,
-  HttpError,
-  type ParentScope as ParentScopeOf,
-  report,
-  type RequestOptions as CommonOptions,
-} from '@ambit/host';
-import { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
-import { type DrainOptions, OpenRequests } from './open-requests.js';
+  checkTimes,
+  type ParentScope,
+  type RequestOptions,
+} from './options.js';
 
-/** The scope around the request's own: the application container, or what a function of the request gives. */
-export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
+/** How long `drain()` waits. */
+export interface DrainOptions {
+  /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
+  readonly timeoutMs?: number;
+}
 
-/** The same on every host. */
-export interface RequestOptions<Q = Request> extends CommonOptions<Q> {
+/** From here on timers fire at once. */
+const TOO_LONG_MS = 2 ** 31;
+
+/** How many requests of one handler are open: from their arrival until their scope is disposed. */
+export class OpenRequests {
+  readonly #max: number;
+  #count = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(max = Infinity) {
+    this.#max = max;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether a further request is to be refused, unless it is essential. */
+  get isFull(): boolean {
+    return this.#count >= this.#max;
+  }
+
+  /** Counts a request, for which `leave()` must follow once. */
+  enter(): void {
+    this.#count += 1;
+  }
+
+  leave(): void {
+    this.#count -= 1;
+    if (this.#count > 0) return;
+    for (const resolve of this.#waiting) resolve();
+  }
+
+  /** Resolves when no request is open. */
+  drain({ timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      checkTimes({ timeoutMs }, 'timeoutMs');
+      if (this.#count === 0) return resolve();
+      const fail = (): void => {
+        this.#waiting.delete(finish);
+        reject(new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#count} are open after ${timeoutMs} ms`));
+      };
+      const timer = timeoutMs < TOO_LONG_MS ? setTimeout(fail, timeoutMs) : undefined;
+      const finish = (): void => {
+        this.#waiting.delete(finish);
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#waiting.add(finish);
+    });
+  }
+}
+
+/** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
+export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
   /** How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
   readonly maxRequests?: number;
   /** Requests that are never refused, such as the liveness probe. Default: none. */
@@ -26,7 +81,7 @@ export interface RequestOptions<Q = Request> extends CommonOptions<Q> {
   readonly onDisposeError?: (error: unknown, request: Q) => unknown;
 }
 
-function checkOptions<Q>(options: RequestOptions<Q>): void {
+function checkOptions<Q>(options: RequestScopesOptions<Q>): void {
   checkRequestOptions(options);
   checkFunctions(options, 'isEssential', 'onDisposeError');
   if (options.maxRequests !== undefined) checkCount('maxRequests', options.maxRequests);
@@ -40,24 +95,23 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { finishWithBody, RequestScopes } from '@ambit/fetch/host';
+ * import { RequestScopes } from '@ambit/host';
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
  *
  * async function myMiddleware(request: Request, next: (scope: object) => Promise<Response>): Promise<Response> {
  *   const active = await scopes.open(request, undefined, { watch: (opened) => opened.watch(request.signal) });
  *   try {
- *     return await finishWithBody(active, request.method, await next(active.scope));
- *   } catch (error) {
- *     active.finish(error);
- *     throw error;
+ *     return await next(active.scope);
+ *   } finally {
+ *     active.finish();
  *   }
  * }
  * ```
  */
 export class RequestScopes<Q = Request, C = unknown> {
-  readonly #parent: ParentScope<Q, C>;
-  readonly #options: RequestOptions<Q>;
+  readonly #parent: ParentScope<Q, [context: C]>;
+  readonly #options: RequestScopesOptions<Q>;
   readonly #tags: { tags: string[] };
   readonly #requests: OpenRequests;
   readonly #observer: RequestObserver;
@@ -71,7 +125,7 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param caller - what the errors of invalid arguments name, such as `middleware()`
    * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
    */
-  constructor(parent: ParentScope<Q, C>, options: RequestOptions<Q>, caller: string) {
+  constructor(parent: ParentScope<Q, [context: C]>, options: RequestScopesOptions<Q>, caller: string) {
     checkParent(parent, caller);
     checkOptions(options);
     this.#parent = parent;

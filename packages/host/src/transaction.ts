@@ -1,0 +1,299 @@
+import type { IContainer } from '@ambit/container';
+import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import { ActiveRequest } from './active-request.js';
+import { HttpError, isAfterDisconnect } from './errors.js';
+import { checkFunctions, checkTimes } from './options.js';
+
+/** The terms of the transaction of a handler, and when its response rolls back. */
+export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
+  /** Called with failures that change no outcome. Default: a process warning. */
+  readonly onError?: (error: TransactionError, request: Q) => void;
+  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
+  readonly rollbackOn?: (status: number) => boolean;
+}
+
+/** What one transaction is begun with, and when its response rolls back. */
+export type RequestTransactionTerms = TransactionOptions & Pick<RequestTransactionOptions<never>, 'rollbackOn'>;
+
+/**
+ * Refuses invalid options of a transaction when the application starts, and not at the first request.
+ *
+ * @param options - the options
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: a time is no number of milliseconds, or a callback no function
+ *
+ * @example
+ * ```ts
+ * import { checkTransactionOptions, type RequestTransactionOptions } from '@ambit/host';
+ *
+ * function inTransaction(options: RequestTransactionOptions = {}) {
+ *   checkTransactionOptions(options);
+ * }
+ * ```
+ */
+export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>): void {
+  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
+  checkFunctions(options, 'onError', 'rollbackOn');
+}
+
+/**
+ * The terms of the transaction of each request: `onError` of the application is called with the request.
+ *
+ * @param options - the options of the application
+ * @returns what is called for each request
+ *
+ * @example
+ * ```ts
+ * import { RequestTransaction, type RequestTransactionOptions, termsOf } from '@ambit/host';
+ *
+ * function inTransaction(options: RequestTransactionOptions) {
+ *   const terms = termsOf(options);
+ *   return (request: Request, scope: object) => new RequestTransaction(scope as never, terms(request));
+ * }
+ * ```
+ */
+export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) => RequestTransactionTerms {
+  const { onError, ...others } = options;
+  if (!onError) return () => others;
+  return (request) => ({ ...others, onError: (error) => onError(error, request) });
+}
+
+/** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
+const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
+
+/**
+ * The transaction of one request, from its request for a connection until it has committed or was rolled back.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { RequestTransaction } from '@ambit/host';
+ *
+ * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
+ *   const transaction = new RequestTransaction(scope, { isolation: 'serializable' }, () => request.signal);
+ *   await transaction.begun;
+ *   try {
+ *     const response = await transaction.run(() => handler(transaction.scope));
+ *     await transaction.complete(response.status);
+ *     return response;
+ *   } catch (error) {
+ *     await transaction.rollback(error);
+ *     throw error;
+ *   }
+ * }
+ * ```
+ */
+export class RequestTransaction {
+  /** Whether a response of this status rolls back. */
+  readonly rollbackOn: (status: number) => boolean;
+  /** Set by a host whose error handlers respond at the time limit: what they respond is sent as it is. */
+  timeout: TransactionError | undefined = undefined;
+  /** The commit in progress, also where nobody awaits it. */
+  committing: Promise<void> | undefined = undefined;
+  readonly #start: TransactionStart;
+  readonly #active: ActiveRequest | undefined;
+  #isAbandoned = false;
+
+  /**
+   * Asks for a connection at once.
+   *
+   * @param requestScope - the scope of the request
+   * @param terms - the terms of the transaction, and which responses roll back
+   * @param signal - called for the signal of a request whose scope was opened by other means than ours
+   */
+  constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
+    this.rollbackOn = terms.rollbackOn ?? isServerError;
+    this.#active = ActiveRequest.of(requestScope);
+    // A scope that the application opened by other means than ours does not know when the client leaves.
+    const options = this.#active || !signal ? terms : { ...terms, signal: signal() };
+    this.#start = new TransactionStart(requestScope, options, { guardsParent: true });
+    if (this.#active) this.#active.transaction = this;
+  }
+
+  /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
+  get begun(): Promise<Transaction> {
+    return this.#start.begun;
+  }
+
+  /** Undefined until BEGIN has succeeded. */
+  get current(): Transaction | undefined {
+    return this.#start.transaction;
+  }
+
+  /** The transaction scope, once BEGIN has succeeded. */
+  get scope(): IContainer {
+    return (this.current as Transaction).scope;
+  }
+
+  /** Whether `run()` has rejected before its work was done. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /**
+   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
+   *
+   * @param error - what the work, BEGIN or COMMIT failed with
+   * @returns false for every other failure, and for a request whose scope was opened by other means than ours
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return this.#active?.disconnectReason !== undefined && isAfterDisconnect(error);
+  }
+
+  /**
+   * Settles as `work` does, but rejects at the time limit, or when the client leaves: the work may never settle.
+   *
+   * @param work - the handler
+   * @returns what the work resolves to
+   * @throws what the work rejects with; `TransactionError` `AMBIT_TX_TIMEOUT`: the time limit has passed; `AMBIT_TX_ABORTED`: the
+   *   client left
+   */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const { scope } = this;
+    return new Promise((resolve, reject) => {
+      this.current?.onLost((error) => {
+        if (!ABANDONED.has(error.code)) return;
+        this.#isAbandoned = true;
+        reject(error);
+      });
+      const working = this.#active ? this.#active.run(work, scope) : work();
+      working.then(resolve, reject);
+    });
+  }
+
+  /**
+   * Commits, or rolls back for a response of this status.
+   *
+   * @param status - the status of the response
+   * @throws `TransactionError`: COMMIT failed, so a success must not be reported
+   */
+  async complete(status: number): Promise<void> {
+    if (this.rollbackOn(status)) await this.rollback();
+    else await this.commitFor(status);
+  }
+
+  /**
+   * Commits before a response of this status is sent.
+   *
+   * @param status - the status of the response
+   * @throws `TransactionError`: COMMIT failed, unless the response says already that nothing was committed
+   */
+  async commitFor(status: number): Promise<void> {
+    try {
+      await this.commit();
+    } catch (error) {
+      if (status < 400 || !(error === this.timeout || isKnownBefore(error))) throw error;
+    }
+    this.#forget();
+  }
+
+  /**
+   * Commits, as soon as it has begun.
+   *
+   * @throws `TransactionError`: COMMIT failed
+   */
+  commit(): Promise<void> {
+    const { current, begun } = this;
+    // At once where that is possible: what comes next must find the commit begun.
+    this.committing = current ? current.commit() : begun.then((late) => late.commit());
+    return this.committing;
+  }
+
+  /**
+   * Rolls back. Never rejects, and undoes no commit that was already sent.
+   *
+   * @param reason - why; the statements that are refused from now on have it as their cause
+   */
+  async rollback(reason?: unknown): Promise<void> {
+    const { current } = this;
+    if (current && reason instanceof HttpError && reason.code === 'AMBIT_HTTP_CLIENT_DISCONNECTED')
+      await current.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
+    else await (current ?? this.#start).rollback(reason);
+    this.#forget();
+  }
+
+  #forget(): void {
+    if (this.#active?.transaction === this) this.#active.transaction = undefined;
+  }
+}
+
+/**
+ * What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have
+ * caught.
+ *
+ * @param status - the status of the response
+ * @returns whether the transaction of the request is rolled back
+ *
+ * @example
+ * ```ts
+ * import { isServerError } from '@ambit/host';
+ *
+ * const shouldCommit = (status: number, rollbackOn = isServerError): boolean => !rollbackOn(status);
+ * ```
+ */
+export function isServerError(status: number): boolean {
+  return status >= 500;
+}
+
+const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
+
+/**
+ * Whether the handler knew, or could know, before COMMIT that nothing will be committed: then its response of 400 or more is
+ * sent as it is.
+ *
+ * @param error - what `commit()` of the transaction rejected with
+ * @returns false for everything else, of which the client has to learn
+ *
+ * @example
+ * ```ts
+ * import { isKnownBefore } from '@ambit/host';
+ *
+ * async function complete(transaction: { commit(): Promise<void> }, status: number): Promise<void> {
+ *   try {
+ *     await transaction.commit();
+ *   } catch (error) {
+ *     if (status < 400 || !isKnownBefore(error)) throw error;
+ *   }
+ * }
+ * ```
+ */
+export function isKnownBefore(error: unknown): boolean {
+  return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+}
+
+/** What is true of one response only. */
+const REPRESENTATION_HEADERS = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-range',
+  'content-type',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'trailer',
+  'transfer-encoding',
+];
+
+/**
+ * Removes the headers that are true of one response only, to make room for another. What belongs to the connection or to every response
+ * of the application stays.
+ *
+ * @param response - the response, of which nothing was sent
+ *
+ * @example
+ * ```ts
+ * import { clearRepresentation } from '@ambit/host';
+ *
+ * function failed(headers: Headers): Response {
+ *   clearRepresentation({ removeHeader: (name) => headers.delete(name) }); // the type, length and caching of what was to be sent
+ *   return new Response('Internal error', { status: 500, headers });
+ * }
+ * ```
+ */
+export function clearRepresentation(response: { removeHeader(name: string): unknown }): void {
+  for (const name of REPRESENTATION_HEADERS) response.removeHeader(name);
+}
