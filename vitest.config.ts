@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { Skipped } from './scripts/skipped.mjs';
 
 interface Manifest {
   readonly name: string;
@@ -26,13 +27,31 @@ function sources(): { find: RegExp; replacement: string }[] {
 }
 
 const TESTS = '{packages/*,service,examples,examples/conduit,scripts}/test/**/*';
-/** What `npm test` leaves to `npm run check`: the contract on further hosts, and the runs of random clients on all of them. */
+/*
+ * What `npm test` leaves to `npm run check`, whose steps have the same names.
+ * The contract on further hosts, and the runs of random clients on all of them.
+ */
 const MORE_HOSTS = 'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,node}.isolated}.test.ts';
+const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
+/** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
+const PROGRAMS = [
+  'packages/host-contract/test/process.test.ts',
+  'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
+  'service/test/{backup,backup-under-load,events,failing-lists,log-output,lost-connection,migrations,npm-start}.test.ts',
+  'service/test/{pipelines,replicas,start,stock-command,stop,unusable-database}.test.ts',
+  'examples/test/{programs,read-replicas,transaction-check}.test.ts',
+  'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
+  'scripts/test/{api,docs,graphs-agree,kubernetes,type-tests}.test.ts',
+];
+const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 
 export default defineConfig({
   resolve: { alias: sources() },
   test: {
     silent: 'passed-only',
+    // No test is named for being slow: the time of a file stands behind its name.
+    slowTestThreshold: 600_000,
+    reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : []), new Skipped()],
     // Vitest leaves one processor idle, which is half of a small machine.
     maxWorkers: '100%',
     // Some tests start compilers, and CI machines are slower than yours.
@@ -46,19 +65,18 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: [`${TESTS}.test.ts`],
-          exclude: [`${TESTS}.isolated.test.ts`, MORE_HOSTS],
+          exclude: [`${TESTS}.isolated.test.ts`, ...LEFT],
           // Each worker loads each module once.
           isolate: false,
         },
       },
       {
         extends: true,
-        test: { name: 'isolated', include: [`${TESTS}.isolated.test.ts`], exclude: [MORE_HOSTS] },
+        test: { name: 'isolated', include: [`${TESTS}.isolated.test.ts`], exclude: LEFT },
       },
-      {
-        extends: true,
-        test: { name: 'more-hosts', include: [MORE_HOSTS] },
-      },
+      { extends: true, test: { name: 'programs', include: PROGRAMS, isolate: false } },
+      { extends: true, test: { name: 'browser', include: [BROWSER], isolate: false } },
+      { extends: true, test: { name: 'hosts', include: [MORE_HOSTS] } },
     ],
   },
 });

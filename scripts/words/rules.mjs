@@ -76,4 +76,7 @@ export const RULES = [
  */
 
 /** @type {Exception[]} */
-export const EXCEPTIONS = [{ text: /'node:\w+\/promises'/g, because: 'modules of Node' }];
+export const EXCEPTIONS = [
+  { text: /'node:\w+\/promises'/g, because: 'modules of Node' },
+  { text: /onTestRunEnd/g, because: 'a method that vitest calls' },
+];

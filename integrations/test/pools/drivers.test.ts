@@ -150,7 +150,7 @@ describe('a pool over postgres.js', () => {
 });
 
 describe('the end of a pool over postgres.js', () => {
-  it('does not wait longer than it was told for a connection that does not end', async () => {
+  it('does not wait longer than its limit for a connection that does not end', async () => {
     const pool = fromPostgresJs(postgres(postgresUrl, { max: 1 }), { closeTimeoutMs: 100 });
     const connection = await pool.getConnection();
     const slow = connection.query('SELECT pg_sleep(8)').catch((error: unknown) => error);

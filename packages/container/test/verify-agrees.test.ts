@@ -6,6 +6,7 @@ import { request } from './support/asking.js';
 import { randomRegistrations } from './support/random-app.js';
 import { openApplication, openRequest, openTransaction } from './support/scopes.js';
 
+const { FIRST_SEED = '1', FC_SEED = FIRST_SEED, FC_RUNS = '1000' } = process.env;
 const value = Registration.fromValue(1).to('Value');
 
 const thrownBy = (work: () => unknown): ContainerError | undefined => {
@@ -93,7 +94,7 @@ describe('verify and resolve agree', () => {
         for (const problem of problems)
           if (!isOptional(registrations, problem)) expect(problem.path[0]).toSatisfy(isRefused);
       }),
-      { numRuns: Number(process.env['AMBIT_GRAPHS'] ?? 1000) },
+      { numRuns: Number(FC_RUNS), seed: Number(FC_SEED) },
     );
   });
 
@@ -119,7 +120,7 @@ describe('the graph', () => {
         for (const { from, to } of drawn.edges) expect(ids).toEqual(expect.arrayContaining([from, to]));
         expect(toMermaid(drawn)).toMatch(/^flowchart /);
       }),
-      { numRuns: 200 },
+      { numRuns: 200, seed: Number(FC_SEED) },
     );
   });
 });

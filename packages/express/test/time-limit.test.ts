@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
 import { respondToError, application, expectAllEnded, GET, POST, serve, store } from './support/app.js';
 
-const SHORT = { timeoutMs: 10 };
+/** Longer than a handler needs for a statement, also on a slow machine. */
+const SHORT = { timeoutMs: 100 };
 
 describe('a handler that has not responded when its transaction reaches its time limit', () => {
   it('is responded for by Express with 503 and Retry-After', async () => {
@@ -91,8 +92,10 @@ describe('a handler that has not responded when its transaction reaches its time
   });
 
   it('is not interrupted when its response is on its way', async () => {
-    const { app, pool } = application({ pool: { faultAt: (at) => ({ ms: at === 'commit' ? 60 : 0, kind: 'none' }) } });
-    app.post('/', withTransaction({ timeoutMs: 30 }), async (req, res) => {
+    const { app, pool } = application({
+      pool: { faultAt: (at) => ({ ms: at === 'commit' ? 1100 : 0, kind: 'none' }) },
+    });
+    app.post('/', withTransaction({ timeoutMs: 1000 }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('done');
     });

@@ -17,7 +17,7 @@ describe('a handler that does not respond until its transaction has timed out', 
       return reply.code(503).send({ error: error.code });
     });
     made.app.post('/', async (request, reply) => {
-      await request.startTransaction({ timeoutMs: 10 });
+      await request.startTransaction({ timeoutMs: 100 });
       await store(request, 'INSERT order');
       reply.header('location', '/orders/1');
       await never;

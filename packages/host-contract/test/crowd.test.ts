@@ -11,7 +11,7 @@ import type { Call, Host, Reply } from './hosts/host.js';
 import { nodeHost } from './hosts/node.js';
 import { runtime } from './support/serve-fetch.js';
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+const SEED = Number(process.env['SEED'] ?? process.env['FIRST_SEED'] ?? 1);
 const CLIENTS = 8;
 const ORDERS_PER_CLIENT = 60;
 

@@ -6,7 +6,7 @@ import { honoHost } from './support/simulation/hono.js';
 import { nodeHost } from './support/simulation/node.js';
 import { type Played, Runner } from './support/simulation/runner.js';
 
-/** `SEED=123` plays that one run again on every host; `SEEDS=100000` plays more of them. */
+/** `SEED=123` plays that one run again on every host; `SEEDS=100000` plays more of them, from `FIRST_SEED` on. */
 const { SEED, SEEDS = '10000' } = process.env;
 
 const { stackTraceLimit } = Error;

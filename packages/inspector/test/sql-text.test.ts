@@ -33,7 +33,7 @@ describe('the text of a statement, without values', () => {
 
   it('is read in linear time', () => {
     const since = performance.now();
-    for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(50_000));
-    expect(performance.now() - since).toBeLessThan(200);
+    for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(200_000));
+    expect(performance.now() - since).toBeLessThan(2000);
   });
 });

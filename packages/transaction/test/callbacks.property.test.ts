@@ -155,8 +155,9 @@ function named<T extends Step>(step: T, path = 'c'): T {
   return { ...own, steps: own.steps.map((inner, index) => named(inner, `${path}${index}`)) };
 }
 
-/** `RUNS=20000` plays more trees. */
-const RUNS = Number(process.env['RUNS'] ?? 1000);
+/** `FC_RUNS=20000` plays more trees, `FIRST_SEED` others. */
+const { FIRST_SEED = '1', FC_SEED = FIRST_SEED, FC_RUNS = '1000' } = process.env;
+const RUNS = Number(FC_RUNS);
 
 test(`the callbacks that run, and their order, are those of the reference, for ${RUNS} random trees of runs`, async () => {
   const { stackTraceLimit } = Error;
@@ -171,7 +172,7 @@ test(`the callbacks that run, and their order, are those of the reference, for $
         expect(await new Player().play(root)).toEqual(expected);
         called += expected.length;
       }),
-      { numRuns: RUNS },
+      { numRuns: RUNS, seed: Number(FC_SEED) },
     );
   } finally {
     Error.stackTraceLimit = stackTraceLimit;

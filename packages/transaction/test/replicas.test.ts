@@ -294,7 +294,8 @@ describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000
     await becomes(() => readsFrom(session), 'primary');
     const start = performance.now();
     for (let read = 0; read < 20; read += 1) expect(await readsFrom(pool.session())).toBe('primary');
-    expect(performance.now() - start).toBeLessThan(1000);
+    // Each would wait half a second, if it asked.
+    expect(performance.now() - start).toBeLessThan(5000);
     toStandby.faultAt = () => 'none';
     await becomes(() => readsFrom(session), 'standby');
   });

@@ -4,6 +4,7 @@ import { hasPostgres } from '@ambit/host-contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, type IDatabasePool, type IPooledConnection, runInTransaction } from '../../src/index.js';
 import { createOutbox, type Outbox, type Relay } from '../../src/outbox/index.js';
+import { seededRandom } from '../../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from '../support/databases.js';
 import { Receiver } from '../support/receiver.js';
 
@@ -89,6 +90,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, where transactions commit in anoth
     const app = new Container();
     app.register('IDatabasePool', () => pool);
     // The number that the row has at COMMIT is written after the event is published, as late as possible.
+    const random = seededRandom(1);
     const work = async (n: number): Promise<void> => {
       const key = `key ${n % 3}`;
       const mark = `${n}`;
@@ -97,7 +99,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, where transactions commit in anoth
         async (scope) => {
           const connection = scope.resolve<IConnection>('IConnection');
           await publish(connection, key, mark);
-          await pause(Math.random() * 4);
+          await pause(4 * random());
           await connection.query('UPDATE counters SET n = n + 1 WHERE key = $1', [key]);
           await connection.query(`INSERT INTO commits SELECT $1, n, $2 FROM counters WHERE key = $2`, [mark, key]);
         },

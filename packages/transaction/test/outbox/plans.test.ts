@@ -59,7 +59,7 @@ describe.each(FILLED)('in a table of which most is %s', (_, most, due) => {
         const start = performance.now();
         await pool.query(sql.claim, PARAMS.claim);
         // It takes 2 ms on a machine that does nothing else.
-        expect(performance.now() - start).toBeLessThan(200);
+        expect(performance.now() - start).toBeLessThan(2000);
       });
 
       async function plansOf(statement: string, params: readonly unknown[]): Promise<string[]> {

@@ -4,6 +4,7 @@ import { onClock } from './timers.js';
 
 /** More of them side by side only make more work for the garbage collector. */
 const SIDE_BY_SIDE = 10;
+const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? 1);
 
 export interface Played {
   readonly seed: number;
@@ -81,10 +82,11 @@ export class Runner {
   /** What may be played side by side: all but those that have the timers of the process for themselves. */
   *#groups(seeds: number): Generator<number[]> {
     let group: number[] = [];
-    for (let seed = 1; seed <= seeds; seed += 1) {
+    const last = FIRST_SEED + seeds - 1;
+    for (let seed = FIRST_SEED; seed <= last; seed += 1) {
       if (this.#closes(seed)) yield [seed];
       else group.push(seed);
-      if (group.length === (this.#host.hasTimers ? 1 : SIDE_BY_SIDE) || seed === seeds) {
+      if (group.length === (this.#host.hasTimers ? 1 : SIDE_BY_SIDE) || seed === last) {
         yield group;
         group = [];
       }
