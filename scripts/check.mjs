@@ -76,7 +76,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model nothing-lost failover events read-your-writes concurrency ' +
+  'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
   'plans images rollouts matrix package-managers node-22 node-24'
 ).split(' ');
 

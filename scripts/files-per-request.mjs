@@ -1,6 +1,8 @@
 // How many of our own files one request runs through: everything a reader has to open to follow it.
 //   node scripts/files-per-request.mjs             prints the number of files for each package, fails above a limit
 //   node scripts/files-per-request.mjs --verbose   prints the files and the functions that ran, too
+//   node scripts/files-per-request.mjs --write     writes the files of a POST, in the order of their first calls, into docs/how-a-post-travels.md
+import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openDatabases } from './files-per-request/databases.mjs';
 import { ServiceProcess } from './files-per-request/service-process.mjs';
@@ -35,12 +37,17 @@ const LIMITS = [
   },
 ];
 
-const { values: flags } = parseArgs({ options: { verbose: { type: 'boolean' } } });
+const { values: flags } = parseArgs({ options: { verbose: { type: 'boolean' }, write: { type: 'boolean' } } });
 let broken = 0;
+
+const PAGE = 'docs/how-a-post-travels.md';
+/** Where nothing but the service itself is needed, the page can be written everywhere. */
+const OF_PAGE = 'express, SQLite';
 
 for (const database of await openDatabases()) {
   try {
-    for (const host of ['fastify', 'express']) await measure(host, database);
+    for (const host of ['fastify', 'express'])
+      if (!flags.write || `${host}, ${database.name}` === OF_PAGE) await measure(host, database);
   } finally {
     await database.drop();
   }
@@ -55,7 +62,15 @@ async function measure(host, database) {
   const service = new ServiceProcess({ HOST_VARIANT: host, ...database.env });
   try {
     await service.listening();
-    for (const limit of LIMITS) report(`${host}, ${database.name}`, limit, await filesOfOne(service, limit.request));
+    const where = `${host}, ${database.name}`;
+    for (const limit of LIMITS) {
+      if (flags.write && limit.request.method !== 'POST') continue;
+      const files = await filesOfOne(service, limit.request);
+      report(where, limit, files);
+      if (where !== OF_PAGE || limit.request.method !== 'POST') continue;
+      if (flags.write) writeFileSync(PAGE, pageOf(files, await service.orderOf(limit.request)));
+      comparePage(files);
+    }
   } finally {
     await service.stop();
   }
@@ -97,4 +112,38 @@ function report(where, { request: { method, path }, service, most }, files) {
   console.log(`        ${perPackage.join(', ')}`);
   if (!flags.verbose) return;
   for (const file of [...files.keys()].toSorted()) console.log(`        ${file}: ${files.get(file)?.join(', ')}`);
+}
+
+/** @param {Map<string, string[]>} files */
+function comparePage(files) {
+  const written = Array.from(readFileSync(PAGE, 'utf8').matchAll(/^\d+\. `(.+?)`/gm), ([, source = '']) => source);
+  const sources = Array.from(files.keys(), sourceOf);
+  if (written.toSorted().join() === sources.toSorted().join()) return;
+  broken += 1;
+  console.log(`FAIL  ${PAGE} names other files: node scripts/files-per-request.mjs --write`);
+}
+
+/**
+ * @param {Map<string, string[]>} files
+ * @param {Map<string, string[]>} order of the first calls; a timer may have run, too
+ */
+function pageOf(files, order) {
+  const called = [...order].filter(([file]) => files.has(file));
+  const rest = [...files].filter(([file]) => !order.has(file));
+  const rows = [...called, ...rest].map(([file, calls], index) => {
+    const named = calls.filter((name) => /^(?:[gs]et )?#?\w+$/.test(name)).map((name) => `\`${name}\``);
+    return `${index + 1}. \`${sourceOf(file)}\`${named.length > 0 ? `: ${named.join(', ')}` : ''}\n`;
+  });
+  return `# How a POST travels
+
+The files that one \`POST /api/orders\` of the service runs through, on Express and SQLite, when everything is warm: in the order of
+their first calls, each with its functions in this order. \`npm run check -- files-per-request\` fails when the files are others;
+\`npm run build && node scripts/files-per-request.mjs --write\` writes this page, and nothing else does.
+
+${rows.join('')}`;
+}
+
+/** @param {string} file of what was built */
+function sourceOf(file) {
+  return file.replace('/dist/', '/src/').replace(/js$/, 'ts');
 }

@@ -5,7 +5,8 @@ export default defineConfig({
     root: import.meta.dirname,
     include: ['test/*.test.ts'],
     silent: 'passed-only',
-    testTimeout: 60_000,
+    // Long pages have thousands of words to compare, and the machine may be busy.
+    testTimeout: 180_000,
     hookTimeout: 60_000,
     maxConcurrency: 3,
   },

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('measured-service.mjs', import.meta.url));
+/** Where the measured service notes the calls of its functions. */
+export const CALLED = 'calledFunctions';
 const OWN = /^(?:packages\/[^/]+|service)\/dist\//;
 
 /** @typedef {{ method: 'GET' | 'POST', path: string, body?: object }} Request */
@@ -45,9 +47,26 @@ export class ServiceProcess {
    * @param {Request} request
    */
   async filesOf(request) {
-    await this.#calledFiles();
+    await this.#called();
     await this.send(request);
-    return this.#calledFiles();
+    return byFile(
+      (await this.#called()).files.flatMap(({ url, functions }) => functions.map((name) => ({ url, name }))),
+    );
+  }
+
+  /**
+   * The same, in the order of the first calls.
+   * @param {Request} request
+   */
+  async orderOf(request) {
+    await this.send(request);
+    await this.#called('watch');
+    // Meanwhile the service may have closed the connection.
+    this.#agent.destroy();
+    await this.send(request);
+    await this.#called();
+    await this.send(request);
+    return byFile((await this.#called()).order);
   }
 
   /** @param {Request} request on the same connection as the one before; resolves when the service has logged it */
@@ -70,17 +89,27 @@ export class ServiceProcess {
     await exit;
   }
 
-  /** @returns {Promise<Map<string, string[]>>} since the call before: the functions that ran, by file */
-  async #calledFiles() {
+  /**
+   * @param {'take' | 'watch'} what
+   * @returns {Promise<{ files: { url: string, functions: string[] }[], order: Call[] }>} since the call before
+   */
+  async #called(what = 'take') {
     const taken = once(this.#child, 'message');
-    this.#child.send('take');
+    this.#child.send(what);
     const [called] = await taken;
-    const files = new Map();
-    for (const { url, functions } of called) {
-      if (!url.startsWith('file:')) continue;
-      const file = relative(ROOT, fileURLToPath(url));
-      if (OWN.test(file)) files.set(file, functions);
-    }
-    return files;
+    return called;
   }
+}
+
+/** @typedef {{ url: string, name: string }} Call */
+
+/** @param {readonly Call[]} calls @returns {Map<string, string[]>} the functions of each own file */
+function byFile(calls) {
+  /** @type {Map<string, string[]>} */
+  const files = new Map();
+  for (const { url, name } of calls) {
+    const file = relative(ROOT, fileURLToPath(url));
+    if (OWN.test(file)) files.set(file, [...(files.get(file) ?? []), name]);
+  }
+  return files;
 }

@@ -32,8 +32,8 @@ describe('the text of a statement, without values', () => {
   });
 
   it('is read in linear time', () => {
-    const since = performance.now();
+    const before = process.cpuUsage();
     for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(200_000));
-    expect(performance.now() - since).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
   });
 });

@@ -33,7 +33,7 @@ describe.skipIf(!hasPostgres)('a pool with several hosts', () => {
     const real = `${url.hostname}:${url.port === '' ? 5432 : url.port}`;
     const credentials = url.password === '' ? (user ?? url.username) : `${user ?? url.username}:${url.password}`;
     const connectionString = `postgres://${credentials}@${hosts(real)}${url.pathname}`;
-    const pool = createPostgresPool({ connectionString, max: 4, connectTimeoutMs: 300 });
+    const pool = createPostgresPool({ connectionString, max: 4, connectTimeoutMs: 1000 });
     pools.push(pool);
     return pool;
   };
