@@ -9,7 +9,13 @@ import {
   report,
   RequestTransaction,
 } from '@ambit/http/host';
-import { inOwnContext, type Transaction, type TransactionError, type TransactionOptions } from '@ambit/transaction';
+import {
+  inOwnContext,
+  type Transaction,
+  type TransactionError,
+  type TransactionOptions,
+  TransactionSettings,
+} from '@ambit/transaction';
 import type { Request, Response } from 'express';
 import {
   type FailureWatcher,
@@ -36,7 +42,7 @@ export interface WithTransactionOptions
  *
  * @param options - the terms of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -57,12 +63,13 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
   useTransactions();
   const { onError, ...others } = options;
+  const settings = TransactionSettings.of(others);
   const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
-      const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
-      const begun = await beginTransaction(req, res, scope, terms);
+      const own = onError ? settings.with({ onError: (error) => onError(error, req) }) : settings;
+      const begun = await beginTransaction(req, res, scope, own);
       req.transactionScope = begun.scope;
       // It is kept alive by what it attaches to the request and the response.
       void new ExpressTransaction(req, res, begun, options, next);

@@ -10,7 +10,7 @@ import {
   isAfterDisconnect,
   type RequestHost,
 } from '@ambit/http/host';
-import type { TransactionOptions } from '@ambit/transaction';
+import type { TransactionOptions, TransactionSettings } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
 import { FailedRequest } from './failed-request.js';
 import { isAbandoned, isInjectedWhole } from './fastify-internals.js';
@@ -103,7 +103,7 @@ export class FastifyActiveRequest extends ActiveRequest {
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
-  begin(options: TransactionOptions): WatchedPromise<IContainer> {
+  begin(options: TransactionOptions | TransactionSettings): WatchedPromise<IContainer> {
     if (!this.scope || this.isFinished || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (this.res.headersSent) {

@@ -1,6 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { HttpError, isKnownBefore } from '@ambit/http/host';
-import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import {
+  type Transaction,
+  TransactionError,
+  type TransactionOptions,
+  type TransactionSettings,
+  TransactionStart,
+} from '@ambit/transaction';
 
 /** The transaction of a request, from its request for a connection on. */
 export class RequestTransaction {
@@ -9,7 +15,7 @@ export class RequestTransaction {
   readonly #start: TransactionStart;
   #committing: Promise<void> | undefined = undefined;
 
-  constructor(requestScope: IContainer, options: TransactionOptions) {
+  constructor(requestScope: IContainer, options: TransactionOptions | TransactionSettings) {
     this.#start = new TransactionStart(requestScope, options, { guardsParent: true });
   }
 

@@ -7,7 +7,7 @@ import {
   invalidOption,
   isServerError,
 } from '@ambit/http/host';
-import { inOwnContext, type TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, type TransactionSettings } from '@ambit/transaction';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,
@@ -23,23 +23,34 @@ import { goOnAfter } from './go-on-after.js';
 import type { RequestTransaction } from './request-transaction.js';
 import type { RouteTransactionOptions, TransactionPluginOptions } from './request.js';
 
-/** What a transaction is begun with. */
-type TermsOf = (request: FastifyRequest, options: TransactionPluginOptions) => TransactionOptions;
+/** What the transaction of a request is begun with. */
+type SettingsOf = (request: FastifyRequest) => TransactionSettings;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
-export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
+export function addRouteTransactions(
+  server: FastifyInstance,
+  settingsFor: (options: TransactionPluginOptions) => SettingsOf,
+): void {
+  const made = new WeakMap<RouteTransactionOptions, SettingsOf>();
+  const settingsOf = (options: RouteTransactionOptions): SettingsOf => {
+    const known = made.get(options);
+    if (known) return known;
+    const { rollbackOn: _, ...terms } = options;
+    const settings = settingsFor(terms);
+    made.set(options, settings);
+    return settings;
+  };
   const begin: preHandlerHookHandler = (request, _reply, done) => {
     const options = optionsOf(request.routeOptions.config.transaction);
     const active = request[ACTIVE_REQUEST];
     if (!options || !active) return done();
-    const { rollbackOn: _, ...terms } = options;
     active.routeTransaction = options;
     const begun = (scope: IContainer): void => {
       CurrentScope.of(request.raw)?.enter(scope);
       CurrentScope.run(request.raw, () => done());
     };
     const failed = (error: unknown): void => done(error as Error);
-    inOwnContext(() => void active.begin(termsOf(request, terms)).then(begun, failed));
+    inOwnContext(() => void active.begin(settingsOf(options)(request)).then(begun, failed));
   };
   // Behind the hooks of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
@@ -54,6 +65,7 @@ export function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf):
     server[UNSEEN_ROUTES].delete(route);
     checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
     checkFunctions(options, 'rollbackOn', 'onError');
+    settingsOf(options);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
     if (before.includes(begin)) return;
@@ -66,8 +78,10 @@ function listOf<Hook>(hooks: Hook | Hook[] = []): readonly Hook[] {
   return Array.isArray(hooks) ? hooks : [hooks];
 }
 
+const DEFAULTS: RouteTransactionOptions = {};
+
 function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
-  if (transaction === true) return {};
+  if (transaction === true) return DEFAULTS;
   if (transaction === undefined || transaction === false) return undefined;
   if (typeof transaction === 'object' && transaction !== null) return transaction;
   throw invalidOption(`config.transaction of a route must be true, false or an object, not ${typeof transaction}`);

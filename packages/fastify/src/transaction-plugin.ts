@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { clearRepresentation, CurrentScope, HttpError } from '@ambit/http/host';
-import type { TransactionError, TransactionOptions } from '@ambit/transaction';
+import { type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
 import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { ACTIVE_REQUEST, type FastifyActiveRequest } from './active-request.js';
 import { discard, ignoreErrors, keepsUntilRead } from './payload.js';
@@ -41,7 +41,7 @@ declare module 'fastify' {
  *
  * @param instance - the server; `server.register(transactionPlugin, options)` passes it
  * @param opts - what every transaction is begun with
- * @throws `HttpError` `AMBIT_HTTP_OPTION`, from `server.route()`: an option of `config.transaction` is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`, from `server.route()`
  *
  * @example
  * ```ts
@@ -68,6 +68,11 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 
 function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
   const { onError = logFailure, ...defaults } = options;
+  const settingsFor = ({ onError: own = onError, ...terms }: TransactionPluginOptions) => {
+    const settings = TransactionSettings.of({ ...defaults, ...terms });
+    return (request: FastifyRequest) => settings.with({ onError: (error) => own(error, request) });
+  };
+  const settingsOf = settingsFor({});
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
@@ -77,6 +82,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   server.decorateRequest('startTransaction', function (own) {
     const active = this[ACTIVE_REQUEST];
     if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
+    if (!own) return active.begin(settingsOf(this));
     return active.begin({ ...defaults, onError: (error: TransactionError) => onError(error, this), ...own });
   });
   server.decorateRequest('commitTransaction', function () {
@@ -86,11 +92,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
   });
 
-  addRouteTransactions(server, (request, { onError: own = onError, ...terms }) => ({
-    ...defaults,
-    ...terms,
-    onError: (error) => own(error, request),
-  }));
+  addRouteTransactions(server, settingsFor);
 
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {

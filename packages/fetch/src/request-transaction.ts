@@ -1,6 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { checkFunctions, checkTimes, HttpError, isAfterDisconnect, isKnownBefore, isServerError } from '@ambit/host';
-import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import {
+  type Transaction,
+  TransactionError,
+  type TransactionOptions,
+  type TransactionSettings,
+  TransactionStart,
+} from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
@@ -41,9 +47,11 @@ export function checkTransactionOptions<Q>(options: WithTransactionOptions<Q>): 
  * ```ts
  * import type { IContainer } from '@ambit/container';
  * import { RequestTransaction } from '@ambit/fetch/host';
+ * import { TransactionSettings } from '@ambit/transaction';
  *
+ * const settings = TransactionSettings.of({ isolation: 'serializable' });
  * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
- *   const transaction = new RequestTransaction(scope, () => request.signal, { isolation: 'serializable' });
+ *   const transaction = new RequestTransaction(scope, () => request.signal, settings);
  *   const transactionScope = await transaction.begin();
  *   try {
  *     const response = await transaction.run(() => handler(transactionScope));
@@ -67,19 +75,20 @@ export class RequestTransaction {
    *
    * @param requestScope - the scope of the request
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
-   * @param options - the terms of the transaction, and which responses roll back
+   * @param settings - the terms of the transaction
+   * @param rollbackOn - whether a response of this status rolls back. Default: one of 500 or more does
    */
   constructor(
     requestScope: IContainer,
     signal: () => AbortSignal,
-    options: TransactionOptions & Pick<WithTransactionOptions, 'rollbackOn'>,
+    settings: TransactionSettings,
+    rollbackOn: (status: number) => boolean = isServerError,
   ) {
-    const { rollbackOn = isServerError, ...others } = options;
     this.#rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
-    const terms = this.#active ? others : { ...others, signal: signal() };
-    this.#start = new TransactionStart(requestScope, terms, { guardsParent: true });
+    const own = this.#active ? settings : settings.with({ signal: signal() });
+    this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
     if (this.#active) this.#active.transaction = this;
   }
 

@@ -1,5 +1,5 @@
 import { HttpError } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext, TransactionSettings } from '@ambit/transaction';
 import type { Handler } from './handler.js';
 import { checkTransactionOptions, RequestTransaction, type WithTransactionOptions } from './request-transaction.js';
 import { discard } from './response-body.js';
@@ -13,7 +13,7 @@ import { discard } from './response-body.js';
  *   connection.
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid; per request `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that
  *   can be sent
  *
  * @example
@@ -37,12 +37,11 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   options: WithTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
   checkTransactionOptions(options);
-  const { onError, ...others } = options;
+  const { onError, rollbackOn, ...terms } = options;
+  const settings = TransactionSettings.of(terms);
   const run: Handler<Q, C, R> = async (request, requestScope, context) => {
-    const bound = onError
-      ? { ...others, onError: (error: Parameters<typeof onError>[0]) => onError(error, request) }
-      : others;
-    const transaction = new RequestTransaction(requestScope, () => request.signal, bound);
+    const own = onError ? settings.with({ onError: (error) => onError(error, request) }) : settings;
+    const transaction = new RequestTransaction(requestScope, () => request.signal, own, rollbackOn);
     const scope = await transaction.begin();
     let response: R | undefined;
     try {

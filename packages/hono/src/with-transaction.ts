@@ -6,7 +6,7 @@ import {
   type WithTransactionOptions as TransactionOptions,
 } from '@ambit/fetch/host';
 import { HttpError } from '@ambit/host';
-import { inOwnContext, type TransactionError } from '@ambit/transaction';
+import { inOwnContext, TransactionSettings } from '@ambit/transaction';
 import type { Context, MiddlewareHandler } from 'hono';
 import { requestScopeOf } from './context.js';
 
@@ -20,7 +20,7 @@ export type WithTransactionOptions = TransactionOptions<Context>;
  *
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
  * transaction already
  *
  * @example
@@ -38,10 +38,11 @@ export type WithTransactionOptions = TransactionOptions<Context>;
  */
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
   checkTransactionOptions(options);
-  const { onError, ...others } = options;
+  const { onError, rollbackOn, ...terms } = options;
+  const settings = TransactionSettings.of(terms);
   const run: MiddlewareHandler = async (c, next) => {
-    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, c) } : others;
-    const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, terms);
+    const own = onError ? settings.with({ onError: (error) => onError(error, c) }) : settings;
+    const transaction = new RequestTransaction(requestScopeOf(c), () => c.req.raw.signal, own, rollbackOn);
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
     try {
       c.set('transactionScope', await transaction.begin());

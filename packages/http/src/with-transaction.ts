@@ -6,6 +6,7 @@ import {
   type Transaction,
   TransactionError,
   type TransactionOptions,
+  TransactionSettings,
   TransactionStart,
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
@@ -30,7 +31,7 @@ export interface WithTransactionOptions
  * @param handler - the handler that needs a transaction
  * @param options - the terms of the transaction
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -50,9 +51,10 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
   checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
   checkFunctions(options, 'rollbackOn', 'onSecondResponse', 'onError');
   const { onError, ...others } = options;
+  const settings = TransactionSettings.of(others);
   const begin: Handler = async (req, res, scope) => {
-    const terms = onError ? { ...others, onError: (error: TransactionError) => onError(error, req) } : others;
-    const begun = await beginTransaction(req, res, scope, terms);
+    const own = onError ? settings.with({ onError: (error) => onError(error, req) }) : settings;
+    const begun = await beginTransaction(req, res, scope, own);
     req.transactionScope = begun.scope;
     await new HandlerTransaction(req, res, begun, options).run(handler, begun.scope);
   };
@@ -67,7 +69,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
  * @param req - the request
  * @param res - its response, of which nothing was sent
  * @param scope - the request scope
- * @param options - the terms of the transaction
+ * @param options - the terms of the transaction, or settings that were made once for many
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
@@ -88,7 +90,7 @@ export async function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,
   scope: IContainer,
-  options: TransactionOptions,
+  options: TransactionOptions | TransactionSettings,
 ): Promise<Transaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);

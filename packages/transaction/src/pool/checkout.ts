@@ -1,7 +1,7 @@
 import { startTimer } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, IsolationLevel } from '../core/contract.js';
 import { aborted, report, TransactionError } from '../core/errors.js';
-import type { Settings } from '../core/options.js';
+import type { TransactionSettings as Settings } from '../core/options.js';
 
 /** Why a request was cancelled; an `AbortSignal` that has fired says it, too. */
 export interface Cancelled {
