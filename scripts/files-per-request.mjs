@@ -33,7 +33,7 @@ const LIMITS = [
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 8,
-    most: { 'fastify, SQLite': 44, 'express, SQLite': 51, 'fastify, PostgreSQL': 44, 'express, PostgreSQL': 51 },
+    most: { 'fastify, SQLite': 41, 'express, SQLite': 47, 'fastify, PostgreSQL': 44, 'express, PostgreSQL': 51 },
   },
 ];
 

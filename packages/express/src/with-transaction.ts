@@ -36,7 +36,7 @@ export interface WithTransactionOptions extends RequestTransactionOptions<Reques
  *
  * @param options - the terms of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts

@@ -35,6 +35,13 @@ describe('an invalid option is refused where it is given:', () => {
     expect(() => withTransaction({ [name]: 1 })).toThrow(expect.objectContaining(INVALID));
   });
 
+  it.each([{ isolation: 'snapshot' }, { readOnly: 1 }, { pool: 'IOtherPool' }])(
+    'withTransaction() with %o',
+    (terms) => {
+      expect(() => withTransaction(terms as never)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    },
+  );
+
   it.each<unknown>([undefined, null, {}, 'container'])('%s in place of the application container', (given) => {
     const container = given as IContainer;
     expect(() => containerMiddleware(container)).toThrow(expect.objectContaining(INVALID));

@@ -8,8 +8,9 @@ import {
   type RequestTransaction,
   type RequestTransactionOptions,
   type RequestTransactionTerms,
+  termsOf,
 } from '@ambit/http/host';
-import { inOwnContext, type TransactionError, type TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,
@@ -100,7 +101,7 @@ declare module 'fastify' {
  *
  * @param instance - the server; `server.register(transactionPlugin, options)` passes it
  * @param opts - what every transaction is begun with
- * @throws `HttpError` `AMBIT_HTTP_OPTION`, from `server.route()`: an option of `config.transaction` is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`, from `server.route()`
  *
  * @example
  * ```ts
@@ -127,6 +128,9 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 
 function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
   const { onError = logFailure, ...defaults } = options;
+  const termsFor: TermsFor = ({ onError: own = onError, ...terms }) =>
+    termsOf<FastifyRequest>({ ...defaults, ...terms, onError: own });
+  const terms = termsFor({});
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
@@ -136,7 +140,9 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   server.decorateRequest('startTransaction', function (own) {
     const active = this[ACTIVE_REQUEST];
     if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
-    return active.begin({ ...defaults, onError: (error: TransactionError) => onError(error, this), ...own });
+    if (!own) return active.begin(terms(this));
+    const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
+    return active.begin({ settings: TransactionSettings.of(settings) });
   });
   server.decorateRequest('commitTransaction', function () {
     return this[ACTIVE_REQUEST]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
@@ -145,11 +151,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
   });
 
-  addRouteTransactions(server, (request, { onError: own = onError, ...terms }) => ({
-    ...defaults,
-    ...terms,
-    onError: (error) => own(error, request),
-  }));
+  addRouteTransactions(server, termsFor);
 
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
@@ -225,22 +227,27 @@ function logFailure(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction failed to close');
 }
 
-/** What a transaction is begun with. */
-type TermsOf = (request: FastifyRequest, options: RouteTransactionOptions) => RequestTransactionTerms;
+/** What each transaction of a route is begun with. */
+type TermsFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => RequestTransactionTerms;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
-function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
-  const begin: preHandlerHookHandler = (request, _reply, done) => {
-    const options = optionsOf(request.routeOptions.config.transaction);
-    const active = request[ACTIVE_REQUEST];
-    if (!options || !active) return done();
-    active.isOfRoute = true;
-    const begun = (scope: IContainer): void => {
-      CurrentScope.of(request.raw)?.enter(scope);
-      CurrentScope.run(request.raw, () => done());
+function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void {
+  const beginners = new WeakSet<object>();
+  const beginnerOf = (options: RouteTransactionOptions): preHandlerHookHandler => {
+    const terms = termsFor(options);
+    const begin: preHandlerHookHandler = (request, _reply, done) => {
+      const active = request[ACTIVE_REQUEST];
+      if (!active) return done();
+      active.isOfRoute = true;
+      const begun = (scope: IContainer): void => {
+        CurrentScope.of(request.raw)?.enter(scope);
+        CurrentScope.run(request.raw, () => done());
+      };
+      const failed = (error: unknown): void => done(error as Error);
+      inOwnContext(() => void active.begin(terms(request)).then(begun, failed));
     };
-    const failed = (error: unknown): void => done(error as Error);
-    inOwnContext(() => void active.begin(termsOf(request, options)).then(begun, failed));
+    beginners.add(begin);
+    return begin;
   };
   // Behind the hooks of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
@@ -256,8 +263,8 @@ function addRouteTransactions(server: FastifyInstance, termsOf: TermsOf): void {
     checkTransactionOptions(options);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
-    if (before.includes(begin)) return;
-    route.preHandler = [...before, begin];
+    if (before.some((hook) => beginners.has(hook))) return;
+    route.preHandler = [...before, beginnerOf(options)];
     route.onSend = [...listOf(route.onSend), commit];
   });
 }

@@ -222,4 +222,13 @@ describe('a route with config: { transaction }', () => {
       );
     },
   );
+
+  test('invalid terms of a route, and of the plugin, are refused before the first request', async () => {
+    const terms = { isolation: 'snapshot' as never };
+    const refused = expect.objectContaining({ code: 'AMBIT_TX_OPTION' }) as Error;
+    expect(() => app.get('/', { config: { transaction: terms } }, () => ({}))).toThrow(refused);
+    const server = fastify();
+    await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
+    await expect(async () => server.register(transactionPlugin, terms)).rejects.toMatchObject(refused);
+  });
 });

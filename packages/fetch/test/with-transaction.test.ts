@@ -267,3 +267,8 @@ test.for<[string, object]>([
 ])('an invalid %s is refused at once', ([, options]) => {
   expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
 });
+
+test('invalid terms are refused at once', () => {
+  const terms = { isolation: 'snapshot' as never };
+  expect(() => withTransaction(created, terms)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+});

@@ -211,4 +211,9 @@ describe('without what it needs', () => {
   ])('an invalid %s is refused at once', ([, options]) => {
     expect(() => withTransaction(options)).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
   });
+
+  test('invalid terms are refused at once', () => {
+    const refused = expect.objectContaining({ code: 'AMBIT_TX_OPTION' }) as Error;
+    expect(() => withTransaction({ isolation: 'snapshot' as never })).toThrow(refused);
+  });
 });

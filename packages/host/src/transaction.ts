@@ -1,5 +1,11 @@
 import type { IContainer } from '@ambit/container';
-import { type Transaction, TransactionError, type TransactionOptions, TransactionStart } from '@ambit/transaction';
+import {
+  type Transaction,
+  TransactionError,
+  type TransactionOptions,
+  TransactionSettings,
+  TransactionStart,
+} from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { HttpError, isAfterDisconnect } from './errors.js';
 import { checkFunctions, checkTimes } from './options.js';
@@ -13,7 +19,10 @@ export interface RequestTransactionOptions<Q = Request> extends Omit<Transaction
 }
 
 /** What one transaction is begun with, and when its response rolls back. */
-export type RequestTransactionTerms = TransactionOptions & Pick<RequestTransactionOptions<never>, 'rollbackOn'>;
+export interface RequestTransactionTerms extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
+  /** The options, checked. */
+  readonly settings: TransactionSettings;
+}
 
 /**
  * Refuses invalid options of a transaction when the application starts, and not at the first request.
@@ -36,10 +45,11 @@ export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>
 }
 
 /**
- * The terms of the transaction of each request: `onError` of the application is called with the request.
+ * The terms of the transaction of each request, checked once: `onError` of the application is called with the request.
  *
  * @param options - the options of the application
  * @returns what is called for each request
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -52,9 +62,12 @@ export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>
  * ```
  */
 export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) => RequestTransactionTerms {
-  const { onError, ...others } = options;
-  if (!onError) return () => others;
-  return (request) => ({ ...others, onError: (error) => onError(error, request) });
+  const { onError, rollbackOn, ...others } = options;
+  const settings = TransactionSettings.of(others);
+  const own = rollbackOn && { rollbackOn };
+  const same = { settings, ...own };
+  if (!onError) return () => same;
+  return (request) => ({ settings: settings.with({ onError: (error) => onError(error, request) }), ...own });
 }
 
 /** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
@@ -66,10 +79,11 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { RequestTransaction } from '@ambit/host';
+ * import { RequestTransaction, termsOf } from '@ambit/host';
  *
+ * const terms = termsOf<Request>({ isolation: 'serializable' });
  * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
- *   const transaction = new RequestTransaction(scope, { isolation: 'serializable' }, () => request.signal);
+ *   const transaction = new RequestTransaction(scope, terms(request), () => request.signal);
  *   await transaction.begun;
  *   try {
  *     const response = await transaction.run(() => handler(transaction.scope));
@@ -100,12 +114,16 @@ export class RequestTransaction {
    * @param terms - the terms of the transaction, and which responses roll back
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
-  constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
-    this.rollbackOn = terms.rollbackOn ?? isServerError;
+  constructor(
+    requestScope: IContainer,
+    { settings, rollbackOn = isServerError }: RequestTransactionTerms,
+    signal?: () => AbortSignal,
+  ) {
+    this.rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
-    const options = this.#active || !signal ? terms : { ...terms, signal: signal() };
-    this.#start = new TransactionStart(requestScope, options, { guardsParent: true });
+    const own = this.#active || !signal ? settings : settings.with({ signal: signal() });
+    this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
     if (this.#active) this.#active.transaction = this;
   }
 

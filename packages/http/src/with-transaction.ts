@@ -299,7 +299,7 @@ export interface WithTransactionOptions
  * @param handler - the handler that needs a transaction
  * @param options - the terms of the transaction
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -344,10 +344,11 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
  * ```ts
  * import type { ServerResponse } from 'node:http';
  * import type { ScopedRequest } from '@ambit/http';
- * import { beginTransaction } from '@ambit/http/host';
+ * import { beginTransaction, termsOf } from '@ambit/http/host';
  *
+ * const terms = termsOf<ScopedRequest>({ isolation: 'serializable' });
  * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
- *   const transaction = await beginTransaction(req, res, req.container, { isolation: 'serializable' });
+ *   const transaction = await beginTransaction(req, res, req.container, terms(req));
  *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
  * }
  * ```

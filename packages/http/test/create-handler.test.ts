@@ -134,6 +134,7 @@ describe('createHandler()', () => {
     expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
     expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_HTTP_OPTION');
     expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_TX_OPTION');
   });
 });
 

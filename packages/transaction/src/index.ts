@@ -18,7 +18,13 @@ export type {
 } from './core/contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
 export { executeOn } from './core/execute-on.js';
-export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from './core/options.js';
+export {
+  type ConnectionKey,
+  type DatabaseKeys,
+  type PoolKey,
+  type TransactionOptions,
+  TransactionSettings,
+} from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export type { Propagation } from './run/run-in-transaction.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './run/run-in-transaction.js';

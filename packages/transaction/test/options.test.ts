@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { runInTransaction, type RunOptions, type TransactionOptions } from '../src/index.js';
-import { Settings } from '../src/core/options.js';
+import { runInTransaction, type RunOptions, type TransactionOptions, TransactionSettings } from '../src/index.js';
 import type { PostgresPoolOptions } from '../src/postgres/index.js';
 import { readPostgresOptions } from '../src/postgres/options.js';
 import type { SqlitePoolOptions } from '../src/sqlite/index.js';
@@ -99,7 +98,8 @@ describe('an invalid option is refused with its name', () => {
   test('accepts whatever has the methods of a clock and of a signal', () => {
     const clock = new SimulatedClock();
     const { signal } = new AbortController();
-    const settings = new Settings({ clock, signal, readOnly: false });
+    const options = { clock, signal, readOnly: false };
+    const settings = TransactionSettings.of(options) as unknown as typeof options;
     expect(settings.clock).toBe(clock);
     expect(settings.signal).toBe(signal);
   });
@@ -109,8 +109,8 @@ const undefinedIs = (name: string): object => ({ [name]: undefined });
 
 describe('an option given as undefined means its default', () => {
   test.each(Object.keys(ofTransactions))('of a transaction: %s', (name) => {
-    expect(new Settings(undefinedIs(name))).toStrictEqual(
-      Object.assign(new Settings({}), { onError: expect.any(Function) }),
+    expect(TransactionSettings.of(undefinedIs(name))).toStrictEqual(
+      Object.assign(TransactionSettings.of({}), { onError: expect.any(Function) }),
     );
   });
 

@@ -4,6 +4,7 @@ import {
   type IConnection,
   type Transaction,
   type TransactionError,
+  transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
@@ -77,6 +78,20 @@ describe.each([
         code: 'AMBIT_TX_BEGIN_FAILED',
         cause: { message: 'refused' },
       });
+      expectNothingLeft();
+    });
+
+    test('rolls back when BEGIN fails, though a commit was asked for meanwhile', async () => {
+      let committing: Promise<void> | undefined;
+      faults = {
+        get begin(): FakeFault {
+          committing = transactionOf(request)?.commit();
+          committing?.catch(() => undefined);
+          return { ms: 5, kind: 'refused' };
+        },
+      };
+      await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
+      await expect(committing).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
       expectNothingLeft();
     });
 

@@ -68,37 +68,94 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
 const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
 const DEFAULT_TERMS: BeginOptions = {};
 
-/** The options, checked, with every gap filled. A run checks them once for all of its attempts. */
-export class Settings {
-  /** What BEGIN is called with. */
-  readonly terms: BeginOptions;
-  readonly database: Required<DatabaseKeys>;
-  readonly signal: AbortSignal | undefined;
-  readonly acquireTimeoutMs: number | undefined;
-  readonly timeoutMs: number;
-  readonly endTimeoutMs: number;
-  readonly cancelAfterMs: number;
-  readonly onError: (error: TransactionError) => void;
-  readonly clock: Clock;
+/**
+ * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
+ * transactions begins with them.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ *
+ * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
+ *   const settings = TransactionSettings.of(options);
+ *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
+ *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
+ * }
+ * ```
+ */
+export class TransactionSettings {
+  private constructor(
+    /** @internal What BEGIN is called with. */
+    readonly terms: BeginOptions,
+    /** @internal */
+    readonly database: Required<DatabaseKeys>,
+    /** @internal */
+    readonly acquireTimeoutMs: number | undefined,
+    /** @internal */
+    readonly timeoutMs: number,
+    /** @internal */
+    readonly endTimeoutMs: number,
+    /** @internal */
+    readonly cancelAfterMs: number,
+    /** @internal */
+    readonly clock: Clock,
+    /** @internal */
+    readonly signal: AbortSignal | undefined,
+    /** @internal */
+    readonly onError: (error: TransactionError) => void,
+  ) {}
 
-  constructor(options: TransactionOptions) {
+  /**
+   * Checks the options, and fills every gap.
+   *
+   * @param options - the terms of the transactions
+   * @returns the settings, which do not change with the options
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   */
+  static of(options: TransactionOptions = {}): TransactionSettings {
     const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
+    const { onError = warn, clock = systemClock } = options;
     checkTime('acquireTimeoutMs', acquireTimeoutMs);
     checkTime('timeoutMs', timeoutMs);
     checkTime('endTimeoutMs', endTimeoutMs);
     checkTime('cancelAfterMs', cancelAfterMs);
     checkSignal(signal);
-    checkFunction('onError', options.onError);
-    checkClock(options.clock);
-    this.terms = termsOf(options);
-    this.database = readKeys(options);
-    this.signal = signal;
-    this.acquireTimeoutMs = acquireTimeoutMs;
-    this.timeoutMs = timeoutMs;
-    this.endTimeoutMs = endTimeoutMs;
-    this.cancelAfterMs = cancelAfterMs;
-    this.onError = options.onError ?? warn;
-    this.clock = options.clock ?? systemClock;
+    checkFunction('onError', onError);
+    checkClock(clock);
+    const terms = termsOf(options);
+    const keys = readKeys(options);
+    return new TransactionSettings(
+      terms,
+      keys,
+      acquireTimeoutMs,
+      timeoutMs,
+      endTimeoutMs,
+      cancelAfterMs,
+      clock,
+      signal,
+      onError,
+    );
+  }
+
+  /**
+   * The same settings for one request, or one run: for what differs between them, and is not checked again.
+   *
+   * @param own - what differs
+   * @returns other settings
+   */
+  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
+    return new TransactionSettings(
+      this.terms,
+      this.database,
+      this.acquireTimeoutMs,
+      own.timeoutMs ?? this.timeoutMs,
+      this.endTimeoutMs,
+      this.cancelAfterMs,
+      this.clock,
+      own.signal ?? this.signal,
+      own.onError ?? this.onError,
+    );
   }
 }
 

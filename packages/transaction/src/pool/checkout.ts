@@ -1,7 +1,7 @@
 import { startTimer } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, IsolationLevel } from '../core/contract.js';
 import { aborted, report, TransactionError } from '../core/errors.js';
-import type { Settings } from '../core/options.js';
+import type { TransactionSettings } from '../core/options.js';
 
 /** Why a request was cancelled; an `AbortSignal` that has fired says it, too. */
 export interface Cancelled {
@@ -27,7 +27,7 @@ export class AcquireRequest implements AcquireOptions {
   #cancelled: Cancelled | undefined = undefined;
   #unfollow: (() => void) | undefined = undefined;
 
-  constructor(settings: Pick<Settings, 'terms' | 'acquireTimeoutMs' | 'signal'>) {
+  constructor(settings: Pick<TransactionSettings, 'terms' | 'acquireTimeoutMs' | 'signal'>) {
     const { terms, acquireTimeoutMs, signal } = settings;
     const { isolation, readOnly } = terms;
     if (isolation !== undefined) this.isolation = isolation;
@@ -115,7 +115,7 @@ export function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions)
 const oneTurn = Promise.resolve();
 
 interface Acquiring {
-  readonly settings: Settings;
+  readonly settings: TransactionSettings;
   readonly request: AcquireRequest;
   readonly onConnection: (connection: IPooledConnection) => void;
   readonly onFailure: (error: unknown) => void;
@@ -177,7 +177,7 @@ export function acquireConnection(pool: IDatabasePool, acquiring: Acquiring): vo
 }
 
 /** Never throws: the transaction has completed, and its outcome stands. `broken` is why the connection must not be used again. */
-export function release(connection: IPooledConnection, broken: Error | undefined, settings: Settings): void {
+export function release(connection: IPooledConnection, broken: Error | undefined, settings: TransactionSettings): void {
   callSafely(
     () => connection.release(broken),
     (cause) =>

@@ -1,7 +1,14 @@
 import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer } from '../core/clock.js';
 import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
-import { checkCount, checkOneOf, checkTime, readKeys, Settings, type TransactionOptions } from '../core/options.js';
+import {
+  checkCount,
+  checkOneOf,
+  checkTime,
+  readKeys,
+  TransactionSettings,
+  type TransactionOptions,
+} from '../core/options.js';
 import { isRetryable } from '../core/sql-state.js';
 import type { TransactionState } from '../transaction/completion.js';
 import { refuseBesideGuard, requireMember, runOutside, transactionOnSame } from '../transaction/transaction-of.js';
@@ -138,9 +145,10 @@ async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOpti
   const { retries = 3, backoffMs = 10 } = options;
   checkCount('retries', retries, 0);
   checkTime('backoffMs', backoffMs);
-  const { clock, signal, timeoutMs } = new Settings(options);
+  const ofAll = TransactionSettings.of(options);
+  const { clock, signal, timeoutMs } = ofAll;
   // The one limit for all attempts replaces the transaction's own.
-  const settings = new Settings({ ...options, timeoutMs: Infinity });
+  const settings = ofAll.with({ timeoutMs: Infinity });
   const limit = new TimeLimit(clock, timeoutMs);
   const parent = around ? requireMember(around, 'parent').parent : scope;
   try {
@@ -184,7 +192,7 @@ function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, 
 }
 
 /** Waits for as long as the pool allows, unless the time for all attempts is up before that. */
-async function begin(parent: IContainer, settings: Settings, limit: TimeLimit): Promise<Transaction> {
+async function begin(parent: IContainer, settings: TransactionSettings, limit: TimeLimit): Promise<Transaction> {
   const start = new TransactionStart(parent, settings);
   limit.onPassed((error) => void start.rollback(error));
   try {

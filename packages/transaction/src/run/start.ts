@@ -3,7 +3,7 @@ import type { IContainer } from '@ambit/container';
 import type { AfterBegin, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
-import { Settings, type TransactionOptions } from '../core/options.js';
+import { TransactionSettings, type TransactionOptions } from '../core/options.js';
 import { acquireConnection, AcquireRequest, release } from '../pool/checkout.js';
 import { transactionOnSame } from '../transaction/transaction-of.js';
 import { Transaction } from '../transaction/transaction.js';
@@ -29,7 +29,7 @@ export class TransactionStart {
   /** Pools that are the same at each `resolve`. */
   static readonly #lasting = new WeakSet<IDatabasePool>();
   readonly #parent: IContainer;
-  readonly #settings: Settings;
+  readonly #settings: TransactionSettings;
   readonly #guardsParent: boolean;
   readonly #request: AcquireRequest;
   /** `performance.now()` when the pool was asked, if anybody listens. */
@@ -41,19 +41,19 @@ export class TransactionStart {
    * Asks the pool for a connection at once.
    *
    * @param parent - the scope to begin in, such as that of a request
-   * @param options - the terms of the transaction
+   * @param options - the terms of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
    *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
    */
   constructor(
     parent: IContainer,
-    options: TransactionOptions | Settings = {},
+    options: TransactionOptions | TransactionSettings = {},
     how: { readonly guardsParent?: boolean } = {},
   ) {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
-    this.#settings = options instanceof Settings ? options : new Settings(options);
+    this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
     this.#request = new AcquireRequest(this.#settings);
     this.begun = new Promise((resolve, reject) => this.#acquire(resolve, reject));
   }
@@ -148,7 +148,7 @@ export class TransactionStart {
 }
 
 /** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
-function refuseSecond(parent: IContainer, { database }: Settings): void {
+function refuseSecond(parent: IContainer, { database }: TransactionSettings): void {
   const state = transactionOnSame(parent, database)?.state;
   if (state !== 'acquired' && state !== 'open') return;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');

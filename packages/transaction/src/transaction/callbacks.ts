@@ -1,11 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { settleWithin } from '../core/clock.js';
 import { report, TransactionError } from '../core/errors.js';
-import type { Settings } from '../core/options.js';
+import type { TransactionSettings } from '../core/options.js';
 import { savepointIn } from '../sql/control-statements.js';
 
 /** What a call needs of the settings of a transaction. */
-type CallSettings = Pick<Settings, 'clock' | 'endTimeoutMs' | 'onError'>;
+type CallSettings = Pick<TransactionSettings, 'clock' | 'endTimeoutMs' | 'onError'>;
 
 /**
  * Calls a callback whose failure changes no outcome, so it is reported and never thrown.
@@ -120,7 +120,7 @@ export class Callbacks {
    * Calls every callback that fits the outcome of the work around it, one after the other. `onReleased` is called where the
    * caller of `commit()` or `rollback()` may go on: after COMMIT that is before most callbacks. Never rejects.
    */
-  async run(completed: Completed, settings: Settings, onReleased: () => void): Promise<void> {
+  async run(completed: Completed, settings: TransactionSettings, onReleased: () => void): Promise<void> {
     const stepsOf = (...kinds: CallbackKind[]): Step[] =>
       this.#callbacks
         .filter((callback) => kinds.includes(callback.kind) && fits(callback, completed))

@@ -2,7 +2,7 @@ import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { because, isTransactionError, report, TransactionError } from '../core/errors.js';
 import { transactionFinished } from '../core/events.js';
-import type { Settings } from '../core/options.js';
+import type { TransactionSettings } from '../core/options.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { StatementQueue } from '../core/statement-queue.js';
 import { callSafely } from '../pool/checkout.js';
@@ -116,7 +116,7 @@ export class Completion {
   callbacks: Callbacks | undefined = undefined;
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
-  readonly #settings: Settings;
+  readonly #settings: TransactionSettings;
   readonly #statements: Pick<ScopedConnection, 'failure'>;
   readonly #onDecided: () => void;
   #phase: Phase = PHASES.acquired;
@@ -130,7 +130,7 @@ export class Completion {
   constructor(
     connection: IPooledConnection,
     queue: StatementQueue,
-    settings: Settings,
+    settings: TransactionSettings,
     statements: Pick<ScopedConnection, 'failure'>,
     onDecided: () => void,
   ) {

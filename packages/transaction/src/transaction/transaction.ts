@@ -3,7 +3,7 @@ import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
 import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
-import { checkFunction, checkOneOf, type Settings, type TransactionOptions } from '../core/options.js';
+import { checkFunction, checkOneOf, type TransactionSettings, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/statement-queue.js';
 import { release } from '../pool/checkout.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
@@ -53,7 +53,7 @@ export class Transaction {
   /** @internal The scope that it began in. */
   readonly parent: IContainer;
   /** @internal What it was begun with. */
-  readonly settings: Settings;
+  readonly settings: TransactionSettings;
   /** @internal The nested runs in progress, outermost first. */
   readonly nestedRuns: NestedRun[] = [];
   /** @internal The transaction before it that began in the same scope, while both have not completed. */
@@ -79,7 +79,7 @@ export class Transaction {
     parent: IContainer,
     scope: IContainer,
     connection: IPooledConnection,
-    settings: Settings,
+    settings: TransactionSettings,
     guardsParent: boolean,
   ) {
     const queue = new StatementQueue();
