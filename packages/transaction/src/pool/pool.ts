@@ -70,6 +70,14 @@ export class Pool implements DatabasePool {
     return connection;
   }
 
+  /**
+   * Runs one statement outside of every transaction, once a connection is free.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @returns the rows that the statement gave, as objects
+   * @throws what `getConnection()`, and `query()` of its connection, throw
+   */
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#alone(sql, params) as Promise<R[]>;
   }
