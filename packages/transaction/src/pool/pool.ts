@@ -101,9 +101,9 @@ export class Pool implements DatabasePool {
 
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
-    if (this.#driver.read && !this.#closing) {
-      const reading = this.#read(sql, params, options);
-      const result = reading instanceof Promise ? await reading : reading;
+    if (this.#driver.alone && !this.#closing) {
+      const running = this.#withoutConnection(sql, params, options);
+      const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
     }
     const connection = await this.getConnection();
@@ -114,13 +114,14 @@ export class Pool implements DatabasePool {
     }
   }
 
-  #read(
+  #withoutConnection(
     sql: string,
     params: readonly unknown[] | undefined,
     options: ExecuteOptions | undefined,
-  ): ReturnType<Required<Driver>['read']> {
-    const read = (): ReturnType<Required<Driver>['read']> => this.#driver.read?.(sql, params, options);
-    return statementOutside.hasSubscribers ? publishedOutside(sql, async () => read()) : read();
+  ): ReturnType<Required<Driver>['alone']> {
+    const run = (): ReturnType<Required<Driver>['alone']> =>
+      this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+    return statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
   }
 
   /** The queue admits no more callers than there may be connections; the driver may have other users. */

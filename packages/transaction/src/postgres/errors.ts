@@ -24,7 +24,7 @@ function isFatal(error: unknown): boolean {
   return severity === 'FATAL' || severity === 'PANIC';
 }
 
-export function hangsUp(error: unknown): boolean {
+function hangsUp(error: unknown): boolean {
   return HANGS_UP.test(codeOf(error)) || isFatal(error);
 }
 
@@ -111,7 +111,7 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
   return connectionLost(error, isMisleading ? '08006' : undefined);
 }
 
-export const ISOLATION_SQL = "SELECT current_setting('transaction_isolation') AS isolation WHERE $1::text IS NOT NULL";
+const ISOLATION_SQL = "SELECT current_setting('transaction_isolation') AS isolation WHERE $1::text IS NOT NULL";
 
 /** PostgreSQL, whichever driver is used. */
 export const POSTGRES_LANGUAGE: Language = {
