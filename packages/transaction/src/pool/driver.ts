@@ -58,11 +58,13 @@ export interface Driver {
   connect(options: AcquireOptions): Promise<Wire> | Wire;
   /** The error for a caller without a connection: with why the driver refused it, or with nothing where it took too long. */
   noConnection?(refusal?: { readonly cause: unknown }): TransactionError;
-  /** The result of a statement outside of every transaction that only reads, and needs no connection of its own; nothing where it writes. */
-  read?(
-    sql: string,
-    params: readonly unknown[] | undefined,
-    options: ExecuteOptions | undefined,
+  /**
+   * The result of a statement outside of every transaction that needs no connection of its own; nothing where it needs one.
+   * `isFree` where nobody else has a connection to write with.
+   */
+  alone?(
+    statement: { sql: string; params: readonly unknown[] | undefined; options: ExecuteOptions | undefined },
+    isFree: boolean,
   ): ExecuteResult<never> | undefined | Promise<ExecuteResult<never> | undefined>;
   /** `ms` is for what does not end by itself. */
   close(ms: number): Promise<void>;

@@ -70,6 +70,14 @@ export class Pool implements DatabasePool {
     return connection;
   }
 
+  /**
+   * Runs one statement outside of every transaction, once a connection is free.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @returns the rows that the statement gave, as objects
+   * @throws what `getConnection()`, and `query()` of its connection, throw
+   */
   query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#alone(sql, params) as Promise<R[]>;
   }
@@ -93,9 +101,9 @@ export class Pool implements DatabasePool {
 
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
-    if (this.#driver.read && !this.#closing) {
-      const reading = this.#read(sql, params, options);
-      const result = reading instanceof Promise ? await reading : reading;
+    if (this.#driver.alone && !this.#closing) {
+      const running = this.#withoutConnection(sql, params, options);
+      const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
     }
     const connection = await this.getConnection();
@@ -106,13 +114,14 @@ export class Pool implements DatabasePool {
     }
   }
 
-  #read(
+  #withoutConnection(
     sql: string,
     params: readonly unknown[] | undefined,
     options: ExecuteOptions | undefined,
-  ): ReturnType<Required<Driver>['read']> {
-    const read = (): ReturnType<Required<Driver>['read']> => this.#driver.read?.(sql, params, options);
-    return statementOutside.hasSubscribers ? publishedOutside(sql, async () => read()) : read();
+  ): ReturnType<Required<Driver>['alone']> {
+    const run = (): ReturnType<Required<Driver>['alone']> =>
+      this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+    return statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
   }
 
   /** The queue admits no more callers than there may be connections; the driver may have other users. */

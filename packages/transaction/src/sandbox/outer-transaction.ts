@@ -4,7 +4,6 @@ import type {
   ExecuteResult,
   IDatabasePool,
   IPooledConnection,
-  Row,
 } from '../core/contract.js';
 import { executeOn } from '../core/execute-on.js';
 import { codeOf } from '../core/sql-state.js';
@@ -74,22 +73,25 @@ export class OuterTransaction {
     throw new TransactionError('AMBIT_TX_CONNECTION_LOST', what, this.#lost);
   }
 
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#send(() => this.#connection.query<R>(sql, params));
-  }
-
-  async execute<R extends object>(
+  /** As `Wire.send()`. */
+  async run(
     sql: string,
-    params?: readonly unknown[],
-    options?: ExecuteOptions,
-  ): Promise<ExecuteResult<R>> {
-    return this.#send(() => executeOn<R>(this.#connection, sql, params, options));
+    params: readonly unknown[],
+    options: ExecuteOptions | undefined,
+  ): Promise<ExecuteResult<never>> {
+    if (options) return this.#send(() => executeOn(this.#connection, sql, params, options));
+    return {
+      rows: await this.#send(() => this.#connection.query(sql, params)),
+      rowCount: null,
+      command: '',
+      fields: [],
+    };
   }
 
   async begin({ readOnly = false }: BeginOptions): Promise<void> {
-    await this.query(`SAVEPOINT ${SAVEPOINT}`);
+    await this.#query(`SAVEPOINT ${SAVEPOINT}`);
     this.#isReadOnly = readOnly;
-    if (readOnly) await this.query(this.#dialect.beginReadOnly);
+    if (readOnly) await this.#query(this.#dialect.beginReadOnly);
   }
 
   /** What COMMIT does. Where it fails, nothing is kept. */
@@ -97,7 +99,7 @@ export class OuterTransaction {
     try {
       await this.#writable();
       if (this.#dialect.hasDeferrable) await this.#checkConstraints();
-      await this.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
+      await this.#query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
     } catch (error) {
       await this.undo().catch(() => undefined);
       throw error;
@@ -107,8 +109,8 @@ export class OuterTransaction {
   /** What ROLLBACK does. Where it fails, the sandbox is lost. */
   async undo(): Promise<void> {
     try {
-      await this.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);
-      await this.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
+      await this.#query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);
+      await this.#query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
       await this.#writable();
     } catch (error) {
       this.lose(error);
@@ -147,6 +149,10 @@ export class OuterTransaction {
     }
   }
 
+  async #query(sql: string): Promise<void> {
+    await this.#send(() => this.#connection.query(sql));
+  }
+
   async #isUndone(): Promise<boolean> {
     if (!this.#dialect.mayLoseTransaction) return false;
     try {
@@ -160,15 +166,15 @@ export class OuterTransaction {
 
   async #writable(): Promise<void> {
     const { endReadOnly } = this.#dialect;
-    if (this.#isReadOnly && endReadOnly) await this.query(endReadOnly);
+    if (this.#isReadOnly && endReadOnly) await this.#query(endReadOnly);
     this.#isReadOnly = false;
   }
 
   /** In a savepoint of its own, so that the constraints are deferred again in the next transaction. */
   async #checkConstraints(): Promise<void> {
-    await this.query(`SAVEPOINT ${CHECK}`);
-    await this.query('SET CONSTRAINTS ALL IMMEDIATE');
-    await this.query(`ROLLBACK TO SAVEPOINT ${CHECK}`);
+    await this.#query(`SAVEPOINT ${CHECK}`);
+    await this.#query('SET CONSTRAINTS ALL IMMEDIATE');
+    await this.#query(`ROLLBACK TO SAVEPOINT ${CHECK}`);
   }
 }
 

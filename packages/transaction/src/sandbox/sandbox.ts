@@ -1,19 +1,9 @@
-import { type Clock, systemClock, within } from '../core/clock.js';
-import type {
-  AcquireOptions,
-  AfterBegin,
-  DatabasePool,
-  ExecuteOptions,
-  ExecuteResult,
-  IDatabasePool,
-  IsolationLevel,
-  PoolSize,
-  Row,
-} from '../core/contract.js';
+import { type Clock, systemClock } from '../core/clock.js';
+import type { AfterBegin, IDatabasePool, IsolationLevel } from '../core/contract.js';
 import { checkClock, checkCount, checkIsolation, checkTime, given } from '../core/options.js';
-import { WaitQueue } from '../pool/wait-queue.js';
-import { SandboxConnection } from './connection.js';
+import { Pool } from '../pool/pool.js';
 import { OuterTransaction } from './outer-transaction.js';
+import { driverOf } from './wire.js';
 
 /** The isolation level and the time limits of a sandbox. */
 export interface SandboxOptions {
@@ -55,9 +45,6 @@ export function readSandboxOptions(options: SandboxOptions): SandboxSettings {
   return { ...DEFAULTS, ...given(options) };
 }
 
-const PLACE =
-  'the one connection of the sandbox, on which transactions and pool.query() run one after another: code that holds it must release it before it asks again';
-
 /**
  * A pool whose transactions can all be undone. Made by `sandbox()`.
  *
@@ -76,93 +63,19 @@ const PLACE =
  * }
  * ```
  */
-export class Sandbox implements DatabasePool {
-  /** That of the pool: it is part of the BEGIN of every transaction in the sandbox. */
-  readonly afterBegin: AfterBegin | undefined;
-  readonly #outer: OuterTransaction;
-  readonly #settings: SandboxSettings;
-  readonly #queue: WaitQueue;
-  #inUse: SandboxConnection | undefined = undefined;
-  #ending: Promise<void> | undefined = undefined;
-
+export class Sandbox extends Pool {
   /** @internal Call `sandbox()` instead. */
   constructor(outer: OuterTransaction, settings: SandboxSettings, afterBegin: AfterBegin | undefined) {
-    this.afterBegin = afterBegin;
-    this.#outer = outer;
-    this.#settings = settings;
-    this.#queue = new WaitQueue(1, { ...settings, name: PLACE });
-  }
-
-  get size(): PoolSize {
-    return { open: 1, idle: 1 - this.#queue.taken, waiting: this.#queue.waiting };
-  }
-
-  async getConnection(options: AcquireOptions = {}): Promise<SandboxConnection> {
-    const place = this.#queue.enter(options, options.timeoutMs ?? this.#settings.acquireTimeoutMs);
-    const leave = place instanceof Promise ? await place : place;
-    try {
-      this.#outer.refuseIfLost();
-    } catch (error) {
-      leave();
-      throw error;
-    }
-    return (this.#inUse = new SandboxConnection(this.#outer, leave));
+    // `afterBegin` is part of the BEGIN of every transaction in the sandbox.
+    super(driverOf(outer), { ...settings, ...(afterBegin ? { afterBegin } : {}) });
   }
 
   /**
-   * Runs one statement outside of every transaction in the sandbox, once the connection is free.
-   *
-   * @param sql - one statement with `$1 ... $n`
-   * @param params - the values of `$1 ... $n`
-   * @returns the rows that the statement gave, as objects
-   * @throws what `getConnection()`, and `query()` of its connection, throw
-   */
-  async query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#withConnection((connection) => connection.query<R>(sql, params));
-  }
-
-  async execute<R extends object = Row>(
-    sql: string,
-    params?: readonly unknown[],
-    options?: ExecuteOptions,
-  ): Promise<ExecuteResult<R>> {
-    return this.#withConnection((connection) => connection.execute<R>(sql, params, options));
-  }
-
-  /**
-   * Undoes everything that happened in the sandbox, and returns its connection to the pool. Waits for connections in use,
-   * for `closeTimeoutMs` at most. Never rejects; a second call does nothing more.
+   * Undoes everything that happened in the sandbox, and returns its connection to the pool, as `close()` does. Waits for
+   * connections in use, for `closeTimeoutMs` at most. Never rejects; a second call does nothing more.
    */
   rollback(): Promise<void> {
-    this.#ending ??= this.#end();
-    return this.#ending;
-  }
-
-  /** The same: nothing is kept. The pool below stays open. */
-  close(): Promise<void> {
-    return this.rollback();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.rollback();
-  }
-
-  async #withConnection<T>(work: (connection: SandboxConnection) => Promise<T>): Promise<T> {
-    const connection = await this.getConnection();
-    try {
-      return await work(connection);
-    } finally {
-      connection.release();
-    }
-  }
-
-  async #end(): Promise<void> {
-    const { clock, closeTimeoutMs } = this.#settings;
-    this.#queue.close();
-    await within(clock, closeTimeoutMs, this.#queue.empty(), () => new Error('overdue')).catch(() =>
-      this.#inUse?.takeAway(),
-    );
-    await this.#outer.end({ isBusy: this.#inUse?.isBusy ?? false });
+    return this.close();
   }
 }
 

@@ -1,14 +1,15 @@
-import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { AcquireOptions, ExecuteResult } from '../core/contract.js';
 import type { TransactionError } from '../core/errors.js';
 import type { Driver, Wire } from '../pool/driver.js';
 import { SqliteDatabase } from './database.js';
-import { isReadOnlyRefusal, retryIfBusy } from './errors.js';
+import { isBusy, isReadOnlyRefusal, retryIfBusy, translated } from './errors.js';
 import type { SqliteSettings } from './options.js';
 import { SQLITE_LANGUAGE, SqliteWire } from './wire.js';
 
 const MOST_KNOWN_WRITES = 1000;
 
 type Result = ExecuteResult<never>;
+type Statement = Parameters<Required<Driver>['alone']>[0];
 
 /**
  * One writer, handed out in turn, and readers that never wait. In `:memory:` there is one connection for all, so
@@ -50,13 +51,10 @@ export class SqliteDriver implements Driver {
   }
 
   /** SQLite itself distinguishes a read from a write: the reading connection refuses to write, before anything happened. */
-  read(
-    sql: string,
-    params: readonly unknown[] = [],
-    options: ExecuteOptions | undefined,
-  ): Result | undefined | Promise<Result | undefined> {
+  alone(statement: Statement, isFree: boolean): Result | undefined | Promise<Result | undefined> {
+    const { sql, params = [], options } = statement;
     const reader = this.#reader;
-    if (!reader || this.#knownWrites.has(sql)) return undefined;
+    if (!reader || this.#knownWrites.has(sql)) return isFree ? this.#write(statement) : undefined;
     const read = (): Result => reader.run(sql, params, options, { alone: true });
     try {
       return read();
@@ -86,6 +84,18 @@ export class SqliteDriver implements Driver {
       return this.#isWrite(sql);
     } finally {
       this.#reader?.cleanUp();
+    }
+  }
+
+  /** At once, since nobody else has the writer; where another process is in the way, the caller waits for it with a connection. */
+  #write({ sql, params = [], options }: Statement): Result | undefined {
+    try {
+      return this.#writer.run(sql, params, options, { alone: true });
+    } catch (error) {
+      if (isBusy(error)) return undefined;
+      throw translated(error);
+    } finally {
+      this.#writer.cleanUp();
     }
   }
 

@@ -28,9 +28,6 @@ export interface ContractDatabase {
   readonly cannot?: Readonly<Record<string, string>>;
 }
 
-/** A sandbox runs every statement in the transaction of the test. */
-export const PUBLISHES = 'publishes statements outside of a transaction, without their parameters, and none within one';
-
 /** What every pool guarantees, whichever database and driver it is over. */
 export function poolContract({
   name: over,
@@ -70,7 +67,8 @@ export function poolContract({
       expect(await bodies()).toEqual(['kept']);
     });
 
-    keeps(PUBLISHES)(PUBLISHES, async () => {
+    const publishes = 'publishes statements outside of a transaction, without their parameters, and none within one';
+    keeps(publishes)(publishes, async () => {
       const published: Record<string, unknown>[] = [];
       const receive = (message: unknown): void => void published.push(message as Record<string, unknown>);
       subscribe('ambit:statement:outside', receive);
