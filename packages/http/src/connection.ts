@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import { Socket } from 'node:net';
-import type { ActiveRequest } from './active-request.js';
+import type { ConnectedRequest } from './connected-request.js';
 import type { Load } from './load.js';
 import {
   closeBehindResponses,
@@ -29,7 +29,7 @@ type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
 export class Connection {
   /** Undefined where the request came through no server. */
   readonly connections: Connections | undefined;
-  newest: ActiveRequest | undefined = undefined;
+  newest: ConnectedRequest | undefined = undefined;
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
@@ -84,20 +84,20 @@ export class Connection {
     return this.#isFinishing;
   }
 
-  *[Symbol.iterator](): Generator<ActiveRequest> {
+  *[Symbol.iterator](): Generator<ConnectedRequest> {
     for (let request = this.newest, older; request; request = older) {
       older = request.older;
       yield request;
     }
   }
 
-  add(request: ActiveRequest): void {
+  add(request: ConnectedRequest): void {
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
     this.newest = request;
   }
 
-  remove(request: ActiveRequest): void {
+  remove(request: ConnectedRequest): void {
     const { older, newer } = request;
     if (older) older.newer = newer;
     if (newer) newer.older = older;
@@ -198,7 +198,7 @@ export class Connection {
   }
 
   /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
-  sayCloseLate({ res, older }: ActiveRequest): void {
+  sayCloseLate({ res, older }: ConnectedRequest): void {
     if (this.#closing === res) return;
     if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
     // The connection will be closed when it is idle.
@@ -321,7 +321,7 @@ export class Connections {
   /**
    * @internal The requests in progress.
    */
-  *requests(): Generator<ActiveRequest> {
+  *requests(): Generator<ConnectedRequest> {
     for (const connection of this.#connections) yield* connection;
   }
 

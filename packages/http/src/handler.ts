@@ -9,7 +9,7 @@ import {
   report,
   type RequestOptions,
 } from '@ambit/host';
-import { ActiveRequest, type RequestHost, scopeOpener } from './active-request.js';
+import { ConnectedRequest, type RequestHost, scopeOpener } from './connected-request.js';
 import { Connections } from './connection.js';
 import { Load, type LoadOptions } from './load.js';
 import { respondPlainly } from './response-gate.js';
@@ -107,9 +107,9 @@ export function createHandler(
     load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
-  const fail = async (error: unknown, request: ActiveRequest): Promise<void> => {
+  const fail = async (error: unknown, request: ConnectedRequest): Promise<void> => {
     const { req, res, isDisconnected } = request;
-    request.failure = error;
+    request.active.failure = error;
     if (isDisconnected && isAfterDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
@@ -118,7 +118,7 @@ export function createHandler(
       respondOrReport(res, failure);
     }
   };
-  const call = (request: ActiveRequest, req: ScopedRequest, res: ServerResponse): void => {
+  const call = (request: ConnectedRequest, req: ScopedRequest, res: ServerResponse): void => {
     try {
       const handling = handler(req, res, req.container) as PromiseLike<unknown> | undefined;
       // An `async` function here would cost a promise for each handler that needs none.
@@ -128,7 +128,7 @@ export function createHandler(
     }
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
-    const request = new ActiveRequest(req, res, host);
+    const request = new ConnectedRequest(req, res, host);
     request.open(opener, (error) => {
       const { scope } = request;
       if (!scope || error) return void fail(error, request);
