@@ -11,8 +11,7 @@ import {
   type RequestOptions,
   startServices,
 } from '@ambit/host';
-import { Connection, Connections } from './connection.js';
-import type { Load } from './load.js';
+import { Connection, Connections, type Load } from './connection.js';
 import { emitWithin, onNextToLeave } from './node-internals.js';
 
 const CURRENT = Symbol('ambit.current');

@@ -10,8 +10,7 @@ import {
   type RequestOptions,
 } from '@ambit/host';
 import { ConnectedRequest, type RequestHost, scopeOpener } from './connected-request.js';
-import { Connections } from './connection.js';
-import { Load, type LoadOptions } from './load.js';
+import { Connections, Load, type LoadOptions } from './connection.js';
 import { respondPlainly } from './response-gate.js';
 
 /** A request of `node:http` with its scopes. */

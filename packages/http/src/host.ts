@@ -20,9 +20,8 @@ export {
   type RequestTransactionTerms,
   termsOf,
 } from '@ambit/host';
-export { Connections } from './connection.js';
 export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
-export { Load, type LoadOptions } from './load.js';
+export { Connections, Load, type LoadOptions } from './connection.js';
 export { beginTransaction, HeldResponse } from './with-transaction.js';
 export {
   ConnectedRequest,

@@ -14,7 +14,7 @@ import {
 } from '@ambit/host';
 import { inOwnContext, type TransactionError } from '@ambit/transaction';
 import { ConnectedRequest, CurrentScope, type RequestHost } from './connected-request.js';
-import { Load } from './load.js';
+import { Load } from './connection.js';
 import type { Handler, ScopedRequest } from './handler.js';
 import {
   closeUnlessEnded,
