@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AbstractClass, Delivered, IContainer, Key, Listed, ServiceMap } from '@ambit/container';
 import { HttpError } from '@ambit/http';
 import {
-  ActiveRequest,
+  ConnectedRequest,
   checkFunctions,
   Connections,
   Load,
@@ -123,7 +123,7 @@ export function containerMiddleware(
     const [req, res] = [incoming as Request, outgoing as Response];
     shareShapes(req, res);
     observeRoutersIfUsed(req);
-    const request = new ActiveRequest(req, res, host);
+    const request = new ConnectedRequest(req, res, host);
     request.open(opener, (error) => {
       if (request.scope) req.container = request.scope;
       next(error);

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
 import {
-  ActiveRequest,
   clearRepresentation,
   closeUnlessEnded,
+  ConnectedRequest,
   HttpError,
   type HttpErrorCode,
   isAfterDisconnect,
@@ -82,7 +82,7 @@ declare module 'fastify' {
 }
 
 /** An active request, and what becomes of the transactions that its handler begins, commits and rolls back. */
-export class FastifyActiveRequest extends ActiveRequest {
+export class FastifyActiveRequest extends ConnectedRequest {
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
@@ -104,7 +104,7 @@ export class FastifyActiveRequest extends ActiveRequest {
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
   begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
-    if (!this.scope || this.isFinished || this.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
+    if (!this.scope || this.isFinished || this.active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (this.res.headersSent) {
       closeUnlessEnded(this.res);
@@ -112,6 +112,7 @@ export class FastifyActiveRequest extends ActiveRequest {
     }
     const transaction = new RequestTransaction(this.scope, terms);
     this.transaction = transaction;
+    this.active.transaction = { rollback: (reason) => this.#close(transaction, reason) };
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
@@ -149,7 +150,7 @@ export class FastifyActiveRequest extends ActiveRequest {
 
   forget(transaction: RequestTransaction): void {
     if (this.transaction !== transaction) return;
-    this.transaction = undefined;
+    this.transaction = this.active.transaction = undefined;
     this.isOfRoute = false;
   }
 
@@ -186,18 +187,13 @@ export class FastifyActiveRequest extends ActiveRequest {
     super.finished();
   }
 
-  protected override disposeAll(reason: unknown): Promise<void> | undefined {
-    return this.transaction ? this.#disposeBoth(this.transaction, reason) : this.disposeScope(reason);
-  }
-
-  /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
-  async #disposeBoth(transaction: RequestTransaction, reason: unknown): Promise<void> {
+  /** The scope is to be disposed, and the transaction is still open. */
+  async #close(transaction: RequestTransaction, reason: unknown): Promise<void> {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !isCommitted(transaction);
     if (this.res.writableEnded) await this.#closeLeftOpen(transaction);
     else await transaction.rollback(reason);
-    this.transaction = undefined;
-    await Promise.allSettled([this.disposeScope(reason)]);
+    this.forget(transaction);
   }
 
   /** A handler that responds past Fastify's hooks, as after `hijack()`, is notified in no other way. */
@@ -229,7 +225,7 @@ export class FastifyActiveRequest extends ActiveRequest {
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
     const { reply } = this;
-    const isOpen = this.transaction === transaction && !this.hasResponse && !this.isDisposed;
+    const isOpen = this.transaction === transaction && !this.hasResponse && !this.active.isDisposed;
     if (!isOpen || reply.sent || this.res.headersSent) return;
     this.failed ??= new FailedRequest(error);
     reply.header('retry-after', '1').send(error);

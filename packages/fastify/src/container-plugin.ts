@@ -155,7 +155,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
-      goOnAfter(request[ACTIVE_REQUEST]?.dispose(error), reply, done, { limit: timeLimit });
+      goOnAfter(request[ACTIVE_REQUEST]?.active.dispose(error), reply, done, { limit: timeLimit });
     });
   }
 

@@ -43,7 +43,7 @@ export async function finishWithBody<R extends Response | undefined>(
   }
   if (active.isFinished) return without(response, body.cancel()) as R;
   const source: Source = body.getReader();
-  active.onDisconnect = (reason) => void source.cancel(reason).catch(ignore);
+  active.onDisconnect((reason) => void source.cancel(reason).catch(ignore));
   const beginning = await readWhatIsThere(source);
   // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
   if (beginning.isWhole) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestClient, ActiveRequest as RequestWithScope } from '@ambit/host';
-import { ActiveRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
+import type { ActiveRequest, RequestClient } from '@ambit/host';
+import { ConnectedRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
 
 /** How many requests are taken on. */
 export interface SocketLimits {
@@ -37,7 +37,8 @@ export class Sockets {
   clientOf(env: unknown, isEssential: () => boolean): RequestClient | Promise<RequestClient> | undefined {
     const { incoming, outgoing } = Object(env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
     if (!incoming || !outgoing) return undefined;
-    return new SocketClient(incoming, outgoing, isEssential() ? this.#unlimited : this.#limited).admitted();
+    const host = isEssential() ? this.#unlimited : this.#limited;
+    return new SocketClient(new ConnectedRequest(incoming, outgoing, host)).admitted();
   }
 }
 
@@ -46,10 +47,13 @@ function hostWith(load: Load): RequestHost {
 }
 
 /** The request of @ambit/http, without a scope: the middleware opens and disposes that. */
-class SocketClient extends ActiveRequest implements RequestClient {
+class SocketClient implements RequestClient {
   readonly isAdmitted = true;
-  /** Not initialised here: the constructor above may call `finished()`. */
-  declare private active: RequestWithScope | undefined;
+  readonly #request: ConnectedRequest;
+
+  constructor(request: ConnectedRequest) {
+    this.#request = request;
+  }
 
   /** At once, unless the request has to wait for its turn. */
   admitted(): this | Promise<this> {
@@ -58,7 +62,7 @@ class SocketClient extends ActiveRequest implements RequestClient {
       outcome.refusal = refusal;
       outcome.isThere = true;
     };
-    this.open(noScope, (refusal) => settle(refusal));
+    this.#request.open(noScope, (refusal) => settle(refusal));
     if (outcome.refusal instanceof Error) throw outcome.refusal;
     if (outcome.isThere) return this;
     return new Promise((resolve, reject) => {
@@ -66,14 +70,8 @@ class SocketClient extends ActiveRequest implements RequestClient {
     });
   }
 
-  watch(active: RequestWithScope): void {
-    this.active = active;
-    if (this.isFinished) this.finished();
-  }
-
-  protected override finished(): void {
-    if (this.isDisconnected) this.active?.leave();
-    else this.active?.finish(this.active.failure ?? this.reason);
+  watch(active: ActiveRequest): void {
+    this.#request.follow(active);
   }
 }
 

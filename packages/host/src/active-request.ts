@@ -10,8 +10,8 @@ interface OfRequest {
 
 /** What opens active requests: one for all requests of a handler, so that a request costs few objects. */
 export interface RequestObserver {
-  /** Whether the scope is `currentScope()` for all that the request causes. */
-  readonly isCurrent: boolean;
+  /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
+  readonly isCurrent?: boolean;
   /**
    * Called when the scope failed to dispose.
    *
@@ -20,7 +20,7 @@ export interface RequestObserver {
    */
   onDisposeError(error: unknown, request: unknown): void;
   /** Called once for each request, when its scope has been disposed. */
-  onDisposed(): void;
+  readonly onDisposed?: () => void;
 }
 
 /** What knows the client of a request, and keeps the platform running for its disposal. */
@@ -57,31 +57,40 @@ export interface RequestClient {
  * ```
  */
 export class ActiveRequest {
+  /** The request scope; undefined until it is opened. */
+  openedScope: IContainer | undefined = undefined;
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
   transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
-  /** Called once when the client leaves; a second listener replaces the first. */
-  onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
+  /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
+  failure: unknown = undefined;
+  /** Why the signal has aborted: the client has left. */
+  disconnectReason: HttpError | undefined = undefined;
+  /** Nothing more comes of the request. */
+  isFinished = false;
+  /** The disposal of the scope has begun. */
+  isDisposed = false;
   readonly #observer: RequestObserver;
-  readonly #client: RequestClient;
   readonly #request: unknown;
-  #scope: IContainer | undefined = undefined;
+  readonly #client: RequestClient | undefined;
   #abort: AbortController | undefined = undefined;
-  #disconnectReason: HttpError | undefined = undefined;
-  #isFinished = false;
+  #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
+  #disposing: Promise<void> | undefined = undefined;
+  /** Why the scope is disposed. */
+  #reason: unknown = undefined;
   /** Aborts when the client leaves; undefined where something else calls `leave()`. */
   #clientSignal: AbortSignal | undefined = undefined;
 
   /**
-   * Begins when the request has arrived; `open()` gives it its scope.
+   * Begins when the request has arrived; `openScope()` gives it its scope.
    *
    * @param observer - is notified of the disposal of the scope
-   * @param client - knows when the client leaves
    * @param request - what `onDisposeError` of the observer is called with
+   * @param client - keeps the platform running for the disposal. Default: nothing does
    */
-  constructor(observer: RequestObserver, client: RequestClient, request: unknown) {
+  constructor(observer: RequestObserver, request: unknown, client?: RequestClient) {
     this.#observer = observer;
-    this.#client = client;
     this.#request = request;
+    this.#client = client;
   }
 
   /**
@@ -106,33 +115,28 @@ export class ActiveRequest {
   }
 
   /**
-   * Takes over the scope, of a request that has not finished, and registers `IRequestSignal` on it.
+   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}. That of a request which is disposed already is disposed at
+   * once.
    *
-   * @param scope - the request scope
+   * @param parent - the scope around it
+   * @param options - the tags of the scope
+   * @returns the request scope
    */
-  open(scope: IContainer): void {
-    this.#scope = scope;
-    (scope as OfRequest)[ACTIVE_REQUEST] = this;
-    scope.register('IRequestSignal', () => this.signal);
+  openScope(parent: IContainer, options: { tags: string[] }): IContainer {
+    try {
+      const scope = (this.openedScope = parent.createScope(options));
+      (scope as OfRequest)[ACTIVE_REQUEST] = this;
+      scope.register('IRequestSignal', () => this.signal);
+      return scope;
+    } finally {
+      if (this.isDisposed) void this.#disposeScope();
+    }
   }
 
-  /** The request scope, once `open()` was called. */
+  /** The request scope, once it is opened. */
   get scope(): IContainer {
-    return this.#scope as IContainer;
+    return this.openedScope as IContainer;
   }
-
-  /** The disposal of the scope has begun. */
-  get isFinished(): boolean {
-    return this.#isFinished;
-  }
-
-  /** Why the signal has aborted. */
-  get disconnectReason(): HttpError | undefined {
-    return this.#disconnectReason;
-  }
-
-  /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
-  failure: unknown = undefined;
 
   /**
    * Goes on only where the client is still there.
@@ -140,16 +144,26 @@ export class ActiveRequest {
    * @throws `HttpError` `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left
    */
   throwIfDisconnected(): void {
-    if (this.#disconnectReason) throw this.#disconnectReason;
+    if (this.disconnectReason) throw this.disconnectReason;
   }
 
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.#disconnectReason) this.#abort.abort(this.#disconnectReason);
+      if (this.disconnectReason) this.#abort.abort(this.disconnectReason);
     }
     return this.#abort.signal;
+  }
+
+  /**
+   * Notifies one listener of what the signal says, for much less than a signal costs. A second listener replaces the first.
+   *
+   * @param listener - called with `AMBIT_HTTP_CLIENT_DISCONNECTED`; at once if the client has left already
+   */
+  onDisconnect(listener: (reason: HttpError) => void): void {
+    this.#onDisconnect = listener;
+    if (this.disconnectReason) listener(this.disconnectReason);
   }
 
   /**
@@ -174,7 +188,7 @@ export class ActiveRequest {
   whileClientIsThere<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.throwIfDisconnected();
-      this.onDisconnect = reject;
+      this.onDisconnect(reject);
       this.run(async () => work()).then(resolve, reject);
     });
   }
@@ -186,12 +200,17 @@ export class ActiveRequest {
 
   /** The client has left before it had the whole response. */
   leave(): void {
-    if (this.#isFinished) return;
+    if (this.isFinished) return;
+    this.disconnect();
+    this.finish(this.disconnectReason);
+  }
+
+  /** Aborts the signal, and calls the listener: what they stop is stopped with the true reason, before the disposal stops it anyway. */
+  disconnect(): void {
     const reason = new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED');
-    this.#disconnectReason = reason;
+    this.disconnectReason = reason;
     this.#abort?.abort(reason);
-    this.finish(reason);
-    this.onDisconnect?.(reason);
+    this.#onDisconnect?.(reason);
   }
 
   /**
@@ -200,22 +219,48 @@ export class ActiveRequest {
    * @param reason - why the transaction is rolled back; disposers receive it. Default: {@link ActiveRequest.failure}
    */
   finish(reason: unknown = this.failure): void {
-    if (this.#isFinished) return;
-    this.#isFinished = true;
+    if (this.isFinished) return;
+    this.isFinished = true;
     this.#clientSignal?.removeEventListener('abort', this);
-    const disposing = this.#dispose(reason);
-    this.#client.waitUntil?.(disposing);
+    const disposing = this.dispose(reason);
+    this.#client?.waitUntil?.(Promise.resolve(disposing).catch(() => undefined));
   }
 
-  /** Never rejects. */
-  async #dispose(reason?: unknown): Promise<void> {
-    if (this.transaction) await this.transaction.rollback(reason);
-    try {
-      await this.#scope?.dispose(reason);
-    } catch (error) {
+  /**
+   * Rolls back and disposes once, before the request has finished or when it has. What fails goes to `onDisposeError` of the observer.
+   *
+   * @param reason - why, where a failure is the reason
+   * @returns a promise where there may be something to wait for
+   */
+  dispose(reason?: unknown): Promise<void> | undefined {
+    if (!this.isDisposed) {
+      this.isDisposed = true;
+      this.#reason = reason;
+      this.#disposing = this.transaction ? this.#disposeBoth(this.transaction) : this.#disposeScope();
+    }
+    return this.#disposing;
+  }
+
+  /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
+  async #disposeBoth(transaction: { rollback(reason: unknown): Promise<void> }): Promise<void> {
+    await transaction.rollback(this.#reason);
+    await Promise.allSettled([this.#disposeScope()]);
+  }
+
+  #disposeScope(): Promise<void> | undefined {
+    const { onDisposed } = this.#observer;
+    const fail = (error: unknown): void => {
       this.#observer.onDisposeError(error, this.#request);
-    } finally {
-      this.#observer.onDisposed();
+      onDisposed?.();
+    };
+    try {
+      const disposing = this.openedScope?.dispose(this.#reason) ?? undefined;
+      if (disposing) disposing.then(onDisposed, fail);
+      else onDisposed?.();
+      return disposing;
+    } catch (error) {
+      fail(error);
+      return undefined;
     }
   }
 }

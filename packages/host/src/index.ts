@@ -22,7 +22,7 @@ export {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
-export { type DrainOptions, RequestScopes, type RequestScopesOptions } from './request-scopes.js';
+export { type DrainOptions, RequestScopes, type RequestScopesOptions, startServices } from './request-scopes.js';
 export {
   checkTransactionOptions,
   clearRepresentation,

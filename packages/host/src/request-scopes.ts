@@ -8,6 +8,7 @@ import {
   checkRequestOptions,
   checkReturnedParent,
   checkTimes,
+  invalidOption,
   type ParentScope,
   type RequestOptions,
 } from './options.js';
@@ -162,7 +163,7 @@ export class RequestScopes<Q = Request, C = unknown> {
     if (this.#requests.isFull && !client.isAdmitted && !isEssential?.(request))
       throw new HttpError('AMBIT_HTTP_OVERLOADED');
     this.#requests.enter();
-    const active = new ActiveRequest(this.#observer, client, request);
+    const active = new ActiveRequest(this.#observer, request, client);
     try {
       client.watch(active);
       if (typeof this.#parent === 'function' || register || start) return this.#prepare(active, request, context);
@@ -179,7 +180,7 @@ export class RequestScopes<Q = Request, C = unknown> {
       checkReturnedParent(parent, this.#caller);
       const { scope } = this.#openScope(active, parent);
       if (register) await active.run(() => register(scope, request));
-      if (start && !active.isFinished) await active.run(() => startServices(scope));
+      if (start && !active.isFinished) await active.run(() => startServices(scope, this.#caller));
       active.throwIfDisconnected();
       return active;
     } catch (error) {
@@ -189,7 +190,7 @@ export class RequestScopes<Q = Request, C = unknown> {
 
   #openScope(active: ActiveRequest, parent: IContainer): ActiveRequest {
     active.throwIfDisconnected();
-    active.open(parent.createScope(this.#tags));
+    active.openScope(parent, this.#tags);
     return active;
   }
 
@@ -204,10 +205,25 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 }
 
-function startServices(scope: IContainer): Promise<void> {
+/**
+ * Runs `onStart` of the services of a scope.
+ *
+ * @param scope - the request scope
+ * @param caller - what the error names, such as `middleware()`
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: the container has no method `start()`
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { startServices } from '@ambit/host';
+ *
+ * const ready = (scope: IContainer): Promise<void> => startServices(scope, 'middleware()');
+ * ```
+ */
+export function startServices(scope: IContainer, caller: string): Promise<void> {
   const { start } = scope as { start?: () => Promise<void> };
   if (start) return start.call(scope);
-  throw new HttpError('AMBIT_HTTP_OPTION', 'start: true needs a container that has a method start()');
+  throw invalidOption(`start: true of ${caller} needs a container that has a method start()`);
 }
 
 /** What fails once the client has left, fails because the scope was disposed. */

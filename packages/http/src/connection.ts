@@ -2,8 +2,9 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import { Socket } from 'node:net';
-import type { ActiveRequest } from './active-request.js';
-import type { Load } from './load.js';
+import { getHeapStatistics } from 'node:v8';
+import { checkCount } from '@ambit/host';
+import type { ConnectedRequest } from './connected-request.js';
 import {
   closeBehindResponses,
   finishBeforeErrors,
@@ -17,6 +18,134 @@ import {
   whileUnfinished,
 } from './node-internals.js';
 
+/** The same on every host. */
+export interface LoadOptions {
+  /**
+   * How many requests may be in progress in the application. A further one is refused with `AMBIT_HTTP_OVERLOADED`, which
+   * is 503 with `Retry-After`. Default: one for each 64 KB of the heap's limit, for example 8,192 for 512 MB.
+   */
+  readonly maxRequests?: number;
+  /**
+   * How many requests of one connection may be in progress. Further ones that the client pipelines wait and do not count
+   * as in progress; what the client sends meanwhile is not parsed until they have begun. Default 100.
+   */
+  readonly maxRequestsPerConnection?: number;
+  /** Requests that are never refused, such as the liveness probe. Default: none. */
+  readonly isEssential?: (request: IncomingMessage) => boolean;
+}
+
+/** A request that waits for the database holds about 15 to 30 KB. */
+const HEAP_PER_REQUEST = 65_536;
+
+/** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
+const UNPARSED_SHARE = 1 / 16;
+
+/** How long pipelined requests may keep the event loop busy before everybody else has a turn. */
+const SLICE_MS = 10;
+
+/**
+ * How many requests are in progress or wait for their turn, and whether there may be one more. A host makes one, for all its requests.
+ *
+ * @example
+ * ```ts
+ * import { Load, type RequestHost } from '@ambit/http/host';
+ *
+ * const host: RequestHost = { load: new Load({ maxRequests: 500 }), onDisposeError: console.error };
+ * ```
+ */
+export class Load {
+  /** @internal */
+  readonly maxPerConnection: number;
+  readonly #max: number;
+  readonly #mostWaiting: number;
+  readonly #isEssential: ((request: IncomingMessage) => boolean) | undefined;
+  #inProgress = 0;
+  #waiting = 0;
+  #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
+  readonly #soon: (() => void)[] = [];
+  /** When the first of them was called in this iteration of the event loop. */
+  #sliceSince: number | undefined = undefined;
+
+  /**
+   * Reads the limits.
+   *
+   * @param options - the limits. Default: `maxRequests` by the size of the heap, 100 per connection
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: a limit is no whole number from 1 on
+   */
+  constructor({ maxRequests, maxRequestsPerConnection = 100, isEssential }: LoadOptions) {
+    const affordable = Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
+    this.#max = maxRequests ?? affordable;
+    this.#mostWaiting = affordable;
+    this.maxPerConnection = maxRequestsPerConnection;
+    this.#isEssential = isEssential;
+    checkCount('maxRequests', this.#max);
+    checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
+  }
+
+  /**
+   * @internal Whether the request is taken on; if so, `leave()` must follow once.
+   */
+  enter(request: IncomingMessage): boolean {
+    if (this.#inProgress >= this.#max && !this.#isEssential?.(request)) return false;
+    this.#inProgress += 1;
+    return true;
+  }
+
+  /** @internal */
+  leave(): void {
+    this.#inProgress -= 1;
+  }
+
+  /**
+   * @internal Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once.
+   */
+  wait(request: IncomingMessage): boolean {
+    if (this.#waiting >= this.#mostWaiting && !this.#isEssential?.(request)) return false;
+    this.#waiting += 1;
+    return true;
+  }
+
+  /** @internal */
+  endWait(): void {
+    this.#waiting -= 1;
+  }
+
+  /**
+   * @internal Counts bytes that are kept unparsed; `release()` must follow once. Returns whether there may be more.
+   */
+  keep(bytes: number): boolean {
+    this.#unparsedLeft -= bytes;
+    return this.#unparsedLeft > 0;
+  }
+
+  /** @internal */
+  release(bytes: number): void {
+    this.#unparsedLeft += bytes;
+  }
+
+  /**
+   * @internal Calls `act` for a connection that pipelines, when other connections and timers have had their turn. Each such connection
+   * comes once in a while: first come, first served.
+   */
+  soon(act: () => void): void {
+    this.#soon.push(act);
+    setImmediate(this.#actNext);
+  }
+
+  /** Between two of these, Node runs all that the first has resolved: it is the work of the request that has begun, too. */
+  readonly #actNext = (): void => {
+    if (this.#sliceSince === undefined) {
+      this.#sliceSince = performance.now();
+      // In the next iteration of the event loop, before all that is put off until then.
+      setImmediate(() => (this.#sliceSince = undefined));
+    } else if (performance.now() - this.#sliceSince > SLICE_MS) {
+      setImmediate(this.#actNext);
+      return;
+    }
+    this.#soon.shift()?.();
+  };
+}
+
 const CONNECTION = Symbol('ambit.connection');
 
 /** What dies under its requests: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
@@ -29,7 +158,7 @@ type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
 export class Connection {
   /** Undefined where the request came through no server. */
   readonly connections: Connections | undefined;
-  newest: ActiveRequest | undefined = undefined;
+  newest: ConnectedRequest | undefined = undefined;
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
@@ -84,20 +213,20 @@ export class Connection {
     return this.#isFinishing;
   }
 
-  *[Symbol.iterator](): Generator<ActiveRequest> {
+  *[Symbol.iterator](): Generator<ConnectedRequest> {
     for (let request = this.newest, older; request; request = older) {
       older = request.older;
       yield request;
     }
   }
 
-  add(request: ActiveRequest): void {
+  add(request: ConnectedRequest): void {
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
     this.newest = request;
   }
 
-  remove(request: ActiveRequest): void {
+  remove(request: ConnectedRequest): void {
     const { older, newer } = request;
     if (older) older.newer = newer;
     if (newer) newer.older = older;
@@ -198,7 +327,7 @@ export class Connection {
   }
 
   /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
-  sayCloseLate({ res, older }: ActiveRequest): void {
+  sayCloseLate({ res, older }: ConnectedRequest): void {
     if (this.#closing === res) return;
     if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
     // The connection will be closed when it is idle.
@@ -318,10 +447,8 @@ export class Connections {
     this.#isWatching = true;
   }
 
-  /**
-   * @internal The requests in progress.
-   */
-  *requests(): Generator<ActiveRequest> {
+  /** @internal The requests in progress. */
+  *requests(): Generator<ConnectedRequest> {
     for (const connection of this.#connections) yield* connection;
   }
 

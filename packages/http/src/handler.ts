@@ -9,9 +9,8 @@ import {
   report,
   type RequestOptions,
 } from '@ambit/host';
-import { ActiveRequest, type RequestHost, scopeOpener } from './active-request.js';
-import { Connections } from './connection.js';
-import { Load, type LoadOptions } from './load.js';
+import { ConnectedRequest, type RequestHost, scopeOpener } from './connected-request.js';
+import { Connections, Load, type LoadOptions } from './connection.js';
 import { respondPlainly } from './response-gate.js';
 
 /** A request of `node:http` with its scopes. */
@@ -107,9 +106,9 @@ export function createHandler(
     load: new Load(options),
     onDisposeError: (error, { req }) => report(onDisposeError, error, req),
   };
-  const fail = async (error: unknown, request: ActiveRequest): Promise<void> => {
+  const fail = async (error: unknown, request: ConnectedRequest): Promise<void> => {
     const { req, res, isDisconnected } = request;
-    request.failure = error;
+    request.active.failure = error;
     if (isDisconnected && isAfterDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
@@ -118,7 +117,7 @@ export function createHandler(
       respondOrReport(res, failure);
     }
   };
-  const call = (request: ActiveRequest, req: ScopedRequest, res: ServerResponse): void => {
+  const call = (request: ConnectedRequest, req: ScopedRequest, res: ServerResponse): void => {
     try {
       const handling = handler(req, res, req.container) as PromiseLike<unknown> | undefined;
       // An `async` function here would cost a promise for each handler that needs none.
@@ -128,7 +127,7 @@ export function createHandler(
     }
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
-    const request = new ActiveRequest(req, res, host);
+    const request = new ConnectedRequest(req, res, host);
     request.open(opener, (error) => {
       const { scope } = request;
       if (!scope || error) return void fail(error, request);

@@ -20,17 +20,15 @@ export {
   type RequestTransactionTerms,
   termsOf,
 } from '@ambit/host';
-export { Connections } from './connection.js';
 export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
-export { Load, type LoadOptions } from './load.js';
+export { Connections, Load, type LoadOptions } from './connection.js';
 export { beginTransaction, HeldResponse } from './with-transaction.js';
 export {
-  ActiveRequest,
+  ConnectedRequest,
   CurrentScope,
   type OpenerOptions,
   type RequestHost,
   scopeOpener,
-  type ScopelessRequest,
   type ScopeOpener,
-} from './active-request.js';
+} from './connected-request.js';
 export { type TimeLimit, within } from './shutdown.js';

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
 import type { Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
-import type { Load } from './load.js';
+import type { Load } from './connection.js';
 import type { ResponseGate } from './response-gate.js';
 
 /*

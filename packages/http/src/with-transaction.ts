@@ -13,8 +13,8 @@ import {
   termsOf,
 } from '@ambit/host';
 import { inOwnContext, type TransactionError } from '@ambit/transaction';
-import { ActiveRequest, CurrentScope, type RequestHost } from './active-request.js';
-import { Load } from './load.js';
+import { ConnectedRequest, CurrentScope, type RequestHost } from './connected-request.js';
+import { Load } from './connection.js';
 import type { Handler, ScopedRequest } from './handler.js';
 import {
   closeUnlessEnded,
@@ -362,8 +362,8 @@ export async function beginTransaction(
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);
   const transaction = new RequestTransaction(scope, terms);
-  const request = ActiveRequest.of(req, res) ?? new ActiveRequest(req, res, OTHER_HOST);
-  request.onDisconnect((reason) => void transaction.rollback(reason));
+  const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, OTHER_HOST);
+  request.active.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;
   if (!res.headersSent) return transaction;
   // What has left cannot be held back until COMMIT, nor be replaced by an error.

@@ -2,16 +2,16 @@ import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IContainer, runInScope } from '@ambit/container';
 import {
+  ActiveRequest,
   checkParent,
   checkRequestOptions,
   checkReturnedParent,
   HttpError,
-  invalidOption,
   type ParentScope,
   type RequestOptions,
+  startServices,
 } from '@ambit/host';
-import { Connection, Connections } from './connection.js';
-import type { Load } from './load.js';
+import { Connection, Connections, type Load } from './connection.js';
 import { emitWithin, onNextToLeave } from './node-internals.js';
 
 const CURRENT = Symbol('ambit.current');
@@ -110,33 +110,15 @@ export class CurrentScope {
   }
 }
 
-/** A request that needs its scope. */
-export interface ScopelessRequest {
-  /** The request. */
-  readonly req: IncomingMessage;
-  /** Its response. */
-  readonly res: ServerResponse;
-  /** It needs no scope any more. */
-  readonly isFinished: boolean;
-  /**
-   * Opens the request scope, and keeps it for disposal.
-   *
-   * @param parent - the scope around it
-   * @param options - the tags of the scope
-   * @returns the request scope
-   */
-  openScope(parent: IContainer, options: { tags: string[] }): IContainer;
-}
-
 /** Opens the scope of a request, then calls `done`, with the error where that failed. Where the request finishes meanwhile, never. */
-export type ScopeOpener = (request: ScopelessRequest, done: (error?: unknown) => void) => void;
+export type ScopeOpener = (request: ConnectedRequest, done: (error?: unknown) => void) => void;
 
 /** What the framework adds. */
 export interface OpenerOptions<Request> extends RequestOptions<Request> {
   /** What the errors of invalid options name. */
   readonly caller: string;
   /** The request as the framework knows it. */
-  readonly requestOf: (request: ScopelessRequest) => Request;
+  readonly requestOf: (request: ConnectedRequest) => Request;
 }
 
 /**
@@ -144,7 +126,7 @@ export interface OpenerOptions<Request> extends RequestOptions<Request> {
  *
  * @param parent - the application container, or a function of the request that returns the scope above the request's
  * @param options - those of the application, and what the framework adds
- * @returns what `ActiveRequest.open()` calls for each request
+ * @returns what `ConnectedRequest.open()` calls for each request
  * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
  *
  * @example
@@ -195,7 +177,7 @@ function prepared<Request>(
   scopeOptions: { tags: string[] },
 ): ScopeOpener {
   const { register, start, caller, requestOf } = options;
-  const prepare = async (request: ScopelessRequest): Promise<void> => {
+  const prepare = async (request: ConnectedRequest): Promise<void> => {
     const known = requestOf(request);
     const above = typeof parent === 'function' ? await parent(known) : parent;
     if (request.isFinished) return;
@@ -214,18 +196,12 @@ function prepared<Request>(
   };
 }
 
-function startServices(scope: IContainer, caller: string): Promise<void> {
-  const { start } = scope as { start?: () => Promise<void> };
-  if (start) return start.call(scope);
-  throw invalidOption(`start: true of ${caller} needs a container that has a method start()`);
-}
-
 /** What all requests of one middleware, plugin or handler have in common. */
 export interface RequestHost {
   /** How many requests may be in progress. */
   readonly load: Load;
   /** Called when a request scope failed to dispose. */
-  readonly onDisposeError: (error: unknown, request: ActiveRequest) => void;
+  readonly onDisposeError: (error: unknown, request: ConnectedRequest) => void;
   /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
   readonly callsFinish?: true;
   /** For a framework whose server is known before its first request. Default: found by the socket. */
@@ -248,7 +224,7 @@ export class PendingTurn {
   readonly #begin: () => void;
   #isOver = false;
 
-  constructor(request: ActiveRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
+  constructor(request: ConnectedRequest, connection: Connection, load: Load, { take, begin }: TurnListener) {
     this.#load = load;
     this.#begin = AsyncResource.bind(begin);
     const onTurn = (): void => {
@@ -279,7 +255,7 @@ export class PendingTurn {
 }
 
 /** Whether others finish only after this request, or, where a middleware is mounted twice, only with it. */
-function mayNotWait({ req, res, older }: ActiveRequest): boolean {
+function mayNotWait({ req, res, older }: ConnectedRequest): boolean {
   let before = older;
   while (before && before.res !== res) before = before.older;
   return before !== undefined || res.socket !== null || req.httpVersionMajor > 1;
@@ -291,7 +267,7 @@ type Done = (error?: unknown) => void;
 const NOW = Promise.resolve();
 
 /**
- * A request with its scope, from its arrival until its response is sent or its client has disconnected; it finishes once.
+ * A request on its connection, from its arrival until its response is sent or its client has disconnected; it finishes once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
@@ -300,14 +276,14 @@ const NOW = Promise.resolve();
  * ```ts
  * import { createServer } from 'node:http';
  * import { Container } from '@ambit/container';
- * import { ActiveRequest, Connections, Load, scopeOpener } from '@ambit/http/host';
+ * import { ConnectedRequest, Connections, Load, scopeOpener } from '@ambit/http/host';
  *
  * const app = new Container({ tags: ['application'] });
  * Connections.watch();
  * const host = { load: new Load({}), onDisposeError: console.error };
  * const opener = scopeOpener(app, { caller: 'myServer()', requestOf: ({ req }) => req });
  * createServer((req, res) => {
- *   const request = new ActiveRequest(req, res, host);
+ *   const request = new ConnectedRequest(req, res, host);
  *   request.open(opener, (error) => {
  *     res.statusCode = error ? 500 : 200;
  *     res.end(request.scope?.resolve<string>('IGreeting'));
@@ -315,35 +291,26 @@ const NOW = Promise.resolve();
  * }).listen(3000);
  * ```
  */
-export class ActiveRequest implements ScopelessRequest {
+export class ConnectedRequest {
   /** The request. */
   readonly req: IncomingMessage;
   /** Its response. */
   readonly res: ServerResponse;
   /** The request before it on the connection, while both are in progress. */
-  older: ActiveRequest | undefined = undefined;
+  older: ConnectedRequest | undefined = undefined;
   /** The request behind it on the connection, while both are in progress. */
-  newer: ActiveRequest | undefined = undefined;
-  /** The request scope; undefined until it is opened. */
-  scope: IContainer | undefined = undefined;
+  newer: ConnectedRequest | undefined = undefined;
+  /** Its scope and its signal. */
+  active: ActiveRequest;
   /** The response is out, or the client has disconnected. */
   isFinished = false;
-  /** The client left before it had its response. */
-  isDisconnected = false;
-  /** The disposal of its scope has begun. */
-  isDisposed = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
   /** What it waits for. */
   #turn: PendingTurn | undefined = undefined;
   #hasTurn = false;
-  /** What its handler threw, where the host knows that. */
-  failure: unknown = undefined;
   /** It counts as in progress in the application. */
   #hasEntered = false;
-  #disposing: Promise<void> | undefined = undefined;
-  #abort: AbortController | undefined = undefined;
-  #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #onFinished: (() => void)[] | undefined = undefined;
 
   /**
@@ -357,6 +324,7 @@ export class ActiveRequest implements ScopelessRequest {
     this.req = req;
     this.res = res;
     this.#host = host;
+    this.active = new ActiveRequest(host, this);
     const connection = Connection.of(req) ?? Connection.open(req, host.connections ?? Connections.ofSocket(req.socket));
     this.#connection = connection;
     connection.add(this);
@@ -378,29 +346,20 @@ export class ActiveRequest implements ScopelessRequest {
    * @param res - its response
    * @returns undefined if the request has finished, or no host has made one
    */
-  static of(req: IncomingMessage, res: ServerResponse): ActiveRequest | undefined {
+  static of(req: IncomingMessage, res: ServerResponse): ConnectedRequest | undefined {
     for (const request of Connection.of(req) ?? [])
-      if (request.res === res && request instanceof ActiveRequest) return request;
+      if (request.res === res && request instanceof ConnectedRequest) return request;
     return undefined;
   }
 
-  /** Aborts when the client has disconnected before it had its response. Made when first asked for. */
-  get signal(): AbortSignal {
-    if (!this.#abort) {
-      this.#abort = new AbortController();
-      if (this.isDisconnected) this.#abort.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
-    }
-    return this.#abort.signal;
+  /** The request scope; undefined until it is opened. */
+  get scope(): IContainer | undefined {
+    return this.active.openedScope;
   }
 
-  /**
-   * Notifies one listener of what the signal says, for much less than a signal costs. A second listener replaces the first.
-   *
-   * @param listener - called with `AMBIT_HTTP_CLIENT_DISCONNECTED`; at once if the client has disconnected already
-   */
-  onDisconnect(listener: (reason: HttpError) => void): void {
-    this.#onDisconnect = listener;
-    if (this.isDisconnected) listener(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
+  /** The client left before it had its response. */
+  get isDisconnected(): boolean {
+    return this.active.disconnectReason !== undefined;
   }
 
   /** Resolves when the request has finished. Call it before that: it does not look back. */
@@ -425,8 +384,7 @@ export class ActiveRequest implements ScopelessRequest {
   }
 
   /**
-   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}. Called by the opener. The scope of a request that has
-   * finished is disposed at once.
+   * Opens the scope; called by the opener. That of a request that has finished is disposed at once.
    *
    * @param parent - the scope around it
    * @param options - the tags of the scope
@@ -434,29 +392,22 @@ export class ActiveRequest implements ScopelessRequest {
    */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer {
     try {
-      const scope = (this.scope = parent.createScope(options));
-      scope.register('IRequestSignal', () => this.signal);
-      return scope;
+      return this.active.openScope(parent, options);
     } finally {
-      if (this.isFinished || this.isDisposed) {
-        this.isDisposed = true;
-        void this.disposeScope(this.reason);
-      }
+      if (this.isFinished) this.active.finish(this.#reason);
     }
   }
 
   /**
-   * Disposes the scope once. What fails goes to `onDisposeError` of the host, and the promise does not reject.
+   * Finishes another one with this request, whose scope is opened elsewhere.
    *
-   * @param reason - why, where a failure is the reason; disposers receive it, and a host rolls back an open transaction with it
-   * @returns a promise where there may be something to wait for
+   * @param active - takes the place of {@link ConnectedRequest.active}
    */
-  dispose(reason?: unknown): Promise<void> | undefined {
-    if (!this.isDisposed) {
-      this.isDisposed = true;
-      this.#disposing = this.disposeAll(reason);
-    }
-    return this.#disposing;
+  follow(active: ActiveRequest): void {
+    const { disconnectReason } = this.active;
+    this.active = active;
+    if (disconnectReason) active.leave();
+    else if (this.isFinished) active.finish(this.#reason);
   }
 
   /** The connection is lost, or will take no response to this request: finishes it. */
@@ -477,13 +428,8 @@ export class ActiveRequest implements ScopelessRequest {
   finish(isDisconnected: boolean): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.isDisconnected = isDisconnected;
     this.#connection.remove(this);
-    // The signal first: what it stops is stopped with the true reason, before the disposal of the scope stops it anyway.
-    if (isDisconnected) {
-      this.#abort?.abort(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
-      this.#onDisconnect?.(new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED'));
-    }
+    if (isDisconnected) this.active.disconnect();
     this.#turn?.cancel();
     if (this.#hasEntered) this.#host.load.leave();
     this.finished();
@@ -496,33 +442,19 @@ export class ActiveRequest implements ScopelessRequest {
     return this.res.writableEnded && this.res.writableFinished;
   }
 
-  /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
-  protected get reason(): unknown {
-    if (this.isDisconnected) return new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED');
-    const { statusCode } = this.res;
-    // Who responded to the error did not pass it on.
-    return this.failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
-  }
-
   /** Called once, when the request has finished. The listeners of the response behind ours still have the scope. */
   protected finished(): void {
-    const { reason } = this;
-    void NOW.then(() => void this.dispose(reason));
+    const reason = this.#reason;
+    void NOW.then(() => this.active.finish(reason));
   }
 
-  protected disposeAll(reason: unknown): Promise<void> | undefined {
-    return this.disposeScope(reason);
-  }
-
-  protected disposeScope(reason: unknown): Promise<void> | undefined {
-    try {
-      const disposing = this.scope?.dispose(reason) ?? undefined;
-      disposing?.then(undefined, (error: unknown) => this.#host.onDisposeError(error, this));
-      return disposing;
-    } catch (error) {
-      this.#host.onDisposeError(error, this);
-      return undefined;
-    }
+  /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
+  get #reason(): unknown {
+    const { disconnectReason, failure } = this.active;
+    if (disconnectReason) return disconnectReason;
+    const { statusCode } = this.res;
+    // Who responded to the error did not pass it on.
+    return failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
   }
 
   #wait(opener: ScopeOpener, done: Done): void {
