@@ -15,7 +15,7 @@ export interface DrainScopesOptions {
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The work in progress on one container or scope: each in a scope of its own, directly below. */
-export class Workload {
+class Workload {
   static readonly #byContainer = new WeakMap<IContainer, Workload>();
 
   /** The workload of the container; `signal` is that of the work whose own scope the container is. */

@@ -114,11 +114,8 @@ export class RequestTransaction {
    * @param terms - the terms of the transaction, and which responses roll back
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
-  constructor(
-    requestScope: IContainer,
-    { settings, rollbackOn = isServerError }: RequestTransactionTerms,
-    signal?: () => AbortSignal,
-  ) {
+  constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
+    const { settings, rollbackOn = isServerError } = terms;
     this.rollbackOn = rollbackOn;
     this.#active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
