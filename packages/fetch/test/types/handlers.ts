@@ -56,7 +56,7 @@ const transactional = createHandler(
 );
 // error: Expected 2 arguments
 transactional(request);
-// error: does not exist in type 'WithTransactionOptions
+// error: does not exist in type 'RequestTransactionOptions
 withTransaction(() => new Response(''), { signal: request.signal });
 
 // error: Type 'string' is not assignable to type

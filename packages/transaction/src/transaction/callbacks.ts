@@ -1,11 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { settleWithin } from '../core/clock.js';
 import { report, TransactionError } from '../core/errors.js';
-import type { TransactionSettings } from '../core/options.js';
+import type { TransactionOptions, TransactionSettings } from '../core/options.js';
 import { savepointIn } from '../sql/control-statements.js';
 
 /** What a call needs of the settings of a transaction. */
-type CallSettings = Pick<TransactionSettings, 'clock' | 'endTimeoutMs' | 'onError'>;
+type CallSettings = Required<Pick<TransactionOptions, 'clock' | 'endTimeoutMs' | 'onError'>>;
 
 /**
  * Calls a callback whose failure changes no outcome, so it is reported and never thrown.
