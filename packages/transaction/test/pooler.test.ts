@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { saysNothingStored } from '../src/core/sql-state.js';
 import { translated } from '../src/postgres/errors.js';
-import { StatementNames } from '../src/postgres/statement.js';
+import { StatementNames } from '../src/postgres/session.js';
 
 const said = (severity: string, code: string): Error =>
   Object.assign(new Error('server conn crashed?'), { severity, code });

@@ -5,7 +5,7 @@ import { splitStatements, withoutLiterals } from '../src/index.js';
 import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
 import { commandOf } from '../src/sql/command.js';
 import { PositionalTexts } from '../src/sql/positional.js';
-import { numberedParameters } from '../src/sqlite/statement.js';
+import { numberedParameters } from '../src/sqlite/database.js';
 
 const PIECES = [
   ' ',

@@ -1,7 +1,7 @@
 import Libsql from 'libsql';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { IDatabasePool, Row } from '../src/index.js';
-import { changesSession } from '../src/sqlite/statement.js';
+import { changesSession } from '../src/sqlite/database.js';
 import { openSqlite } from './support/databases.js';
 
 describe('what a statement leaves in its session on SQLite', () => {

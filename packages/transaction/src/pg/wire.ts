@@ -1,7 +1,6 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import type { Wire } from '../pool/driver.js';
-import { resultOf, safely } from '../postgres/statement.js';
-import { requestCancel } from '../postgres/session.js';
+import { resultOf, safely, requestCancel } from '../postgres/session.js';
 
 type Result = Parameters<typeof resultOf>[0];
 type Listener = (error?: Error) => void;

@@ -1,3 +1,4 @@
+import { type Session, type SessionOwner, StatementNames } from './session.js';
 import { startTimer } from '../core/clock.js';
 import type { AcquireOptions } from '../core/contract.js';
 import { poolClosed, TransactionError } from '../core/errors.js';
@@ -5,9 +6,40 @@ import type { Driver, Language } from '../pool/driver.js';
 import { Connector } from './connector.js';
 import { hasNoSpace, isReadOnlyRefusal, noConnection, POSTGRES_LANGUAGE, readOnlyRefusal } from './errors.js';
 import type { PostgresSettings, TargetSessionAttrs } from './options.js';
-import type { Session, SessionOwner } from './session.js';
-import { StatementNames } from './statement.js';
-import { WaitingForSpace } from './waiting-for-space.js';
+
+interface Waiting {
+  readonly resolve: (session: Session) => void;
+  readonly reject: (error: unknown) => void;
+  readonly order: number;
+}
+
+/** Callers for whom the server had no space for a new connection, first come first served. */
+class WaitingForSpace {
+  readonly #waiting: Waiting[] = [];
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** In the order asked: the caller that asked first may have learned later that there is no space. */
+  wait(order: number): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const before = this.#waiting.findLastIndex((waiting) => waiting.order < order);
+      this.#waiting.splice(before + 1, 0, { resolve, reject, order });
+    });
+  }
+
+  /** Gives the session to the first caller; false where nobody waits. */
+  give(session: Session): boolean {
+    const first = this.#waiting.shift();
+    first?.resolve(session);
+    return first !== undefined;
+  }
+
+  rejectAll(error: unknown): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+  }
+}
 
 /** A write is then a mistake of the caller, and not the fault of a load balancer that led us to a standby. */
 const ONLY_READ: ReadonlySet<TargetSessionAttrs | undefined> = new Set([

@@ -6,8 +6,8 @@ import { commandOf } from '../sql/command.js';
 import { SQLITE } from '../sql/lexer.js';
 import { PositionalTexts } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
-import { changesSession, resultOfChanges, resultOfRows, severalStatements, sqliteValue } from './statement.js';
-import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './wire.js';
+import { changesSession, resultOfChanges, resultOfRows, severalStatements, sqliteValue } from './database.js';
+import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './driver.js';
 
 /** One statement of a driver that calls SQLite directly. */
 export interface EngineStatement {

@@ -7,7 +7,7 @@ import type {
   PoolSize,
   Row,
 } from '../core/contract.js';
-import { WaitQueue } from '../pool/wait-queue.js';
+import { WaitQueue } from '../pool/pool.js';
 import { commandOf } from '../sql/command.js';
 import { isRollbackTo } from '../sql/control-statements.js';
 import { POSTGRES } from '../sql/lexer.js';
