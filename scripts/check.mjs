@@ -39,6 +39,8 @@ const STEPS = {
   workflows: 'node scripts/lint-workflows.mjs',
   release: 'node scripts/release.mjs --dry-run',
   site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
+  'all-pages':
+    'scripts/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   'files-per-request': 'node scripts/files-per-request.mjs',
   instances: 'node scripts/several-instances.mjs',
   rollouts: 'node scripts/rollouts.mjs',
@@ -77,7 +79,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts matrix package-managers node-22 node-24'
+  'plans images rollouts all-pages matrix package-managers node-22 node-24'
 ).split(' ');
 
 /** What one writes, none of the other row reads: two rows of steps that run beside each other. */
