@@ -12,7 +12,8 @@ import { parseArgs } from 'node:util';
 /** What runs on Bun and Deno as well: their tests use the container, transactions and both databases. */
 const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages/host-contract/test/crowd';
 
-const TESTS = 'node_modules/vitest/vitest.mjs run --project shared --project isolated --project programs';
+const VITEST = 'node_modules/vitest/vitest.mjs run';
+const TESTS = `${VITEST} --project shared --project isolated --project programs`;
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
 const WRITTEN = 'examples/test scripts/test/docs';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
@@ -73,13 +74,14 @@ const STEPS = {
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
   'node-22': `node scripts/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
   'node-24': `node scripts/on-node.mjs 24 ${TESTS}`,
-  'node-26': `node scripts/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
+  'node-26': `node scripts/on-node.mjs 26 ${VITEST} --project shared --project isolated packages ${WRITTEN}`,
+  'programs-26': `node scripts/on-node.mjs 26 ${VITEST} --project programs packages ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts all-pages matrix package-managers node-22 node-24'
+  'plans images rollouts all-pages matrix package-managers node-22 node-24 programs-26'
 ).split(' ');
 
 /** What one writes, none of the other row reads: two rows of steps that run beside each other. */
