@@ -52,6 +52,10 @@ export async function openProxy(target: { host: string; port: number }): Promise
       if (fault === 'after') upstream.once('data', () => client.destroy());
       upstream.write(chunk);
     });
+    // Without it, the server would keep the session of a client that hung up for as long as the proxy is open.
+    client.on('end', () => {
+      if (!dead) upstream.end();
+    });
     upstream.on('data', (chunk) => {
       if (!mute && !dead) client.write(chunk);
     });
