@@ -23,7 +23,7 @@ describe('tags made from data', () => {
     const grown = (await heapAfterCollection()) - before;
 
     // All of them together are 40 MB.
-    expect(grown / 1e6).toBeLessThan(20);
+    expect(grown / 1e6).toBeLessThan(10);
     expect(openRequest(app).resolve('IShared')).toBe(app.resolve('IShared'));
   });
 

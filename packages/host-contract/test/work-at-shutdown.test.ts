@@ -9,7 +9,7 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
   let messages: { readonly event: string; readonly port?: number }[];
 
   const hears = (event: string): Promise<void> =>
-    happenings.until(() => messages.some((message) => message.event === event), `the process says ${event}`, 30_000);
+    happenings.until(() => messages.some((message) => message.event === event), `the process says ${event}`);
 
   beforeEach(async () => {
     messages = [];

@@ -56,10 +56,14 @@ describe.each(FILLED)('in a table of which most is %s', (_, most, due) => {
 
       test('and a claim is quick', async () => {
         await pool.query(sql.claim, PARAMS.claim);
-        const start = performance.now();
-        await pool.query(sql.claim, PARAMS.claim);
-        // It takes 2 ms on a machine that does nothing else.
-        expect(performance.now() - start).toBeLessThan(2000);
+        const times: number[] = [];
+        for (let round = 0; round < 5; round += 1) {
+          const start = performance.now();
+          await pool.query(sql.claim, PARAMS.claim);
+          times.push(performance.now() - start);
+        }
+        // It takes 2 ms where the machine does nothing else at that moment.
+        expect(Math.min(...times)).toBeLessThan(200);
       });
 
       async function plansOf(statement: string, params: readonly unknown[]): Promise<string[]> {
