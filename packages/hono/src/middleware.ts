@@ -192,8 +192,8 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   checkTransactionOptions(options);
   const terms = termsOf(options);
   const run: MiddlewareHandler = async (c, next) => {
-    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
     try {
       const { scope } = await transaction.begun;
       c.set('transactionScope', scope);

@@ -3,7 +3,7 @@ import { openScopes } from '@ambit/container/tools';
 import type { IConnection, TransactionError } from '@ambit/transaction';
 import { FakePool } from '@ambit/transaction/testing';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   containerMiddleware,
   requireTransactionScope,
@@ -58,7 +58,10 @@ test('a second withTransaction() is refused, and what the first has done is roll
     mount: [withTransaction()],
     pool: new FakePool({ max: 2 }),
   });
+  const getConnection = vi.spyOn(pool, 'getConnection');
   expect((await order()).status).toBe(500);
+  // A second one that nobody waits for could fail as an unhandled rejection.
+  expect(getConnection).toHaveBeenCalledTimes(1);
   expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_TRANSACTION_STARTED' }]);
   expect(pool.stored).toEqual([]);
   await settle();
