@@ -22,8 +22,8 @@ describe('tags made from data', () => {
     }
     const grown = (await heapAfterCollection()) - before;
 
-    // All of them together are 40 MB.
-    expect(grown / 1e6).toBeLessThan(10);
+    // All of them together are 40 MB; the 1,500 that the cache of shapes keeps are 12.
+    expect(grown / 1e6).toBeLessThan(20);
     expect(openRequest(app).resolve('IShared')).toBe(app.resolve('IShared'));
   });
 

@@ -60,7 +60,7 @@ test('a second withTransaction() is refused, and what the first has done is roll
   });
   const getConnection = vi.spyOn(pool, 'getConnection');
   expect((await order()).status).toBe(500);
-  // A second one that nobody waits for could fail as an unhandled rejection.
+  // Nobody would wait for a second one.
   expect(getConnection).toHaveBeenCalledTimes(1);
   expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_TRANSACTION_STARTED' }]);
   expect(pool.stored).toEqual([]);
