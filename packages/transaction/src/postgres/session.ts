@@ -3,39 +3,11 @@ import { Query, type QueryConfig, type QueryResult, types as driverTypes, Client
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { isPlain } from '../sql/control-statements.js';
 import { leavesSessionState } from './session-state.js';
-import { connect } from 'node:net';
 import { startTimer, within } from '../core/clock.js';
 import type { Wire } from '../pool/driver.js';
 import { isStale, mayBeStale, schemaChanged, staleStatement, unconfirmed } from './errors.js';
 import type { PostgresSettings, TargetSessionAttrs } from './options.js';
-
-export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
-  rows: rows as never[],
-  rowCount,
-  command,
-  fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
-});
-
-type Parsers = Required<ExecuteOptions>['types'];
-type Parse = (text: string) => unknown;
-
-/** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
-export function safely(
-  types: Parsers,
-  ofDriver: { getTypeParser(oid: number, format?: never): unknown },
-): { getTypeParser(oid: number, format?: string): Parse } {
-  return {
-    getTypeParser: (oid, format) => {
-      try {
-        return types.getTypeParser(oid, format) ?? (ofDriver.getTypeParser(oid, format as never) as Parse);
-      } catch (error) {
-        return () => {
-          throw error;
-        };
-      }
-    },
-  };
-}
+import { requestCancel, resultOfPg, safeTypes, serverResponds } from './protocol.js';
 
 /** What the driver hands over but does not declare. */
 interface CopyingConnection {
@@ -81,7 +53,7 @@ export class Statement extends Query {
 }
 
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
-  const parsers = types && { types: safely(types, driverTypes) };
+  const parsers = types && { types: safeTypes(types, driverTypes) };
   return { text, values: params, rowMode, ...parsers };
 }
 
@@ -114,54 +86,6 @@ export class StatementNames {
   renew(sql: string): void {
     if (this.#names.delete(sql)) this.#renewals.set(sql, (this.#renewals.get(sql) ?? 0) + 1);
   }
-}
-
-const CANCEL_REQUEST = 80_877_102;
-const SSL_REQUEST = 80_877_103;
-/** Node fires what is longer at once. */
-const LONGEST_MS = 2 ** 31 - 1;
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface Backend extends Address {
-  readonly processId: number;
-  readonly secretKey: number;
-}
-
-/**
- * The protocol's own cancel request, on a socket of its own: it needs no place in the pool and no login. It travels
- * in clear text, as libpq's did up to version 16; it carries no data, only the key of the one backend.
- */
-export function requestCancel({ processId, secretKey, ...address }: Backend, timeoutMs: number): void {
-  // Best effort: if the request does not arrive, the caller cuts the connection instead.
-  void send(address, [CANCEL_REQUEST, processId, secretKey], timeoutMs);
-}
-
-/**
- * Whether the server is there. PostgreSQL and poolers respond to the request for TLS with one byte, without a login. A
- * server that refuses or closes the connection is there, too.
- */
-function serverResponds({ host, port }: Address, timeoutMs: number): Promise<boolean> {
-  return send({ host, port }, [SSL_REQUEST], timeoutMs);
-}
-
-/** Resolves with whether the other side reacted in time. */
-function send({ host, port }: Address, numbers: readonly number[], timeoutMs: number): Promise<boolean> {
-  const message = Buffer.alloc(4 + 4 * numbers.length);
-  [message.length, ...numbers].forEach((number, index) => message.writeInt32BE(number, 4 * index));
-  return new Promise((resolve) => {
-    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-    const settle = (reacted: boolean): void => {
-      socket.destroy();
-      resolve(reacted);
-    };
-    socket.setTimeout(Math.min(timeoutMs, LONGEST_MS), () => settle(false));
-    for (const reaction of ['data', 'error', 'close'] as const) socket.on(reaction, () => settle(true));
-    socket.write(message);
-  });
 }
 
 /** Fields of the driver that it does not declare. */
@@ -252,7 +176,7 @@ export class Session implements Wire {
       this.client.query(statement, (error, result) => {
         stopTimer();
         if (!error && commits && this.#unconfirmed) reject(unconfirmed());
-        else if (!error) resolve(options ? resultOf(result) : (result as QueryResult<never>));
+        else if (!error) resolve(options ? resultOfPg(result) : (result as QueryResult<never>));
         else if (params && commits && mayBeStale(error, statement)) resolve(this.#sendAgain(text, params, options));
         else reject(this.#failure(error, statement));
       });
