@@ -188,7 +188,7 @@ export async function runInSavepoint<T>(
 }
 
 /**
- * What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
+ * @internal What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
  * transaction was begun at the level that the database chose, that is compared with what the run asks for.
  */
 export function refuseOtherOptions(
