@@ -59,3 +59,16 @@ test.each(files)('%s does not import itself through the values of others', (file
   visit(file);
   expect([...reached]).not.toContain(file);
 });
+
+test('drivers and adapters in other packages load no driver of this one', () => {
+  const reached = new Set<string>();
+  const visit = (at: string): void => {
+    reached.add(at);
+    for (const imported of importsOf(at, { withTypes: false })) if (!reached.has(imported)) visit(imported);
+  };
+  visit('extension/index.ts');
+  const loads = (file: string): boolean =>
+    /^import (?!type )[^;]*from '(?:pg|libsql)(?:\/\w+)?';/m.test(readFileSync(join(src, file), 'utf8'));
+  expect(files.filter(loads).length).toBeGreaterThan(1);
+  expect([...reached].filter(loads)).toEqual([]);
+});
