@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ExecuteOptions, IConnection, IDatabasePool, MayExecute, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { mayWriteInWith } from '../sql/command.js';
-import { TRANSACTION } from '../transaction/scoped-connection.js';
+import { TRANSACTION } from '../transaction/transaction-of.js';
 import type { Transaction } from '../transaction/transaction.js';
 
 /** Where the statements of a query builder go: to the transaction of a scope, or each by itself to a pool. */

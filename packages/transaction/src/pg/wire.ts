@@ -1,6 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import type { Wire } from '../pool/driver.js';
-import { resultOf, safely, requestCancel } from '../postgres/session.js';
+import { resultOf, safely } from '../postgres/driver.js';
+import { requestCancel } from '../postgres/side-requests.js';
 
 type Result = Parameters<typeof resultOf>[0];
 type Listener = (error?: Error) => void;

@@ -1,7 +1,7 @@
 import type { DatabasePool } from '../core/contract.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
-import { POSTGRES_LANGUAGE } from '../postgres/errors.js';
+import { POSTGRES_LANGUAGE } from '../postgres/language.js';
 import { type PGlite, PGliteWire } from './wire.js';
 
 export type { DriverPoolOptions } from '../pool/options.js';

@@ -6,8 +6,10 @@ import { type AfterCommitOptions, callAndReport } from './callbacks.js';
 import type { TransactionState } from './completion.js';
 import { isOutsideOf, withinRun } from './savepoint.js';
 import { disposeAfter } from './scope-disposal.js';
-import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
+
+/** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
+export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 
 /** A transaction scope, or its `IConnection`. */
 interface OfTransaction {
