@@ -1,6 +1,6 @@
 import { type IContainer, onStart } from '@ambit/container';
 import { afterCommit, type IConnection, type IDatabasePool } from '@ambit/transaction';
-import { createOutbox, type Outbox, type Relay } from '@ambit/transaction/outbox';
+import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../audit.js';
 import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/pool.js';

@@ -67,17 +67,61 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
 
 const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
 
-/** Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all. */
+/**
+ * Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all.
+ *
+ * @param options - what a caller passed
+ * @returns a copy, to spread over the defaults
+ *
+ * @example
+ * ```ts
+ * import { given } from '@ambit/transaction/extension';
+ *
+ * interface Options {
+ *   readonly max?: number | undefined;
+ * }
+ * const settingsOf = (options: Options) => ({ max: 10, ...given(options) });
+ * ```
+ */
 export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a number of milliseconds, `Infinity` for never, or undefined
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkTime } from '@ambit/transaction/extension';
+ *
+ * checkTime('pollMs', 1000);
+ * ```
+ */
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${inspect(value)}`);
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a whole number from `least` on, or undefined
+ * @param least - the smallest number allowed
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkCount } from '@ambit/transaction/extension';
+ *
+ * checkCount('max', 10, 1);
+ * ```
+ */
 export function checkCount(name: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
   throw new TransactionError(
@@ -91,11 +135,40 @@ export function checkBoolean(name: string, value: unknown): void {
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${inspect(value)}`);
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a function, or undefined
+ * @param options - `required`: undefined is refused, too
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkFunction } from '@ambit/transaction/extension';
+ *
+ * checkFunction('onError', console.error);
+ * ```
+ */
 export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
   if (typeof value === 'function' || (value === undefined && !required)) return;
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${inspect(value)}`);
 }
 
+/**
+ * Checks the option `clock`.
+ *
+ * @param clock - a `Clock`, or undefined
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it lacks a function of a `Clock`
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from '@ambit/transaction';
+ * import { checkClock } from '@ambit/transaction/extension';
+ *
+ * checkClock(systemClock);
+ * ```
+ */
 export function checkClock(clock: Partial<Clock> | undefined): void {
   if (clock === undefined) return;
   for (const name of ['now', 'setTimer', 'random'] as const)
@@ -108,7 +181,22 @@ export function checkSignal(signal: Partial<AbortSignal> | null | undefined): vo
   throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
 }
 
-/** For `execute()` on a database that does not number its types. */
+/**
+ * Checks the options of `execute()`, for a database that does not number its types.
+ *
+ * @param options - what the caller of `execute()` passed
+ * @returns whether rows are asked for as arrays
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: parsers by the number of a type
+ *
+ * @example
+ * ```ts
+ * import type { ExecuteOptions } from '@ambit/transaction';
+ * import { wantsArrays } from '@ambit/transaction/extension';
+ *
+ * const queryOf = (sql: string, options: ExecuteOptions) => ({ sql, rowsAsArray: wantsArrays(options) });
+ * ```
+ */
 export function wantsArrays(options: ExecuteOptions): boolean {
   checkExecuteOptions(options);
   if (options.types !== undefined) {

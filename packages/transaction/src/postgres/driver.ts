@@ -20,37 +20,9 @@ import {
   unconfirmed,
 } from './language.js';
 import type { PostgresSettings, TargetSessionAttrs } from './options.js';
-import { requestCancel, serverResponds } from './side-requests.js';
+import { requestCancel, resultOfPg, safeTypes, serverResponds } from './protocol.js';
 
 const nothing = (): void => undefined;
-
-export const resultOf = ({ rows, rowCount, command, fields }: QueryResult): ExecuteResult<never> => ({
-  rows: rows as never[],
-  rowCount,
-  command,
-  fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
-});
-
-type Parsers = Required<ExecuteOptions>['types'];
-type Parse = (text: string) => unknown;
-
-/** The driver catches what a parser throws, but not what `getTypeParser()` itself throws: that would crash the process. */
-export function safely(
-  types: Parsers,
-  ofDriver: { getTypeParser(oid: number, format?: never): unknown },
-): { getTypeParser(oid: number, format?: string): Parse } {
-  return {
-    getTypeParser: (oid, format) => {
-      try {
-        return types.getTypeParser(oid, format) ?? (ofDriver.getTypeParser(oid, format as never) as Parse);
-      } catch (error) {
-        return () => {
-          throw error;
-        };
-      }
-    },
-  };
-}
 
 /** What the driver hands over but does not declare. */
 interface CopyingConnection {
@@ -96,7 +68,7 @@ export class Statement extends Query {
 }
 
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
-  const parsers = types && { types: safely(types, driverTypes) };
+  const parsers = types && { types: safeTypes(types, driverTypes) };
   return { text, values: params, rowMode, ...parsers };
 }
 
@@ -208,7 +180,7 @@ export class Session implements Wire {
       this.client.query(statement, (error, result) => {
         stopTimer();
         if (!error && commits && this.#unconfirmed) reject(unconfirmed());
-        else if (!error) resolve(options ? resultOf(result) : (result as QueryResult<never>));
+        else if (!error) resolve(options ? resultOfPg(result) : (result as QueryResult<never>));
         else if (params && commits && mayBeStale(error, statement)) resolve(this.#sendAgain(text, params, options));
         else reject(this.#failure(error, statement));
       });

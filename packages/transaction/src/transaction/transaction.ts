@@ -156,12 +156,25 @@ export class Transaction {
     return this.#pooled.isolationSql;
   }
 
-  /** @internal A nested run in a savepoint. */
+  /**
+   * A nested run in a savepoint, for adapters of ORMs: what `runInTransaction()` in the scope of the transaction is.
+   *
+   * @param work - its statements are undone where it fails, and the transaction continues
+   * @param options - what the ORM asks of it, such as an isolation level: refused where the transaction has another
+   * @returns what `work` returns
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: it asks for what only BEGIN can give, or began outside of the run in progress
+   * @throws what `work` throws
+   */
   runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
     return runInSavepoint(this, work, options);
   }
 
-  /** @internal A nested run in separate calls, for the drivers of ORMs. */
+  /**
+   * A nested run in separate calls, for adapters of ORMs whose nested transactions are not one function.
+   *
+   * @param parent - the run around it, where the code that begins it is not itself part of that
+   * @returns the run, which has not begun
+   */
   createSavepoint(parent?: Savepoint): Savepoint {
     return new Savepoint(this, parent);
   }
@@ -350,7 +363,14 @@ export class Transaction {
     this.#register('afterEnd', fn);
   }
 
-  /** @internal For an ORM, which one nested run may open and all others use: no nested run undoes the callback, or refuses it. */
+  /**
+   * Registers a callback of the whole transaction, for adapters of ORMs: one nested run may open an ORM and all others use it, so
+   * no nested run undoes the callback, or refuses it.
+   *
+   * @param kind - when it is called
+   * @param fn - as for the method of this name
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   */
   onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
     this.#register(kind, fn, true);
   }
