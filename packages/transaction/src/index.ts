@@ -1,4 +1,5 @@
 export { type Clock, systemClock } from './core/clock.js';
+export { executeOn } from './core/contract.js';
 export type {
   AcquireOptions,
   AfterBegin,
@@ -17,7 +18,6 @@ export type {
   Row,
 } from './core/contract.js';
 export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
-export { executeOn } from './core/execute-on.js';
 export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from './core/options.js';
 export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
 export { splitStatements } from './sql/split-statements.js';

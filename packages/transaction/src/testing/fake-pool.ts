@@ -86,11 +86,8 @@ class FakeWire implements Wire {
         // Nobody waits for a statement that was cancelled meanwhile.
         if (this.#interrupt !== interrupt) return;
         this.#interrupt = undefined;
-        try {
-          resolve(this.#arrive(sql, point, kind));
-        } catch (error) {
-          reject(error);
-        }
+        // An async function turns a throw into a rejection.
+        resolve((async () => this.#arrive(sql, point, kind))());
       };
       if (kind !== 'never') this.#database.clock.setTimer(arrive, ms);
     });

@@ -1,12 +1,14 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
-import type {
-  AfterBegin,
-  ExecuteOptions,
-  ExecuteResult,
-  IConnection,
-  IPooledConnection,
-  Row,
+import {
+  type AfterBegin,
+  cannotExecute,
+  executeOn,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IConnection,
+  type IPooledConnection,
+  type Row,
 } from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
 import {
@@ -18,7 +20,6 @@ import {
   transactionFinished,
   transactionStatement,
 } from '../core/events.js';
-import { checkCanExecute, executeOn } from '../core/execute-on.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/queues.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
@@ -591,7 +592,7 @@ export class ScopedConnection implements IConnection {
       const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
       if (failure) throw failedBefore(failure, 'The statement was not run');
       const connection = this.#connection;
-      if (options) checkCanExecute(connection);
+      if (options && !connection.execute) throw cannotExecute();
       const start = transactionStatement.hasSubscribers ? performance.now() : 0;
       try {
         const pending: Promise<unknown> = options
