@@ -133,7 +133,7 @@ export function onCancelled(options: AcquireOptions, listener: Listener): () => 
 }
 
 /** Settles as `promise` does, or rejects when the request is cancelled. The work behind the promise continues. */
-export function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
+function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stopListening = onCancelled(options, (why) => reject(aborted(why)));
     promise.then(resolve, reject).finally(stopListening);
@@ -542,7 +542,9 @@ export class Pool implements DatabasePool {
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
     if (this.#driver.alone && !this.#closing) {
-      const running = this.#withoutConnection(sql, params, options);
+      const run = (): ReturnType<Required<Driver>['alone']> =>
+        this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+      const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
       const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
     }
@@ -552,16 +554,6 @@ export class Pool implements DatabasePool {
     } finally {
       connection.release();
     }
-  }
-
-  #withoutConnection(
-    sql: string,
-    params: readonly unknown[] | undefined,
-    options: ExecuteOptions | undefined,
-  ): ReturnType<Required<Driver>['alone']> {
-    const run = (): ReturnType<Required<Driver>['alone']> =>
-      this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
-    return statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
   }
 
   /** The queue admits no more callers than there may be connections; the driver may have other users. */

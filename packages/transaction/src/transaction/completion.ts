@@ -354,7 +354,7 @@ export function release(connection: IPooledConnection, broken: Error | undefined
 }
 
 /** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
-export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
   try {
     const result = call();
     if (result !== undefined) Promise.resolve(result).catch(onFailure);

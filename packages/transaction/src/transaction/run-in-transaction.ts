@@ -5,7 +5,7 @@ import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } 
 import { isRetryable } from '../core/sql-state.js';
 import type { TransactionState } from './completion.js';
 import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
-import { refuseBesideGuard, requireMember, runOutside, transactionOnSame } from './transaction-of.js';
+import { refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
 import { onAbort, type Transaction } from './transaction.js';
 
 /**
@@ -129,7 +129,7 @@ export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: R
 
 async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
   const keys = readKeys(options);
-  const around = transactionOnSame(scope, keys);
+  const around = transactionAround(scope, keys.connection, keys.pool);
   const { propagation = 'nested' } = options;
   if (!around && !isApart(propagation)) refuseBesideGuard(scope, keys);
   const way = wayOf(propagation, around?.state);

@@ -18,7 +18,7 @@ import {
 import { AcquireRequest } from '../pool/pool.js';
 import { release } from './completion.js';
 import { Transaction } from './transaction.js';
-import { transactionOnSame } from './transaction-of.js';
+import { transactionAround } from './transaction-of.js';
 
 const DEFAULT_TERMS: BeginOptions = {};
 
@@ -153,7 +153,7 @@ export class TransactionStart {
   /** `performance.now()` when the pool was asked, if anybody listens. */
   #askedAt = 0;
   /** The pool gave a connection, or nobody waits for it any more. */
-  #isAnswered = false;
+  #isSettled = false;
   #stopTimer: (() => void) | undefined = undefined;
   #acquired: Transaction | undefined = undefined;
   #transaction: Transaction | undefined = undefined;
@@ -223,7 +223,7 @@ export class TransactionStart {
     }
     // A pool with a free connection has responded by then, and needs no timer.
     void oneTurn.then(() => {
-      if (!this.#isAnswered) this.#limitWait();
+      if (!this.#isSettled) this.#limitWait();
     });
   }
 
@@ -244,13 +244,13 @@ export class TransactionStart {
   }
 
   #stopWaiting(): void {
-    this.#isAnswered = true;
+    this.#isSettled = true;
     this.#stopTimer?.();
     this.#request.close();
   }
 
   #fail(failure: unknown): void {
-    if (this.#isAnswered) return;
+    if (this.#isSettled) return;
     this.#stopWaiting();
     const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
     if (transactionRefused.hasSubscribers) {
@@ -272,7 +272,7 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isAnswered) return release(connection, undefined, this.#settings);
+    if (this.#isSettled) return release(connection, undefined, this.#settings);
     this.#stopWaiting();
     let scope: IContainer;
     try {
@@ -299,7 +299,7 @@ export class TransactionStart {
 
 /** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
 function refuseSecond(parent: IContainer, { database }: TransactionSettings): void {
-  const state = transactionOnSame(parent, database)?.state;
+  const state = transactionAround(parent, database.connection, database.pool)?.state;
   if (state !== 'acquired' && state !== 'open') return;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
 }
