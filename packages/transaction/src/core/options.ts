@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import type { ServiceMap, Settings as ContainerSettings } from '@ambit/container';
-import { type Clock, systemClock } from './clock.js';
+import type { Clock } from './clock.js';
 import type { BeginOptions, ExecuteOptions, IConnection, IDatabasePool } from './contract.js';
-import { TransactionError, warn } from './errors.js';
+import { TransactionError } from './errors.js';
 
 /** The keys of `ServiceMap` whose service is a `T`. */
 type KeyOf<T> = { [K in keyof ServiceMap]: ServiceMap[K] extends T ? K : never }[keyof ServiceMap] & string;
@@ -66,106 +66,6 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
 }
 
 const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
-const DEFAULT_TERMS: BeginOptions = {};
-
-/**
- * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
- * transactions begins with them.
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
- *
- * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
- *   const settings = TransactionSettings.of(options);
- *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
- *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
- * }
- * ```
- */
-export class TransactionSettings {
-  private constructor(
-    /** @internal What BEGIN is called with. */
-    readonly terms: BeginOptions,
-    /** @internal */
-    readonly database: Required<DatabaseKeys>,
-    /** @internal */
-    readonly acquireTimeoutMs: number | undefined,
-    /** @internal */
-    readonly timeoutMs: number,
-    /** @internal */
-    readonly endTimeoutMs: number,
-    /** @internal */
-    readonly cancelAfterMs: number,
-    /** @internal */
-    readonly clock: Clock,
-    /** @internal */
-    readonly signal: AbortSignal | undefined,
-    /** @internal */
-    readonly onError: (error: TransactionError) => void,
-  ) {}
-
-  /**
-   * Checks the options, and fills every gap.
-   *
-   * @param options - the terms of the transactions
-   * @returns the settings, which do not change with the options
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
-   */
-  static of(options: TransactionOptions = {}): TransactionSettings {
-    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
-    const { onError = warn, clock = systemClock } = options;
-    checkTime('acquireTimeoutMs', acquireTimeoutMs);
-    checkTime('timeoutMs', timeoutMs);
-    checkTime('endTimeoutMs', endTimeoutMs);
-    checkTime('cancelAfterMs', cancelAfterMs);
-    checkSignal(signal);
-    checkFunction('onError', onError);
-    checkClock(clock);
-    const terms = termsOf(options);
-    const keys = readKeys(options);
-    return new TransactionSettings(
-      terms,
-      keys,
-      acquireTimeoutMs,
-      timeoutMs,
-      endTimeoutMs,
-      cancelAfterMs,
-      clock,
-      signal,
-      onError,
-    );
-  }
-
-  /**
-   * The same settings for one request, or one run: for what differs between them, and is not checked again.
-   *
-   * @param own - what differs
-   * @returns other settings
-   */
-  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
-    return new TransactionSettings(
-      this.terms,
-      this.database,
-      this.acquireTimeoutMs,
-      own.timeoutMs ?? this.timeoutMs,
-      this.endTimeoutMs,
-      this.cancelAfterMs,
-      this.clock,
-      own.signal ?? this.signal,
-      own.onError ?? this.onError,
-    );
-  }
-}
-
-/** Absent rather than undefined where nothing was asked. */
-function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
-  checkIsolation(isolation);
-  checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
-  return readOnly === undefined ? { isolation } : { isolation, readOnly };
-}
 
 /**
  * Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all.
@@ -275,7 +175,7 @@ export function checkClock(clock: Partial<Clock> | undefined): void {
     checkFunction(`clock.${name}`, clock[name], { required: true });
 }
 
-function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
+export function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   if (signal === undefined || signal === null) return;
   if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
   throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);

@@ -3,15 +3,15 @@ import type { Driver } from '../pool/driver.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
 import { withinRun } from '../transaction/savepoint.js';
-import { TRANSACTION } from '../transaction/scoped-connection.js';
 import type { Transaction } from '../transaction/transaction.js';
+import { TRANSACTION } from '../transaction/transaction-of.js';
 
 export { connectionLost, refusedStatement, report } from '../core/errors.js';
 export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
-export { POSTGRES_LANGUAGE } from '../postgres/errors.js';
+export { POSTGRES_LANGUAGE } from '../postgres/language.js';
 export { type PgResult, type PostgresBackend, requestCancel, resultOfPg, safeTypes } from '../postgres/protocol.js';
 export { commandOf, countsRows } from '../sql/command.js';
 export { firstWords, isTransactionControl } from '../sql/control-statements.js';

@@ -1,6 +1,4 @@
-import type { BeginOptions } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkIsolation } from '../core/options.js';
 import { type Dialect, EITHER, POSTGRES, SQLITE, tokensOf } from './lexer.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
@@ -92,14 +90,6 @@ function wordsAtStart(sql: string, dialect: Dialect): string {
     if (words.length === ENOUGH_WORDS) break;
   }
   return words.join(' ');
-}
-
-/** BEGIN, as PostgreSQL has it. */
-export function beginStatement({ isolation, readOnly }: BeginOptions): string {
-  checkIsolation(isolation);
-  const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
-  const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
-  return `BEGIN${level}${access}`;
 }
 
 /** What a statement does with a savepoint. */

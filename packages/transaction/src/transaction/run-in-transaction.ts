@@ -1,19 +1,12 @@
 import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer } from '../core/clock.js';
 import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
-import {
-  checkCount,
-  checkOneOf,
-  checkTime,
-  readKeys,
-  TransactionSettings,
-  type TransactionOptions,
-} from '../core/options.js';
+import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
 import { isRetryable } from '../core/sql-state.js';
-import type { TransactionState } from '../transaction/completion.js';
-import { refuseBesideGuard, requireMember, runOutside, transactionOnSame } from '../transaction/transaction-of.js';
-import { onAbort, type Transaction } from '../transaction/transaction.js';
-import { inOwnContext, TransactionStart } from './start.js';
+import type { TransactionState } from './completion.js';
+import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
+import { refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
+import { onAbort, type Transaction } from './transaction.js';
 
 /**
  * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join
@@ -136,7 +129,7 @@ export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: R
 
 async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
   const keys = readKeys(options);
-  const around = transactionOnSame(scope, keys);
+  const around = transactionAround(scope, keys.connection, keys.pool);
   const { propagation = 'nested' } = options;
   if (!around && !isApart(propagation)) refuseBesideGuard(scope, keys);
   const way = wayOf(propagation, around?.state);

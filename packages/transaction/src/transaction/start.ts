@@ -1,12 +1,128 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
-import type { AfterBegin, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, TransactionError, withCallersStack } from '../core/errors.js';
+import { type Clock, startTimer, systemClock } from '../core/clock.js';
+import type { AfterBegin, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import { aborted, asCoded, TransactionError, warn, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
-import { TransactionSettings, type TransactionOptions } from '../core/options.js';
-import { acquireConnection, AcquireRequest, release } from '../pool/checkout.js';
-import { transactionOnSame } from '../transaction/transaction-of.js';
-import { Transaction } from '../transaction/transaction.js';
+import {
+  checkBoolean,
+  checkClock,
+  checkFunction,
+  checkIsolation,
+  checkSignal,
+  checkTime,
+  type DatabaseKeys,
+  readKeys,
+  type TransactionOptions,
+} from '../core/options.js';
+import { AcquireRequest } from '../pool/pool.js';
+import { release } from './completion.js';
+import { Transaction } from './transaction.js';
+import { transactionAround } from './transaction-of.js';
+
+const DEFAULT_TERMS: BeginOptions = {};
+
+/**
+ * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
+ * transactions begins with them.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ *
+ * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
+ *   const settings = TransactionSettings.of(options);
+ *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
+ *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
+ * }
+ * ```
+ */
+export class TransactionSettings {
+  private constructor(
+    /** @internal What BEGIN is called with. */
+    readonly terms: BeginOptions,
+    /** @internal */
+    readonly database: Required<DatabaseKeys>,
+    /** @internal */
+    readonly acquireTimeoutMs: number | undefined,
+    /** @internal */
+    readonly timeoutMs: number,
+    /** @internal */
+    readonly endTimeoutMs: number,
+    /** @internal */
+    readonly cancelAfterMs: number,
+    /** @internal */
+    readonly clock: Clock,
+    /** @internal */
+    readonly signal: AbortSignal | undefined,
+    /** @internal */
+    readonly onError: (error: TransactionError) => void,
+  ) {}
+
+  /**
+   * Checks the options, and fills every gap.
+   *
+   * @param options - the terms of the transactions
+   * @returns the settings, which do not change with the options
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   */
+  static of(options: TransactionOptions = {}): TransactionSettings {
+    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
+    const { onError = warn, clock = systemClock } = options;
+    checkTime('acquireTimeoutMs', acquireTimeoutMs);
+    checkTime('timeoutMs', timeoutMs);
+    checkTime('endTimeoutMs', endTimeoutMs);
+    checkTime('cancelAfterMs', cancelAfterMs);
+    checkSignal(signal);
+    checkFunction('onError', onError);
+    checkClock(clock);
+    const terms = termsOf(options);
+    const keys = readKeys(options);
+    return new TransactionSettings(
+      terms,
+      keys,
+      acquireTimeoutMs,
+      timeoutMs,
+      endTimeoutMs,
+      cancelAfterMs,
+      clock,
+      signal,
+      onError,
+    );
+  }
+
+  /**
+   * The same settings for one request, or one run: for what differs between them, and is not checked again.
+   *
+   * @param own - what differs
+   * @returns other settings
+   */
+  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
+    return new TransactionSettings(
+      this.terms,
+      this.database,
+      this.acquireTimeoutMs,
+      own.timeoutMs ?? this.timeoutMs,
+      this.endTimeoutMs,
+      this.cancelAfterMs,
+      this.clock,
+      own.signal ?? this.signal,
+      own.onError ?? this.onError,
+    );
+  }
+}
+
+/** Absent rather than undefined where nothing was asked. */
+function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
+  checkIsolation(isolation);
+  checkBoolean('readOnly', readOnly);
+  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
+  return readOnly === undefined ? { isolation } : { isolation, readOnly };
+}
+
+const oneTurn = Promise.resolve();
+const nothing = (): void => undefined;
 
 /**
  * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.
@@ -32,8 +148,13 @@ export class TransactionStart {
   readonly #settings: TransactionSettings;
   readonly #guardsParent: boolean;
   readonly #request: AcquireRequest;
+  #resolve: (transaction: Transaction) => void = nothing;
+  #reject: (error: unknown) => void = nothing;
   /** `performance.now()` when the pool was asked, if anybody listens. */
   #askedAt = 0;
+  /** The pool gave a connection, or nobody waits for it any more. */
+  #isSettled = false;
+  #stopTimer: (() => void) | undefined = undefined;
   #acquired: Transaction | undefined = undefined;
   #transaction: Transaction | undefined = undefined;
 
@@ -54,8 +175,13 @@ export class TransactionStart {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
-    this.#request = new AcquireRequest(this.#settings);
-    this.begun = new Promise((resolve, reject) => this.#acquire(resolve, reject));
+    const { terms, acquireTimeoutMs, signal } = this.#settings;
+    this.#request = new AcquireRequest(terms, acquireTimeoutMs, signal);
+    this.begun = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#acquire();
+    });
   }
 
   /** Undefined until BEGIN has succeeded. */
@@ -78,18 +204,59 @@ export class TransactionStart {
     await transaction?.rollback(reason);
   }
 
-  #acquire(resolve: (transaction: Transaction) => void, reject: (error: unknown) => void): void {
-    const settings = this.#settings;
-    if (settings.signal?.aborted) throw aborted(settings.signal);
-    refuseSecond(this.#parent, settings);
+  /**
+   * The pool receives the time limit and the signal, and has `cancelAfterMs` longer to keep them by itself. After that nobody
+   * waits any more; a connection that the pool gives later is released at once.
+   */
+  #acquire(): void {
+    const { signal } = this.#settings;
+    if (signal?.aborted) throw aborted(signal);
+    refuseSecond(this.#parent, this.#settings);
     if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
     const pool = this.#resolvePool();
-    acquireConnection(pool, {
-      settings,
-      request: this.#request,
-      onConnection: (connection) => this.#begin(connection, pool.afterBegin, resolve, reject),
-      onFailure: (failure) => reject(this.#refused(failure)),
+    const fail = (failure: unknown): void => this.#fail(failure);
+    try {
+      const asking = Promise.resolve(pool.getConnection(this.#request));
+      asking.then((connection) => this.#receive(connection, pool.afterBegin), fail);
+    } catch (error) {
+      return fail(error);
+    }
+    // A pool with a free connection has responded by then, and needs no timer.
+    void oneTurn.then(() => {
+      if (!this.#isSettled) this.#limitWait();
     });
+  }
+
+  #limitWait(): void {
+    const { clock, acquireTimeoutMs, timeoutMs, cancelAfterMs } = this.#settings;
+    const limitMs = acquireTimeoutMs ?? timeoutMs;
+    const timeOut = (): void => {
+      const what = `The pool gave no connection within ${Math.round(limitMs)} ms`;
+      const error = new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what);
+      this.#fail(error);
+      this.#request.cancel(error);
+    };
+    this.#stopTimer = startTimer(clock, timeOut, limitMs + cancelAfterMs);
+    this.#request.onCancelled((why) => {
+      this.#stopTimer?.();
+      this.#stopTimer = startTimer(clock, () => this.#fail(aborted(why)), cancelAfterMs);
+    });
+  }
+
+  #stopWaiting(): void {
+    this.#isSettled = true;
+    this.#stopTimer?.();
+    this.#request.close();
+  }
+
+  #fail(failure: unknown): void {
+    if (this.#isSettled) return;
+    this.#stopWaiting();
+    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
+    if (transactionRefused.hasSubscribers) {
+      transactionRefused.publish({ parent: this.#parent, milliseconds: since(this.#askedAt), error });
+    }
+    this.#reject(error);
   }
 
   /** A transient would be a pool for each transaction, which nobody closes. */
@@ -104,52 +271,35 @@ export class TransactionStart {
     return pool;
   }
 
-  #begin(
-    connection: IPooledConnection,
-    afterBegin: AfterBegin | undefined,
-    resolve: (transaction: Transaction) => void,
-    reject: (error: unknown) => void,
-  ): void {
-    const scope = this.#openScope(connection, reject);
-    if (!scope) return;
+  #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
+    if (this.#isSettled) return release(connection, undefined, this.#settings);
+    this.#stopWaiting();
+    let scope: IContainer;
+    try {
+      scope = this.#parent.createScope({ tags: ['transaction'] });
+      if (transactionAcquired.hasSubscribers) {
+        transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
+      }
+    } catch (error) {
+      // The parent was disposed while we waited for the connection, which nobody has used.
+      release(connection, undefined, this.#settings);
+      return this.#reject(error);
+    }
     const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
     const { cancelled } = this.#request;
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;
     const onBegun = (): void => {
       this.#transaction = transaction;
-      resolve(transaction);
+      this.#resolve(transaction);
     };
-    transaction.begin(onBegun, reject, afterBegin);
-  }
-
-  #openScope(connection: IPooledConnection, reject: (error: unknown) => void): IContainer | undefined {
-    try {
-      const scope = this.#parent.createScope({ tags: ['transaction'] });
-      if (transactionAcquired.hasSubscribers) {
-        transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
-      }
-      return scope;
-    } catch (error) {
-      // The parent was disposed while we waited for the connection, which nobody has used.
-      release(connection, undefined, this.#settings);
-      reject(error);
-      return undefined;
-    }
-  }
-
-  #refused(failure: unknown): TransactionError {
-    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
-    if (transactionRefused.hasSubscribers) {
-      transactionRefused.publish({ parent: this.#parent, milliseconds: since(this.#askedAt), error });
-    }
-    return error;
+    transaction.begin(onBegun, this.#reject, afterBegin);
   }
 }
 
 /** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
 function refuseSecond(parent: IContainer, { database }: TransactionSettings): void {
-  const state = transactionOnSame(parent, database)?.state;
+  const state = transactionAround(parent, database.connection, database.pool)?.state;
   if (state !== 'acquired' && state !== 'open') return;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
 }
