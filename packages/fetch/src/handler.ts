@@ -78,7 +78,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
     let active: ActiveRequest | undefined;
     try {
       const opened = await scopes.open(request, context, {
-        watch: (watching) => watching.watch(request.signal),
+        signal: request.signal,
         waitUntil: waitUntilOf(context),
       });
       active = opened;
