@@ -6,7 +6,6 @@ import {
   type ConnectedRequest,
   HttpError,
   type HttpErrorCode,
-  isAfterDisconnect,
   RequestTransaction,
   type RequestTransactionTerms,
 } from '@ambit/http/host';
@@ -179,11 +178,6 @@ export class FastifyActiveRequest {
     this.failedStep = undefined;
     clearRepresentation(this.reply);
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
-  }
-
-  /** Whether it failed only because its client has left, which no error handler is called for. */
-  isOfDisconnect(error: unknown): boolean {
-    return this.connected.isDisconnected && isAfterDisconnect(error);
   }
 
   /** The scope is to be disposed, and the transaction is still open. */

@@ -170,7 +170,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, _reply, error, done) => {
       // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
-      if (!request[ACTIVE_REQUEST]?.isOfDisconnect(error)) done();
+      if (!request[ACTIVE_REQUEST]?.connected.active.isOfDisconnect(error)) done();
     });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));

@@ -195,7 +195,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
     } catch (error) {
       await transaction.rollback(error);
       takeBackResponse(c);
-      if (!transaction.isOfDisconnect(error)) throw error;
+      if (!transaction.active?.isOfDisconnect(error)) throw error;
       c.res = responseToNobody();
     } finally {
       c.set('transactionScope', undefined);

@@ -1,5 +1,5 @@
 import { type IContainer, runInScope } from '@ambit/container';
-import { HttpError, report } from './errors.js';
+import { HttpError, isAfterDisconnect, report } from './errors.js';
 import {
   checkCount,
   checkFunctions,
@@ -134,6 +134,16 @@ export class ActiveRequest {
    */
   throwIfDisconnected(): void {
     if (this.disconnectReason) throw this.disconnectReason;
+  }
+
+  /**
+   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
+   *
+   * @param error - what the handler of the request failed with, or its transaction
+   * @returns false for every other failure
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return this.disconnectReason !== undefined && isAfterDisconnect(error);
   }
 
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */

@@ -7,7 +7,7 @@ import {
   TransactionStart,
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
-import { HttpError, isAfterDisconnect } from './errors.js';
+import { HttpError } from './errors.js';
 import { checkFunctions, checkTimes } from './options.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
@@ -143,16 +143,6 @@ export class RequestTransaction {
   /** Whether `run()` has rejected before its work was done. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
-  }
-
-  /**
-   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
-   *
-   * @param error - what the work, BEGIN or COMMIT failed with
-   * @returns false for every other failure, and for a request whose scope was opened by other means than ours
-   */
-  isOfDisconnect(error: unknown): boolean {
-    return this.active?.disconnectReason !== undefined && isAfterDisconnect(error);
   }
 
   /**

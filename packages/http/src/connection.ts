@@ -508,11 +508,6 @@ export class ConnectedRequest {
     return this.active.openedScope;
   }
 
-  /** The client left before it had its response. */
-  get isDisconnected(): boolean {
-    return this.active.disconnectReason !== undefined;
-  }
-
   /**
    * Calls `act` once, when the request has finished. Call it before that: it does not look back.
    *

@@ -5,7 +5,6 @@ import {
   checkFunctions,
   checkTransactionOptions,
   HttpError,
-  isAfterDisconnect,
   type ParentScope,
   report,
   type RequestOptions,
@@ -106,9 +105,9 @@ export function createHandler(
   checkFunctions(options, 'onError');
   const host = RequestHost.over(container, options, 'createHandler()');
   const fail = async (error: unknown, request: ConnectedRequest): Promise<void> => {
-    const { req, res, isDisconnected } = request;
-    request.active.failure = error;
-    if (isDisconnected && isAfterDisconnect(error)) return;
+    const { active, req, res } = request;
+    active.failure = error;
+    if (active.isOfDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);
