@@ -1,31 +1,47 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import {
-  checkFunctions,
-  checkTransactionOptions,
+  type ActiveRequest,
   HttpError,
   isAfterDisconnect,
   isDisconnect,
-  report,
+  RequestScopes,
   RequestTransaction,
   type RequestTransactionOptions,
   type RequestTransactionTerms,
-  termsOf,
 } from '@ambit/host';
-import { inOwnContext, type TransactionError } from '@ambit/transaction';
-import { ConnectedRequest, CurrentScope, type RequestHost } from './connected-request.js';
-import { Load } from './connection.js';
-import type { Handler, ScopedRequest } from './handler.js';
-import {
-  closeUnlessEnded,
-  type GateKeeper,
-  type HeldCall,
-  type HeldResponseOptions,
-  readRest,
-  respondPlainly,
-  ResponseGate,
-  TIME_TO_RESPOND_MS,
-} from './response-gate.js';
+import type { TransactionError } from '@ambit/transaction';
+import { ConnectedRequest, RequestHost } from './connection.js';
+import type { ScopedRequest } from './handler.js';
+import { closeUnlessEnded, readRest, respondPlainly, ResponseGate, TIME_TO_RESPOND_MS } from './response-gate.js';
+
+/** The same on all hosts that hold the response back until COMMIT. */
+export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
+  RequestTransactionOptions<never>,
+  'rollbackOn'
+> {
+  /**
+   * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
+   * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.
+   */
+  readonly onSecondResponse?: (error: unknown, req: Request) => void;
+}
+
+/** Where the error handlers of a host are. */
+export interface ErrorHandlers {
+  /** Passes an error to the error handlers, in place of the response. */
+  readonly handle: (error: unknown) => void;
+  /** Reports what no response can carry. */
+  readonly report: (error: unknown) => void;
+  /** Calls the error handlers at the time limit, while the handler goes on. Default: as `handle()` */
+  readonly timeOut?: (error: TransactionError) => void;
+  /** Whether the host would have been notified of a failure of what responds now. Default: it would */
+  readonly wouldSeeFailure?: () => boolean;
+  /** Whether a handler that goes on with this has failed. Default: it has */
+  readonly isError?: (given: unknown) => boolean;
+  /** The response may leave. */
+  readonly onReleased?: () => void;
+}
 
 /**
  * The response of one request, which is held back until its transaction has committed. That commits or rolls back once: with
@@ -33,27 +49,29 @@ import {
  *
  * @example
  * ```ts
- * import { report, HeldResponse } from '@ambit/http/host';
+ * import type { IncomingMessage, ServerResponse } from 'node:http';
+ * import { HeldResponse, report, type RequestTransaction } from '@ambit/http/host';
  *
- * class NextResponse extends HeldResponse {
- *   next: (error: unknown) => void = () => undefined;
- *   protected handleError(error: unknown): void {
- *     this.next(error);
- *   }
- *   protected report(error: unknown): void {
- *     report(undefined, error, this.req);
- *   }
+ * type Next = (error?: unknown) => void;
+ * function hold(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, next: Next): void {
+ *   const held = new HeldResponse(req, res, transaction, {
+ *     handle: next,
+ *     report: (error) => report(undefined, error, req),
+ *   });
+ *   held.run(next);
  * }
  * ```
  */
-export abstract class HeldResponse implements GateKeeper {
+export class HeldResponse {
   /** Set by the host while it calls an error handler. */
   isHandlingError = false;
   /** The first response has come, though it may still wait for COMMIT. */
   hasResponse = false;
-  protected readonly req: IncomingMessage;
-  protected readonly res: ServerResponse;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
   readonly #transaction: RequestTransaction;
+  readonly #handlers: ErrorHandlers;
+  readonly #active: ActiveRequest | undefined;
   readonly #gate: ResponseGate;
   /** Why it is rolled back, whatever the response says. */
   #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
@@ -62,7 +80,7 @@ export abstract class HeldResponse implements GateKeeper {
   /** COMMIT is in progress. */
   #isDeciding = false;
   /** How the handlers went on meanwhile. */
-  readonly #held: HeldCall[] = [];
+  readonly #held: { readonly next: (error?: unknown) => void; readonly error: unknown }[] = [];
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
 
@@ -72,14 +90,17 @@ export abstract class HeldResponse implements GateKeeper {
    * @param req - the request
    * @param res - its response, of which nothing was sent
    * @param transaction - the transaction, begun by {@link beginTransaction}
+   * @param handlers - where the error handlers of the host are
    */
-  constructor(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction) {
-    this.req = req;
-    this.res = res;
+  constructor(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, handlers: ErrorHandlers) {
+    this.#req = req;
+    this.#res = res;
     this.#transaction = transaction;
+    this.#handlers = handlers;
+    this.#active = transaction.active;
     this.#gate = new ResponseGate(res, this);
     transaction.current?.onLost((error) => this.#lose(error));
-    CurrentScope.of(req)?.enter(transaction.scope);
+    if (this.#active) this.#active.currentScope = transaction.scope;
   }
 
   /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
@@ -109,6 +130,32 @@ export abstract class HeldResponse implements GateKeeper {
   }
 
   /**
+   * Calls a handler, with the scope of the transaction as the current one until the response has come.
+   *
+   * @param handler - the handler
+   * @returns what it returns
+   */
+  run<T>(handler: () => T): T {
+    return this.#active ? this.#active.run(handler) : handler();
+  }
+
+  /**
+   * Calls an error handler, with the request's own scope as the current one: it must not get that of a transaction which failed.
+   *
+   * @param handler - the error handler
+   * @returns what it returns
+   */
+  runErrorHandler<T>(handler: () => T): T {
+    const before = this.isHandlingError;
+    this.isHandlingError = true;
+    try {
+      return this.#active ? this.#active.run(handler, this.#active.openedScope) : handler();
+    } finally {
+      this.isHandlingError = before;
+    }
+  }
+
+  /**
    * Rolls back. Called by the host when a handler failed; after the first response it changes nothing.
    *
    * @param error - what the handler threw, or passed to `next`
@@ -117,7 +164,7 @@ export abstract class HeldResponse implements GateKeeper {
     // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
     if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
     this.#failure = { error, isOfHandler: true };
-    CurrentScope.of(this.req)?.leave();
+    this.#leaveScope();
     void this.#transaction.rollback(error);
   }
 
@@ -129,7 +176,7 @@ export abstract class HeldResponse implements GateKeeper {
    */
   reportLate(error: unknown): void {
     const { code } = Object(error) as { readonly code?: unknown };
-    if (!this.isTooLate && this.isError(error) && code !== 'ERR_STREAM_PREMATURE_CLOSE') this.report(error);
+    if (!this.isTooLate && this.isError(error) && code !== 'ERR_STREAM_PREMATURE_CLOSE') this.#handlers.report(error);
   }
 
   /**
@@ -170,16 +217,15 @@ export abstract class HeldResponse implements GateKeeper {
     // It may be that of the handler, and the error handler takes its time.
     if (this.#substitute) return;
     this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
-    this.res.once('close', () => clearTimeout(this.#substitute));
+    this.#res.once('close', () => clearTimeout(this.#substitute));
   }
 
   /** The first response has come: what a handler does from now on is no part of the transaction. */
   onFirstResponse(): void {
     clearTimeout(this.#substitute);
     this.hasResponse = true;
-    CurrentScope.of(this.req)?.leave();
-    if (this.#failure || this.wouldSeeFailure()) return;
-    this.#isUnseen = true;
+    this.#leaveScope();
+    this.#isUnseen = !this.#failure && this.#handlers.wouldSeeFailure?.() === false;
   }
 
   /**
@@ -194,17 +240,19 @@ export abstract class HeldResponse implements GateKeeper {
     try {
       await this.#close(status);
     } catch (error) {
-      await readRest(this.req);
+      await readRest(this.#req);
       throw error;
     } finally {
       this.#isDeciding = false;
     }
-    const held = this.#takeHeld();
+    const held = this.#held.splice(0);
     for (const { next, error } of held) next(error);
-    if (!held[0]) return;
-    // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
-    await readRest(this.req);
-    await new Promise(setImmediate);
+    if (held[0]) {
+      // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
+      await readRest(this.#req);
+      await new Promise(setImmediate);
+    }
+    this.#handlers.onReleased?.();
   }
 
   /**
@@ -216,53 +264,43 @@ export abstract class HeldResponse implements GateKeeper {
     // Its error handlers were called already.
     if (this.#transaction.timeout) return this.#respond();
     this.#failure ??= { error, isOfHandler: false };
-    const held = this.#takeHeld();
+    const held = this.#held.splice(0);
     // Nobody waits for a response, but what else the handler failed with is for its error handlers.
     if (held[0] && this.isOfDisconnect(error)) return held[0].next(held[0].error);
     // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
-    for (const call of held) if (this.isError(call.error)) this.report(call.error);
-    this.handleError(error);
+    for (const call of held) if (this.isError(call.error)) this.#handlers.report(call.error);
+    this.#handlers.handle(error);
   }
 
   /** A second response was dropped: reports `AMBIT_HTTP_SECOND_RESPONSE`. */
   onSecondResponse(): void {
-    this.report(new HttpError('AMBIT_HTTP_SECOND_RESPONSE', nameOf(this.req)));
+    this.#handlers.report(new HttpError('AMBIT_HTTP_SECOND_RESPONSE', nameOf(this.#req)));
   }
 
-  /** Passes an error to the error handlers. */
-  protected abstract handleError(error: unknown): void;
-
-  /** Reports what no response can carry. */
-  protected abstract report(error: unknown): void;
-
-  /** Whether the host would have been notified of a failure of what responds now. */
-  protected wouldSeeFailure(): boolean {
-    return true;
+  /**
+   * What the host says of a handler that goes on.
+   *
+   * @param given - what the handler passed to `next`
+   * @returns whether that means a failure
+   */
+  isError(given: unknown): boolean {
+    return this.#handlers.isError?.(given) ?? true;
   }
 
-  protected isError(_error: unknown): boolean {
-    return true;
-  }
-
-  /** Calls the error handlers at the time limit, while the handler goes on. */
-  protected timeOut(error: TransactionError): void {
-    this.handleError(error);
-  }
-
-  #takeHeld(): readonly HeldCall[] {
-    return this.#held.splice(0);
+  #leaveScope(): void {
+    if (this.#active) this.#active.currentScope = this.#active.openedScope;
   }
 
   /** With what has failed, which may not have reached its error handler yet. */
   #reportDropped(): void {
     const cause = this.#transaction.timeout ?? this.#failure?.error;
-    this.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.req), { cause }));
+    this.#handlers.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.#req), { cause }));
   }
 
   #respond(): void {
     // An error handler may have written a head, and no more.
     this.#gate.forget();
-    respondPlainly(this.res, this.#transaction.timeout ?? this.#failure?.error);
+    respondPlainly(this.#res, this.#transaction.timeout ?? this.#failure?.error);
   }
 
   async #close(status: number): Promise<void> {
@@ -274,8 +312,8 @@ export abstract class HeldResponse implements GateKeeper {
     }
     if (!rollsBack) await this.#transaction.commitFor(status);
     // Express itself responds to OPTIONS where no handler does.
-    else if (this.#isUnseen && status < 400 && this.req.method !== 'OPTIONS') {
-      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.req));
+    else if (this.#isUnseen && status < 400 && this.#req.method !== 'OPTIONS') {
+      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.#req));
     }
   }
 
@@ -283,50 +321,10 @@ export abstract class HeldResponse implements GateKeeper {
   #lose(error: TransactionError): void {
     if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#transaction.timeout || this.#failure || !this.#gate.forget()) return;
     this.#transaction.timeout = error;
-    this.res.setHeader('Retry-After', '1');
-    this.timeOut(error);
+    this.#res.setHeader('Retry-After', '1');
+    if (this.#handlers.timeOut) this.#handlers.timeOut(error);
+    else this.#handlers.handle(error);
   }
-}
-
-/** The terms of the transaction of a handler, and when its response rolls back. */
-export interface WithTransactionOptions
-  extends RequestTransactionOptions<ScopedRequest>, HeldResponseOptions<ScopedRequest> {}
-
-/**
- * Runs a handler in a transaction, and calls it with the scope of the transaction. The response is held back until COMMIT
- * has succeeded. A handler that fails, and a client that leaves, roll back at once.
- *
- * @param handler - the handler that needs a transaction
- * @param options - the terms of the transaction
- * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
- *
- * @example
- * ```ts
- * import { createServer } from 'node:http';
- * import type { IContainer } from '@ambit/container';
- * import type { IConnection } from '@ambit/transaction';
- *
- * declare const container: IContainer;
- * const placeOrder = withTransaction(async (_req, res, scope) => {
- *   await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', ['42']);
- *   res.writeHead(201).end();
- * });
- * createServer(createHandler(container, placeOrder)).listen(3000);
- * ```
- */
-export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
-  checkTransactionOptions(options);
-  checkFunctions(options, 'onSecondResponse');
-  const terms = termsOf(options);
-  const begin: Handler = async (req, res, scope) => {
-    const transaction = await beginTransaction(req, res, scope, terms(req));
-    req.transactionScope = transaction.scope;
-    await new HandlerResponse(req, res, transaction, options).run(handler, transaction.scope);
-  };
-  return function transaction(req, res, scope) {
-    return inOwnContext(begin, req, res, scope);
-  };
 }
 
 /**
@@ -376,62 +374,16 @@ function headSent(req: ScopedRequest, res: ServerResponse): HttpError {
   return new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
 }
 
-/** For an application that opens the request scope by other means; it opens and disposes nothing. */
-const OTHER_HOST: RequestHost = { load: new Load({}), onDisposeError: () => undefined };
-
-/** A response whose failures `createHandler()` responds to. */
-class HandlerResponse extends HeldResponse {
-  readonly #req: ScopedRequest;
-  readonly #onSecondResponse: WithTransactionOptions['onSecondResponse'];
-  readonly #released: Promise<void>;
-  #release!: () => void;
-  #refuse!: (error: unknown) => void;
-
-  constructor(
-    req: ScopedRequest,
-    res: ServerResponse,
-    transaction: RequestTransaction,
-    { onSecondResponse }: WithTransactionOptions,
-  ) {
-    super(req, res, transaction);
-    this.#req = req;
-    this.#onSecondResponse = onSecondResponse;
-    this.#released = new Promise((resolve, reject) => {
-      this.#release = resolve;
-      this.#refuse = reject;
-    });
-  }
-
-  /** Resolves when the handler is done and its response may leave, and rejects when another must take its place. */
-  async run(handler: Handler, scope: IContainer): Promise<void> {
-    await Promise.all([this.#call(handler, scope), this.#released]);
-  }
-
-  override async decide(status: number): Promise<void> {
-    await super.decide(status);
-    this.#release();
-  }
-
-  protected handleError(error: unknown): void {
-    this.#refuse(error);
-  }
-
-  protected report(error: unknown): void {
-    report(this.#onSecondResponse, error, this.#req);
-  }
-
-  async #call(handler: Handler, scope: IContainer): Promise<void> {
-    try {
-      await CurrentScope.run(this.#req, () => handler(this.#req, this.res, scope));
-    } catch (error) {
-      this.fail(error);
-      // The handler is done: what responds now is `onError`.
-      this.isHandlingError = true;
-      if (this.isReplaced) this.reportLate(error);
-      else if (!this.hold(this.#refuse, error)) throw error;
-    }
-  }
-}
+/** For an application that opens the request scope by other means: of this host's requests none is opened. */
+const OTHER_HOST = new RequestHost(
+  new RequestScopes(
+    () => {
+      throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
+    },
+    {},
+    'withTransaction()',
+  ),
+);
 
 /** Express changes `url` on the way into a router. */
 function nameOf({ method, url, originalUrl = url }: IncomingMessage & { readonly originalUrl?: string }): string {

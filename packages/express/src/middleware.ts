@@ -1,20 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AbstractClass, Delivered, IContainer, Key, Listed, ServiceMap } from '@ambit/container';
-import { HttpError } from '@ambit/http';
 import {
-  ConnectedRequest,
+  beginTransaction,
   checkFunctions,
-  Connections,
-  Load,
+  checkTransactionOptions,
+  ConnectedRequest,
+  HeldResponse,
+  type HeldResponseOptions,
+  HttpError,
+  isDisconnect,
   type LoadOptions,
   type ParentScope,
   report,
-  type RequestHost,
+  RequestHost,
   type RequestOptions,
-  scopeOpener,
+  type RequestTransactionOptions,
+  termsOf,
 } from '@ambit/http/host';
+import { inOwnContext } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
-import { observeRoutersIfUsed, shareShapes, watcherOf } from './express-internals.js';
+import {
+  guardNext,
+  heldResponseOf,
+  observeRouters,
+  observeRoutersIfUsed,
+  shareShapes,
+  useTransactions,
+  watchFailures,
+  wouldSeeFailure,
+} from './express-internals.js';
 
 declare global {
   namespace Express {
@@ -31,7 +45,9 @@ declare global {
  * A middleware for requests of any type. Express infers the types of the other handlers of a route from its path, as if the
  * middleware were not there.
  */
-export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
+
+type Next = (error?: unknown) => void;
 
 /** What the helpers need of a request, whatever its params and body. */
 export interface ExpressRequest {
@@ -41,7 +57,7 @@ export interface ExpressRequest {
   readonly transactionScope?: IContainer | undefined;
 }
 
-export function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
+function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   if (req.container) return req.container;
   throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', who);
 }
@@ -49,7 +65,7 @@ export function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
 /** Where a handler's services come from: its transaction, as long as it may still work in it. */
 function currentScopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   const { transactionScope } = req;
-  return transactionScope && !watcherOf(req)?.isOver ? transactionScope : scopeOf(req, who);
+  return transactionScope && !heldResponseOf(req)?.isOver ? transactionScope : scopeOf(req, who);
 }
 
 /**
@@ -107,27 +123,80 @@ export function containerMiddleware(
   container: ParentScope<Request>,
   options: ContainerMiddlewareOptions = {},
 ): Middleware {
-  const { onDisposeError } = options;
-  const opener = scopeOpener(container, {
-    ...options,
-    caller: 'containerMiddleware()',
-    requestOf: ({ req }) => req as Request,
-  });
-  checkFunctions(options, 'onDisposeError', 'isEssential');
-  Connections.watch();
-  const host: RequestHost = {
-    load: new Load(options),
-    onDisposeError: (error, { req }) => report(onDisposeError, error, req as Request),
-  };
+  const host = RequestHost.over(container, options, 'containerMiddleware()');
   return function openContainer(incoming, outgoing, next) {
     const [req, res] = [incoming as Request, outgoing as Response];
     shareShapes(req, res);
     observeRoutersIfUsed(req);
     const request = new ConnectedRequest(req, res, host);
-    request.open(opener, (error) => {
+    request.open((error) => {
       if (request.scope) req.container = request.scope;
       next(error);
     });
+  };
+}
+
+/** The terms of the transaction of a route, and when its response rolls back. */
+export interface WithTransactionOptions extends RequestTransactionOptions<Request>, HeldResponseOptions<Request> {}
+
+/**
+ * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
+ * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
+ *
+ * @param options - the terms of the transaction, and who is notified of what
+ * @returns the middleware, to mount on the route
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import express from 'express';
+ *
+ * declare const container: IContainer;
+ * const app = express();
+ * app.use(containerMiddleware(container), express.json());
+ * app.post('/api/orders', withTransaction({ isolation: 'serializable' }), async (req, res) => {
+ *   const orders = requireTransactionScope(req).resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository');
+ *   res.status(201).json(await orders.create(req.body));
+ * });
+ * ```
+ */
+export function withTransaction(options: WithTransactionOptions = {}): Middleware {
+  checkTransactionOptions(options);
+  checkFunctions(options, 'onSecondResponse');
+  useTransactions();
+  const { onSecondResponse } = options;
+  const terms = termsOf(options);
+  const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
+    let held: HeldResponse;
+    try {
+      const scope = scopeOf(req, 'withTransaction()');
+      observeRouters(req);
+      const transaction = await beginTransaction(req, res, scope, terms(req));
+      req.transactionScope = transaction.scope;
+      held = new HeldResponse(req, res, transaction, {
+        handle: (error) => {
+          if (!held.isOfDisconnect(error)) next(error);
+        },
+        report: (error) => report(onSecondResponse, error, req),
+        timeOut: (error) => {
+          next(error);
+          guardNext(req, () => !held.hasResponse);
+        },
+        wouldSeeFailure: () => wouldSeeFailure(req),
+        // To Express, what else `next()` may be called with is no error.
+        isError: (given) => Boolean(given) && given !== 'route' && given !== 'router',
+      });
+      watchFailures(req, held);
+    } catch (error) {
+      // Nobody waits for a response.
+      if (!isDisconnect(error)) next(error);
+      return;
+    }
+    held.run(next);
+  };
+  return function transaction(req, res, next) {
+    void inOwnContext(begin, req as Request, res as Response, next);
   };
 }
 
