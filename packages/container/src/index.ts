@@ -20,10 +20,19 @@ export {
   type ServiceMap,
   type Settings,
 } from './keys.js';
-export { allowSplit, decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
-export { Registration } from './registration.js';
+export {
+  allowSplit,
+  decorate,
+  externallyOwned,
+  hasTag,
+  onDispose,
+  onStart,
+  Registration,
+  scope,
+  singleton,
+} from './registration.js';
 export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './registration.js';
-export { currentScope, runInScope } from './current.js';
+export { currentScope, runInScope } from './contract.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
 export type { Checked, CheckedFeature, CheckedReplacements } from './lifetimes/checked.js';

@@ -1,7 +1,6 @@
 import { setMaxListeners, setTimeout } from '#platform';
-import type { IContainer } from './contract.js';
+import { type IContainer, runInScope } from './contract.js';
 import { ContainerError, show } from './errors.js';
-import { runInScope } from './current.js';
 
 /** How long `drainScopes()` waits. */
 export interface DrainScopesOptions {

@@ -11,8 +11,7 @@ import {
   type Lazy,
   type Optional,
 } from '../keys.js';
-import { scope, singleton } from '../modifiers.js';
-import { Registration } from '../registration.js';
+import { Registration, scope, singleton } from '../registration.js';
 import type { Checked, CheckedFeature } from './checked.js';
 import { absent, composed, named, type Composition } from './composition.js';
 import { Entry, type Alias, type AliasByLifetime, type Conditional } from './entry.js';
