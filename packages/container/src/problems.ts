@@ -43,7 +43,7 @@ export const keyless = (i: number, { key, source }: Binding, home: Shape, path: 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
 function wholePath(shape: Shape, ...keys: Key[]): Key[] {
   for (let frame = progress.running; frame; frame = frame.before)
-    keys.push(frame.key, ...(frame.root === undefined ? [] : [frame.root]));
+    keys.push(frame.key, ...(frame.root ? [frame.root.key] : []));
   const path = keys.toReversed();
   return path.flatMap((key, i) => {
     const next = path[i + 1];
@@ -75,7 +75,7 @@ const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...whole
 
 /** A circular dependency: its path ends with the key, what lies between, and the key again. */
 export function cycle(key: Key, home: Shape, path?: readonly Key[]): ContainerError {
-  const all = path ? pathTo(key, home, path) : wholePath(home, key, progress.root ?? key);
+  const all = path ? pathTo(key, home, path) : wholePath(home, key, progress.root?.key ?? key);
   if (!all.includes(key)) all.push(key);
   const shown = show(key);
   return new ContainerError('AMBIT_CYCLE', {
@@ -104,7 +104,7 @@ const tooDeep = (path: readonly Key[], home: Shape): ContainerError =>
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
 export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
   within(shape, key, get, (isCircular) =>
-    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root ?? key), shape),
+    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root?.key ?? key), shape),
   );
 
 const MOST_HINTS = 200;
@@ -149,7 +149,7 @@ export const shapeBelowWith = (key: Key, home: Shape, { shapes }: Search): Shape
 function shapesRunning(): Shape[] {
   const shapes: Shape[] = [];
   for (let frame = progress.running; frame; frame = frame.before)
-    shapes.push(frame.shape, ...(frame.rootShape ? [frame.rootShape] : []));
+    shapes.push(frame.shape, ...(frame.root ? [frame.root.shape] : []));
   return shapes.toReversed();
 }
 

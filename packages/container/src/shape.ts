@@ -443,13 +443,18 @@ export function isDisposable(object: unknown): boolean {
   }
 }
 
+/** A key that `resolve` is called for, and the shape of its scope. */
+export interface Root {
+  readonly key: Key;
+  readonly shape: Shape;
+}
+
 /** A factory or decorator that is running. */
 interface Frame {
   readonly key: Key;
   readonly shape: Shape;
-  /** The key that `resolve` was called for, and the shape of its scope, if it was called since the frame before. */
-  readonly root: Key | undefined;
-  readonly rootShape: Shape | undefined;
+  /** The last call of `resolve` since the frame before. */
+  readonly root: Root | undefined;
   readonly before: Frame | undefined;
   readonly depth: number;
 }
@@ -460,19 +465,17 @@ export interface Progress {
   resolving: number;
   /** The factories that are running, the latest first. */
   running: Frame | undefined;
-  /** The key that `resolve` was called for last, and the shape of its scope. */
-  root: Key | undefined;
-  rootShape: Shape | undefined;
+  /** The last call of `resolve`. */
+  root: Root | undefined;
 }
 
-export const progress: Progress = { resolving: 0, running: undefined, root: undefined, rootShape: undefined };
+export const progress: Progress = { resolving: 0, running: undefined, root: undefined };
 
 /** The resolver of a key that always makes something. */
-export const fresh =
-  (shape: Shape, key: Key, get: Resolver): Resolver =>
-  (scope) => {
-    progress.root = key;
-    progress.rootShape = shape;
+export const fresh = (shape: Shape, key: Key, get: Resolver): Resolver => {
+  const root = { key, shape };
+  return (scope) => {
+    progress.root = root;
     progress.resolving++;
     try {
       return get(scope);
@@ -480,6 +483,7 @@ export const fresh =
       progress.resolving--;
     }
   };
+};
 
 // A factory that runs within itself so many times, also through child scopes, is a circular dependency.
 const MOST_ROUNDS = 100;
@@ -490,20 +494,19 @@ export const MOST_DEEP = 1000;
 export const within =
   (shape: Shape, key: Key, get: Resolver, problem: (isCircular: boolean) => Error): Resolver =>
   (scope) => {
-    const { running: before, root, rootShape } = progress;
+    const { running: before, root } = progress;
     const depth = before ? before.depth + 1 : 0;
     if (depth > MOST_ROUNDS) {
       const times = rounds(key);
       if (times > MOST_ROUNDS || depth > MOST_DEEP) throw problem(times > 0);
     }
-    progress.running = { key, shape, root, rootShape, before, depth };
-    progress.root = progress.rootShape = undefined;
+    progress.running = { key, shape, root, before, depth };
+    progress.root = undefined;
     try {
       return get(scope);
     } finally {
       progress.running = before;
       progress.root = root;
-      progress.rootShape = rootShape;
     }
   };
 

@@ -10,7 +10,7 @@ import type { Key } from './keys.js';
 import { keepLayers, keepUnfinished } from './ownership.js';
 import { cycle } from './problems.js';
 import type { Binding } from './registration.js';
-import { BUSY, indexOf, NEAR, pageOf, progress, type Resolver, type Shape, UNDEFINED } from './shape.js';
+import { BUSY, indexOf, NEAR, pageOf, progress, type Resolver, type Root, type Shape, UNDEFINED } from './shape.js';
 
 type Constructor = new (...needs: unknown[]) => unknown;
 export type Function_ = (...needs: unknown[]) => unknown;
@@ -134,8 +134,7 @@ const existingFirst = (
   slot: number,
   at: number,
   near: boolean,
-  key: Key,
-  shape: Shape,
+  root: Root,
   get: Resolver,
   known: Constants,
 ) => {
@@ -145,8 +144,7 @@ const existingFirst = (
     for (let i = 0; i < levels; i++) owner = owner.parent as Container;
     const held = (near ? owner.slots : far(owner, slot))[at];
     if (held !== undefined && held !== busy && held !== nothing) return held;
-    now.root = key;
-    now.rootShape = shape;
+    now.root = root;
     now.resolving++;
     try {
       return get(scope);
@@ -190,7 +188,7 @@ const templatesBy = (copy: typeof copyOf): Templates => ({
   keeping: (slot, make, binding) => copy(keepingOne)(slot, indexOf(slot), slot < NEAR, make, binding, constants),
   fromAbove: (levels, get) => copy(fromAncestor)(levels, get),
   existing: (levels, slot, key, shape, get) =>
-    copy(existingFirst)(levels, slot, indexOf(slot), slot < NEAR, key, shape, get, constants),
+    copy(existingFirst)(levels, slot, indexOf(slot), slot < NEAR, { key, shape }, get, constants),
 });
 
 /** Shared by all bindings: made at once, slower to run. */
