@@ -8,7 +8,7 @@ import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } fr
  */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
-/** What host integrations need of a container. Any object with these methods will do. */
+/** The interface of a container for host integrations. Any object with these methods will do. */
 export interface IContainer {
   /**
    * The instance bound to the key, as seen from this scope.

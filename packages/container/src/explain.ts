@@ -6,7 +6,7 @@ import { nameAllInShapes } from './registering.js';
 import type { Match } from './shape.js';
 import { sayOf, splitsOf } from './verify.js';
 
-/** What became of one registration of the key. */
+/** One registration of the key, and why it wins or not. */
 export interface Verdict {
   /** How the registration makes the service. */
   readonly kind: Binding['source']['kind'];

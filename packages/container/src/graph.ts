@@ -8,7 +8,7 @@ import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that a service depends on and that is not registered. */
 export interface GraphNode {
-  /** What the edges name it by; unique within the graph. */
+  /** Edges refer to the node by it; unique within the graph. */
   readonly id: string;
   /** The key of the service. */
   readonly key: Key;

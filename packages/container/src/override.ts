@@ -89,7 +89,7 @@ function aboveOf({ parent }: Container): Container[] {
   return parent ? [parent, ...aboveOf(parent)] : [];
 }
 
-/** What exists keeps what it has, so an override would be seen by some services and not by others. */
+/** Existing instances keep their dependencies, so an override would reach some services and not others. */
 function refuseLate(container: Container, open: readonly Container[], overrides: readonly Binding[]): void {
   const late = open.flatMap((scope) => {
     const { shape } = scope;

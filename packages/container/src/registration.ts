@@ -17,7 +17,7 @@ import type {
 } from './keys.js';
 import { checkFunction, checkKey, refuse, show } from './errors.js';
 
-/** What a scope predicate sees of a scope. */
+/** A scope, as a scope predicate sees it. */
 export interface Tagged {
   /**
    * Whether the scope itself has the tag.
@@ -45,7 +45,7 @@ interface Hook {
   readonly act: (instance: never, reason: unknown) => unknown;
 }
 
-/** What a graph says of one of its entries. */
+/** The facts that a graph adds to one of its entries. */
 export interface Declared {
   /** The tags of the scopes in which it is available; undefined for an alias of one key. */
   readonly lifetimes?: readonly string[] | undefined;
@@ -69,15 +69,15 @@ export interface Recipe<out T = unknown> {
   readonly allowSplit?: true | undefined;
   /** The scopes in which it applies; undefined where that is the scope it was added to and those below. */
   readonly when?: ScopePredicate | undefined;
-  /** What wraps each instance, in this order. */
+  /** The functions that wrap each instance, in this order. */
   readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[] | undefined;
-  /** What disposes an instance, in place of its own disposer. */
+  /** Callbacks that dispose an instance, in place of its own disposer. */
   readonly onDispose?: readonly Hook[] | undefined;
-  /** What `start()` calls with an instance. */
+  /** Callbacks that `start()` calls with an instance. */
   readonly onStart?: readonly Hook[] | undefined;
   /** Set by `override()` of `@ambit/container/tools`: it wins over all others of the key. */
   readonly override?: symbol | undefined;
-  /** What a graph of `lifetimes()` says of it. */
+  /** The facts that a graph of `lifetimes()` adds. */
   readonly declared?: Declared | undefined;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
@@ -85,7 +85,7 @@ export interface Recipe<out T = unknown> {
 
 /** A registration bound to its key, ready for `addRegistration`. */
 export interface Binding extends Recipe {
-  /** What the service is resolved by. */
+  /** `resolve(key)` delivers the service. */
   readonly key: Key;
 }
 

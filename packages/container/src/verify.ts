@@ -59,7 +59,7 @@ export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, e
 }
 
 /**
- * What the singleton, made in scopes of the shape `home`, depends on and scopes of the inner shape have again. An inner scope that has the service
+ * The dependencies of the singleton, made in scopes of the shape `home`, that scopes of the inner shape have again. An inner scope that has the service
  * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
  */
 export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
@@ -196,7 +196,7 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
     const { binding } = found;
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
-    // What names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
+    // A service that names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
     else if (binding.singleton || path?.holder !== undefined || isAtHome(found, shape) || (path && isHeldAtHome(path)))
       note(made);
     else impossible.set(binding, made);
@@ -293,7 +293,7 @@ const undisposedAt = (key: Key, { lineage }: Shape): ContainerError =>
 const everyOf = (scopes: readonly ScopeDeclaration[]): ScopeDeclaration[] =>
   scopes.flatMap((one) => [one, ...everyOf(one.scopes ?? [])]);
 
-/** What the code that opens such a scope resolves from the scope around, and does not get, or gets another one of each time. */
+/** The keys that the code which opens such a scope resolves from the scope around, and that are missing or transient there. */
 function unmetBy({ requires = [], registers = [] }: ScopeDeclaration, around: Shape, walk: Walk): ContainerError[] {
   const keys = new Set<Key>([...requires, ...registers.flatMap((key) => hintOf(key, 'requires') ?? [])]);
   return [...keys].flatMap((key) => {

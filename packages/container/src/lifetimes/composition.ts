@@ -13,7 +13,7 @@ export interface Composition<G, Tags> {
   readonly is?: readonly [G, Tags];
   /** For `container.addRegistration(...)`, in the order of the features. */
   readonly registrations: readonly Binding[];
-  /** What the container opens, for `verify(container, ...scopes)` and `graph(container, ...scopes)`. */
+  /** The scopes that the application opens, for `verify(container, ...scopes)` and `graph(container, ...scopes)`. */
   readonly scopes: readonly ScopeDeclaration[];
   /**
    * Services in place of those of the graph, checked like the graph itself, for tests: `override(container, ...app.replacing({ ... }))`.

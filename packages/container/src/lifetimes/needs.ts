@@ -14,7 +14,7 @@ type NotRegistered<G, K> = G extends Requiring
   ? `${Shown<K>} is not registered: neither this feature has it nor one that it requires`
   : `${Shown<K>} is not registered`;
 
-/** What is wrong with the keys of a list, apart from their types; never where nothing is. */
+/** The problems of the keys of a list, apart from their types; never where there are none. */
 type KeyProblems<G, Needs, Tag, Longer> = {
   [I in keyof Needs]: KeyProblem<G, Needs[I], Tag, Longer>;
 }[keyof Needs & number];
@@ -103,12 +103,12 @@ export type OwnList<C> = C extends { readonly inject: infer Needs extends readon
     ? []
     : NoList<'list the keys of its parameters: of(lifetime, Class, [keys])'>;
 
-// What does a key of a graph deliver? `G` is the graph: its entries by key.
+// Which service does a key of a graph deliver? `G` is the graph: its entries by key.
 
-/** What the key delivers: of several registrations, any of theirs. */
+/** The service of the key: of several registrations, any of theirs. */
 export type ServiceOf<G, K> = K extends keyof G ? MadeBy<G, G[K]> : never;
 
-/** What the entry `N` of the graph makes; with `when`, perhaps undefined. */
+/** The service of the entry `N` of the graph; with `when`, perhaps undefined. */
 type MadeBy<G, N> =
   N extends Entry<unknown, infer T, unknown, unknown>
     ? T
@@ -120,7 +120,7 @@ type MadeBy<G, N> =
           ? MadeBy<G, E> | undefined
           : never;
 
-/** What a list of keys delivers. */
+/** The services of a list of keys. */
 type Delivered<G, Needs> = { -readonly [I in keyof Needs]: DeliveredAt<G, Needs[I]> };
 
 type DeliveredAt<G, D> = D extends keyof G
