@@ -56,7 +56,7 @@ export interface Starting {
 interface Disposal {
   promise: Promise<void> | undefined;
   /** Settles a promise that was returned before the disposal had one. */
-  settle: ((failures: readonly Failure[]) => void) | undefined;
+  settlePromise: ((failures: readonly Failure[]) => void) | undefined;
   /** Resolves when it is done, and never rejects; undefined where nobody waits for it. */
   finished: Promise<unknown> | undefined;
   done: boolean;
@@ -447,7 +447,7 @@ function disposalOf(scope: Container): Disposal {
   if (disposal && !(disposal instanceof Promise)) return disposal;
   return (scope.disposal = {
     promise: disposal,
-    settle: undefined,
+    settlePromise: undefined,
     finished: undefined,
     done: false,
     failures: [],
@@ -460,8 +460,8 @@ function promiseOf(scope: Container): Promise<void> {
   if (scope.disposal instanceof Promise) return scope.disposal;
   const disposal = disposalOf(scope);
   return (disposal.promise ??= new Promise((resolve, reject) => {
-    disposal.settle = (failures) => (failures[0] ? reject(new DisposeError(failures)) : resolve());
-    if (disposal.done) disposal.settle(allFailures(disposal));
+    disposal.settlePromise = (failures) => (failures[0] ? reject(new DisposeError(failures)) : resolve());
+    if (disposal.done) disposal.settlePromise(allFailures(disposal));
   }));
 }
 
@@ -552,8 +552,8 @@ async function disposeInstances(scope: Container, reason: unknown, isAlone = fal
   if (disposal && !(disposal instanceof Promise)) {
     disposal.done = true;
     disposal.failures = failures ?? [];
-    disposal.settle?.(allFailures(disposal));
-    if (!isAlone || disposal.settle) return;
+    disposal.settlePromise?.(allFailures(disposal));
+    if (!isAlone || disposal.settlePromise) return;
   }
   if (failures) throw new DisposeError(failures);
 }
