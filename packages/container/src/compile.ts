@@ -18,6 +18,7 @@ import type { Binding } from './registration.js';
 import {
   fresh,
   giving,
+  givingRegistered,
   isMade,
   type Match,
   MOST_COPIES,
@@ -214,20 +215,13 @@ export function makeAt(scope: Container, key: Key, found: Match): unknown {
   return fresh(scope.shape, key, compile(scope.shape, found, undefined, walk) as Resolver)(scope);
 }
 
-/** Resolves a key that was registered directly: of a shape that scopes share, each scope has its own factory. */
-function calling(binding: Binding): Resolver {
-  const { key, source } = binding;
-  const isOfOneScope = source.kind === 'register' && source.factory !== undefined;
-  return (scope) => scope.callRegistered(isOfOneScope ? binding : (scope.rare?.registered?.get(key) as Binding));
-}
-
 function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], templates: Templates): Resolver {
   const { key, source, singleton, needs: listed } = binding;
   const [first = NOTHING] = needs;
   if (source.kind === 'class') return templates.constructing(source.target as new () => unknown, needs);
   if (source.kind === 'value') return giving(source.value);
   if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
-  if (source.kind === 'register') return traced(home, key, calling(binding));
+  if (source.kind === 'register') return traced(home, key, givingRegistered(binding));
   const call = source.make as (...needs: unknown[]) => unknown;
   return traced(home, key, listed ? templates.calling(call, needs) : call);
 }

@@ -18,6 +18,13 @@ export const giving =
   () =>
     value;
 
+/** Resolves a key that was registered directly: of a shape that scopes share, each scope has its own factory. */
+export function givingRegistered(binding: Binding): Resolver {
+  const { key, source } = binding;
+  const isOfOneScope = source.kind === 'register' && source.factory !== undefined;
+  return (scope) => scope.callRegistered(isOfOneScope ? binding : (scope.rare?.registered?.get(key) as Binding));
+}
+
 /** A binding of a key that applies in a scope, and the shape of the scope that owns its instance. */
 export interface Match {
   readonly binding: Binding;
