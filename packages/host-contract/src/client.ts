@@ -30,7 +30,7 @@ export class RawClient {
   readonly #happenings = new Happenings();
   readonly #toHead: boolean[] = [];
   /** Twice as large when it is full: to copy all that came for each chunk would take longer than the network does. */
-  #room = Buffer.allocUnsafe(4096);
+  #buffer = Buffer.allocUnsafe(4096);
   #from = 0;
   #to = 0;
   #received = 0;
@@ -152,17 +152,17 @@ export class RawClient {
   }
 
   get #bytes(): Buffer {
-    return this.#room.subarray(this.#from, this.#to);
+    return this.#buffer.subarray(this.#from, this.#to);
   }
 
   #keep(chunk: Buffer): void {
-    if (this.#to + chunk.length > this.#room.length) {
+    if (this.#to + chunk.length > this.#buffer.length) {
       const unread = this.#bytes;
-      this.#room = Buffer.allocUnsafe(2 * (unread.length + chunk.length));
-      unread.copy(this.#room);
+      this.#buffer = Buffer.allocUnsafe(2 * (unread.length + chunk.length));
+      unread.copy(this.#buffer);
       [this.#from, this.#to] = [0, unread.length];
     }
-    chunk.copy(this.#room, this.#to);
+    chunk.copy(this.#buffer, this.#to);
     this.#to += chunk.length;
   }
 }

@@ -7,7 +7,7 @@ import { honoHost } from './support/simulation/hono.js';
 import { nodeHost } from './support/simulation/node.js';
 import { simulationOn } from './support/simulation/runner.js';
 
-const RUNS = runsOr(10_000);
+const RUNS = runsOr(4000);
 
 beforeAll(() => {
   // Hosts print what they respond to where the application has no error handler.
