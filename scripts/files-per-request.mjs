@@ -80,7 +80,7 @@ async function measure(host, database) {
  * @param {Request} request
  */
 async function filesOfOne(service, request) {
-  for (let sent = 0; sent < WARM_UP; sent += 1) await service.send(request);
+  await service.warmUp(request, WARM_UP);
   const files = await service.filesOf(request);
   for (let round = 1; round < ROUNDS; round += 1) {
     const again = await service.filesOf(request);
