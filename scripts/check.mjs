@@ -32,7 +32,7 @@ const STEPS = {
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 24 scripts/tutorial.mjs',
-  layering: 'node scripts/layering.mjs',
+  layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node scripts/words.mjs',
   api: 'node scripts/api-docs.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
