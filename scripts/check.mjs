@@ -38,7 +38,6 @@ const STEPS = {
   openapi: 'node scripts/lint-openapi.mjs',
   deploy: 'node scripts/lint-deploy.mjs',
   workflows: 'node scripts/lint-workflows.mjs',
-  release: 'node scripts/release.mjs --dry-run',
   site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
     'scripts/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
@@ -86,7 +85,7 @@ const RARE = (
 
 /** What one writes, none of the other row reads: two rows of steps that run beside each other. */
 const ROWS = [
-  'types consumer package-managers tutorial release',
+  'types consumer package-managers tutorial',
   'format lint unused packages quick-start layering words api openapi deploy workflows',
 ].map((row) => row.split(' '));
 

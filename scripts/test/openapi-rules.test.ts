@@ -30,10 +30,6 @@ describe('the rules for the OpenAPI document', () => {
     expect(brokenRulesOf(documentWith([]), version)).toEqual([]);
   });
 
-  test('the service has the version of the packages', () => {
-    expect(version).toBe(readJson('packages/container/package.json')['version']);
-  });
-
   test.each<[string, ...(readonly [place: readonly string[], value: unknown])[]]>([
     [`info.version is 9.9.9, but that of the package is ${version}`, [['info', 'version'], '9.9.9']],
     [
