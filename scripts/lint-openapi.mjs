@@ -1,18 +1,8 @@
 // Lints docs/openapi.json with our own rules, and with Redocly's recommended ones, whose warnings are taken as errors.
 // The linter is installed once, into .cache/: it would bring more packages than all the rest of the workspace.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { installed, run } from './binaries.mjs';
 import { brokenRulesOf } from './openapi-rules.mjs';
-
-const LINTER = '@redocly/cli';
-const VERSION = '2.77.0';
-
-/**
- * Rules that do not fit this document, each with its reason.
- * @type {Record<string, string>}
- */
-const EXCEPTIONS = {};
 
 const [document, { version }] = ['docs/openapi.json', 'service/package.json'].map((file) =>
   JSON.parse(readFileSync(file, 'utf8')),
@@ -23,24 +13,7 @@ if (problems.length > 0) {
   process.exit(1);
 }
 
-const folder = resolve('.cache', `redocly-${VERSION}`);
-const program = resolve(folder, 'node_modules', LINTER, 'bin/cli.js');
-
-if (!existsSync(program)) {
-  const quietly = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
-  run('npm', ['install', '--prefix', folder, '--ignore-scripts', ...quietly, `${LINTER}@${VERSION}`]);
-}
-const skipped = Object.keys(EXCEPTIONS).map((rule) => `--skip-rule=${rule}`);
-run(process.execPath, [program, 'lint', 'docs/openapi.json', '--extends=recommended-strict', ...skipped]);
-
-/**
- * @param {string} command
- * @param {string[]} args
- */
-function run(command, args) {
-  // The linter would tell its makers about each run.
-  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-  const { status, error } = spawnSync(command, args, { stdio: 'inherit', env });
-  if (error) throw error;
-  if (status !== 0) process.exit(status ?? 1);
-}
+const linter = installed('@redocly/cli', '2.77.0', '@redocly/cli/bin/cli.js', ['--ignore-scripts']);
+// The linter would tell its makers about each run.
+const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+run(process.execPath, [linter, 'lint', 'docs/openapi.json', '--extends=recommended-strict'], env);
