@@ -17,6 +17,7 @@ const WARM_UP = 6000;
 const ROUNDS = 7;
 
 /** @typedef {import('./files-per-request/service-process.mjs').Request} Request */
+/** @typedef {Map<string, import('./files-per-request/service-process.mjs').Called[]>} Files the functions that ran in each */
 /** @typedef {{ request: Request, service: number, most: Readonly<Record<string, number>> }} Limit */
 
 /**
@@ -28,12 +29,12 @@ const LIMITS = [
   {
     request: { method: 'GET', path: '/api/users' },
     service: 5,
-    most: { 'fastify, SQLite': 16, 'express, SQLite': 16, 'fastify, PostgreSQL': 21, 'express, PostgreSQL': 21 },
+    most: { 'fastify, SQLite': 15, 'express, SQLite': 15, 'fastify, PostgreSQL': 16, 'express, PostgreSQL': 16 },
   },
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 5,
-    most: { 'fastify, SQLite': 29, 'express, SQLite': 31, 'fastify, PostgreSQL': 30, 'express, PostgreSQL': 32 },
+    most: { 'fastify, SQLite': 23, 'express, SQLite': 25, 'fastify, PostgreSQL': 23, 'express, PostgreSQL': 25 },
   },
 ];
 
@@ -94,9 +95,9 @@ async function measure(host, database) {
  */
 async function filesOfOne(service, request) {
   await service.warmUp(request, WARM_UP);
-  const files = await service.filesOf(request);
+  const files = await service.ran(request);
   for (let round = 1; round < ROUNDS; round += 1) {
-    const again = await service.filesOf(request);
+    const again = await service.ran(request);
     for (const file of files.keys()) if (!again.has(file)) files.delete(file);
   }
   return files;
@@ -105,7 +106,7 @@ async function filesOfOne(service, request) {
 /**
  * @param {string} where
  * @param {Limit} limit
- * @param {Map<string, string[]>} files
+ * @param {Files} files
  */
 function report(where, { request: { method, path }, service, most }, files) {
   const mostOfAll = most[where] ?? 0;
@@ -121,12 +122,20 @@ function report(where, { request: { method, path }, service, most }, files) {
   const limits = `at most ${mostOfAll}, of the service at most ${service}`;
   console.log(`${exceeds ? 'FAIL' : 'pass'}  ${method} ${path} on ${where}: ${files.size} files (${limits})`);
   const perPackage = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
-  console.log(`        ${perPackage.join(', ')}`);
+  const functions = [...files.values()].flat();
+  const calls = functions.reduce((sum, called) => sum + called.calls, 0);
+  console.log(`        ${perPackage.join(', ')}; ${functions.length} functions, ${calls} calls`);
   if (!flags.verbose) return;
-  for (const file of [...files.keys()].toSorted()) console.log(`        ${file}: ${files.get(file)?.join(', ')}`);
+  for (const file of [...files.keys()].toSorted())
+    console.log(
+      `        ${file}: ${files
+        .get(file)
+        ?.map(({ name }) => name)
+        .join(', ')}`,
+    );
 }
 
-/** @param {Map<string, string[]>} files */
+/** @param {Files} files */
 function comparePage(files) {
   const written = Array.from(readFileSync(PAGE, 'utf8').matchAll(/^\d+\. `(.+?)`/gm), ([, source = '']) => source);
   const sources = Array.from(files.keys(), sourceOf);
@@ -136,14 +145,14 @@ function comparePage(files) {
 }
 
 /**
- * @param {Map<string, string[]>} files
- * @param {Map<string, string[]>} order of the first calls; a timer may have run, too
+ * @param {Files} files
+ * @param {Map<string, { name: string }[]>} order of the first calls; a timer may have run, too
  */
 function pageOf(files, order) {
   const called = [...order].filter(([file]) => files.has(file));
   const rest = [...files].filter(([file]) => !order.has(file));
   const rows = [...called, ...rest].map(([file, calls], index) => {
-    const named = calls.filter((name) => /^(?:[gs]et )?#?\w+$/.test(name)).map((name) => `\`${name}\``);
+    const named = calls.flatMap(({ name }) => (/^(?:[gs]et )?#?\w+$/.test(name) ? [`\`${name}\``] : []));
     return `${index + 1}. \`${sourceOf(file)}\`${named.length > 0 ? `: ${named.join(', ')}` : ''}\n`;
   });
   return `# How a POST travels

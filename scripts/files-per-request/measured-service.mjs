@@ -29,7 +29,10 @@ async function sendCalled() {
   }));
   last = files.filter(({ url, functions }) => url.startsWith('file:') && functions.length > 0);
   process.send?.({
-    files: last.map(({ url, functions }) => ({ url, functions: functions.map(nameOf) })),
+    files: last.map(({ url, functions }) => ({
+      url,
+      functions: functions.map((called) => ({ name: nameOf(called), calls: called.ranges[0]?.count ?? 0 })),
+    })),
     order: [...order].map((call) => JSON.parse(call)),
   });
   order.clear();

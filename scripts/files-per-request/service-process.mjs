@@ -45,19 +45,18 @@ export class ServiceProcess {
   }
 
   /**
-   * The own files of which a function ran between the arrival of one request and its line in the log.
+   * The own functions that ran between the arrival of one request and its line in the log, by their files.
    * @param {Request} request
    */
-  async filesOf(request) {
+  async ran(request) {
     await this.#called();
     await this.send(request);
-    return byFile(
-      (await this.#called()).files.flatMap(({ url, functions }) => functions.map((name) => ({ url, name }))),
-    );
+    const { files } = await this.#called();
+    return byFile(files.flatMap(({ url, functions }) => functions.map((called) => ({ url, ...called }))));
   }
 
   /**
-   * The same, in the order of the first calls.
+   * The names of the functions, in the order of the first calls.
    * @param {Request} request
    */
   async orderOf(request) {
@@ -127,7 +126,7 @@ export class ServiceProcess {
 
   /**
    * @param {'take' | 'watch'} what
-   * @returns {Promise<{ files: { url: string, functions: string[] }[], order: Call[] }>} since the call before
+   * @returns {Promise<{ files: { url: string, functions: Called[] }[], order: Call[] }>} since the call before
    */
   async #called(what = 'take') {
     const taken = once(this.#child, 'message');
@@ -137,15 +136,20 @@ export class ServiceProcess {
   }
 }
 
+/** @typedef {{ name: string, calls: number }} Called */
 /** @typedef {{ url: string, name: string }} Call */
 
-/** @param {readonly Call[]} calls @returns {Map<string, string[]>} the functions of each own file */
+/**
+ * @template {{ url: string }} T
+ * @param {readonly T[]} calls
+ * @returns {Map<string, T[]>} the functions of each own file
+ */
 function byFile(calls) {
-  /** @type {Map<string, string[]>} */
+  /** @type {Map<string, T[]>} */
   const files = new Map();
-  for (const { url, name } of calls) {
-    const file = relative(ROOT, fileURLToPath(url));
-    if (OWN.test(file)) files.set(file, [...(files.get(file) ?? []), name]);
+  for (const call of calls) {
+    const file = relative(ROOT, fileURLToPath(call.url));
+    if (OWN.test(file)) files.set(file, [...(files.get(file) ?? []), call]);
   }
   return files;
 }
