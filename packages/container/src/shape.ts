@@ -50,9 +50,9 @@ export class Plans {
   observer?: Observer;
   readonly cached = new Map<object, () => void>();
   /** The bindings of classes without a registration: the container makes these from their dependencies. */
-  private readonly classes = new WeakMap<AbstractClass, Binding>();
-  private now = 0;
-  private isFresh = !hasClock;
+  readonly #classes = new WeakMap<AbstractClass, Binding>();
+  #now = 0;
+  #isFresh = !hasClock;
 
   constructor(readonly injector: Injector) {}
 
@@ -66,20 +66,20 @@ export class Plans {
   }
 
   bindingOf(target: AbstractClass): Binding {
-    let binding = this.classes.get(target);
-    if (!binding) this.classes.set(target, (binding = Registration.fromClass(target as Class).to(target)));
+    let binding = this.#classes.get(target);
+    if (!binding) this.#classes.set(target, (binding = Registration.fromClass(target as Class).to(target)));
     return binding;
   }
 
   /** Tenths of a second since the process started. Read from the clock at most ten times a second: a reading costs as much as opening a scope. */
   tenths(): number {
-    if (!this.isFresh) {
-      this.isFresh = true;
+    if (!this.#isFresh) {
+      this.#isFresh = true;
       // A small integer: V8 would allocate any other number for each scope.
-      this.now = (performance.now() / 100) | 0;
-      setTimeout(() => (this.isFresh = false), 100).unref();
+      this.#now = (performance.now() / 100) | 0;
+      setTimeout(() => (this.#isFresh = false), 100).unref();
     }
-    return this.now;
+    return this.#now;
   }
 }
 
@@ -132,9 +132,9 @@ export class Shape implements Tagged {
   often = new Often();
   /** How often `resolve` was called for keys without functions of their own. */
   calls = 0;
-  private children: Map<string, Shape> | undefined = undefined;
-  private latest: Shape | undefined = undefined;
-  private variants: Map<Key | Shape, Shape> | undefined = undefined;
+  #children: Map<string, Shape> | undefined = undefined;
+  #latest: Shape | undefined = undefined;
+  #variants: Map<Key | Shape, Shape> | undefined = undefined;
   /** The values among the bindings, computed on demand. */
   values: Set<unknown> | undefined = undefined;
 
@@ -185,38 +185,38 @@ export class Shape implements Tagged {
 
   /** Every binding of the key here or above, whether it applies or not; the last one added here comes first. */
   reachable(key: Key): Binding[] {
-    return [...this.upward()].flatMap((at) => at.newestFirst(key));
+    return [...this.upward()].flatMap((at) => at.#newestFirst(key));
   }
 
-  private newestFirst(key: Key): Binding[] {
+  #newestFirst(key: Key): Binding[] {
     return this.bindings.get(key)?.toReversed() ?? [];
   }
 
   /** The bindings of the key that apply here, the winner first: nearest owner, nearest container, last added. */
   matches(key: Key): Match[] {
-    const all = this.search(key);
+    const all = this.#search(key);
     const overrides = this.plans.overridden ? all.filter(({ binding }) => binding.override) : [];
     return overrides[0] ? overrides : all;
   }
 
   /** The match that wins. A class needs no registration. */
   match(key: Key): Match | undefined {
-    const [first] = this.plans.overridden ? this.matches(key) : this.search(key, true);
+    const [first] = this.plans.overridden ? this.matches(key) : this.#search(key, true);
     if (first || typeof key !== 'function') return first;
     return { binding: this.plans.bindingOf(key), owner: this };
   }
 
   /** All matches, or the first alone: thousands of nested scopes may have a registration each. */
-  private search(key: Key, isOneEnough = false): Match[] {
+  #search(key: Key, isOneEnough = false): Match[] {
     const found: Match[] = [];
     // Those with a predicate may belong below the scope they were added to, and are found once.
     const seen = new Set<Binding>();
     let conditional: Match[] | undefined;
     for (const at of this.upward()) {
-      for (const binding of at.newestFirst(key))
+      for (const binding of at.#newestFirst(key))
         if (!seen.has(binding) && (!binding.when || binding.when(at))) found.push({ binding, owner: at });
       if (isOneEnough && found[0]) break;
-      conditional ??= at.conditional(key);
+      conditional ??= at.#conditional(key);
       for (const { binding, owner: added } of conditional)
         if (added !== at && !seen.has(binding) && binding.when?.(at)) {
           seen.add(binding);
@@ -229,9 +229,9 @@ export class Shape implements Tagged {
   }
 
   /** The bindings with a predicate here and above, the nearest first, each with the shape that it was added to. */
-  private conditional(key: Key): Match[] {
+  #conditional(key: Key): Match[] {
     return [...this.upward()].flatMap((owner) =>
-      owner.newestFirst(key).flatMap((binding) => (binding.when ? { binding, owner } : [])),
+      owner.#newestFirst(key).flatMap((binding) => (binding.when ? { binding, owner } : [])),
     );
   }
 
@@ -261,12 +261,12 @@ export class Shape implements Tagged {
   /** The shape of a child scope with these tags. */
   child(tags: readonly string[]): Shape {
     // Most scopes of one parent are of one kind.
-    if (this.latest && areEqual(this.latest.tags, tags)) return this.latest;
+    if (this.#latest && areEqual(this.#latest.tags, tags)) return this.#latest;
     const make = () => new Shape(this, checkedTags(tags), this.plans);
-    this.children ??= new Map<string, Shape>();
-    const shape = this.cached(this.children, nameOf(tags), make);
+    this.#children ??= new Map<string, Shape>();
+    const shape = this.#cached(this.#children, nameOf(tags), make);
     // Two lists of tags with NUL characters may have one name.
-    return areEqual(shape.tags, tags) ? (this.latest = shape) : make();
+    return areEqual(shape.tags, tags) ? (this.#latest = shape) : make();
   }
 
   /** Adds bindings to a shape that belongs to one scope. Copies, as one may be added twice. */
@@ -282,8 +282,8 @@ export class Shape implements Tagged {
 
   /** The shape of scopes like these on which the key was registered directly as well; each of them has its own factory. */
   withRegistered(key: Key): Shape {
-    this.variants ??= new Map<Key | Shape, Shape>();
-    return this.cached(this.variants, key, () => {
+    this.#variants ??= new Map<Key | Shape, Shape>();
+    return this.#cached(this.#variants, key, () => {
       const shape = this.copy(this.parent, false, this.slots);
       shape.add([{ key, source: { kind: 'register' } }]);
       return shape;
@@ -293,19 +293,19 @@ export class Shape implements Tagged {
   /** The shape that replaces this one when the scope above has another shape. */
   withParent(parent: Shape): Shape {
     if (this.exclusive || parent.exclusive) return this.copy(parent, this.exclusive);
-    parent.variants ??= new Map<Key | Shape, Shape>();
-    return parent.cached(parent.variants, this, () => this.copy(parent, false, this.slots));
+    parent.#variants ??= new Map<Key | Shape, Shape>();
+    return parent.#cached(parent.#variants, this, () => this.copy(parent, false, this.slots));
   }
 
-  private cached<K>(among: Map<K, Shape>, name: K, make: () => Shape): Shape {
+  #cached<K>(among: Map<K, Shape>, name: K, make: () => Shape): Shape {
     const known = among.get(name);
     if (known) return known;
     const shape = make();
     among.set(name, shape);
     this.plans.cache(shape, () => {
       among.delete(name);
-      if (this.latest === shape) this.latest = undefined;
-      shape.release();
+      if (this.#latest === shape) this.#latest = undefined;
+      shape.#release();
     });
     return shape;
   }
@@ -324,20 +324,21 @@ export class Shape implements Tagged {
 
   /** Drops everything compiled, because a registration here or above has changed. */
   reset(): void {
-    this.release();
+    this.#release();
     this.resolvers = this.collections = NONE;
     this.often = new Often();
     this.compiled.clear();
-    this.latest = this.children = this.variants = undefined;
+    this.#latest = this.#children = this.#variants = undefined;
     this.calls = 0;
   }
 
   /** Releases its copied functions, and those of the shapes below that are dropped with it. */
-  private release(): void {
+  #release(): void {
     if (this.copied) this.plans.copies -= this.copied.size;
     this.copied = undefined;
     this.plans.cached.delete(this);
-    for (const derived of [...(this.children?.values() ?? []), ...(this.variants?.values() ?? [])]) derived.release();
+    for (const derived of [...(this.#children?.values() ?? []), ...(this.#variants?.values() ?? [])])
+      derived.#release();
   }
 }
 

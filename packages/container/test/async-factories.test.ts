@@ -184,13 +184,14 @@ describe('a singleton from an async factory', () => {
   });
 
   it('that settles in time leaves no timer behind', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    // Before the timers are replaced, as the clock of an application has one.
     const app = openApplication(
       Registration.fromFactory(async () => disposable())
         .pipe(singleton())
         .to('IPool'),
     );
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const pool = app.resolve<Promise<{ dispose(): void }>>('IPool');
     await app.dispose();
 
