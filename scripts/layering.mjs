@@ -22,6 +22,8 @@ const PACKAGES = [
 ];
 /** What the tests of several packages share; no source may use it. */
 const TEST_KIT = '@ambit/host-contract';
+/** What a package over the transactions is built on, with what its tests need. */
+const EXTENDS = ['@ambit/container', '@ambit/transaction', TEST_KIT];
 /** What an HTTP host is built on. */
 const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/host', '@ambit/http'];
 
@@ -33,6 +35,10 @@ const CORE = ['@ambit/container', '@ambit/transaction', '@ambit/host', '@ambit/h
 const RULES = {
   'packages/container': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
   'packages/transaction': { mayUse: ['@ambit/container', TEST_KIT], knowsNo: [...HTTP, TEST_KIT] },
+  // Each follows versions of others; see decision 0029.
+  'packages/orm': { mayUse: EXTENDS, knowsNo: [...HTTP, '@ambit/container', TEST_KIT] },
+  'packages/drivers': { mayUse: EXTENDS, knowsNo: [...HTTP, '@ambit/container', TEST_KIT] },
+  'packages/outbox': { mayUse: EXTENDS, knowsNo: [...HTTP, ...SQL, '@ambit/container', TEST_KIT] },
   // What all hosts share, whatever the runtime.
   'packages/host': { mayUse: ['@ambit/container', '@ambit/transaction'], knowsNo: [...HTTP, ...SQL, NODE] },
   'packages/http': {
@@ -52,7 +58,10 @@ const RULES = {
   // Converts programs; it imports nothing that it writes about.
   'packages/codemod': { mayUse: [], knowsNo: [...HTTP, ...SQL] },
   'packages/host-contract': { mayUse: PACKAGES, knowsNo: [] },
-  service: { mayUse: [...PACKAGES, '@ambit/inspector', '@ambit/opentelemetry', '@ambit/host-contract'], knowsNo: [] },
+  service: {
+    mayUse: [...PACKAGES, '@ambit/inspector', '@ambit/opentelemetry', '@ambit/outbox', TEST_KIT],
+    knowsNo: [],
+  },
   examples: { mayUse: 'any', knowsNo: [] },
   bench: { mayUse: 'any', knowsNo: [] },
 };

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cloneInto } from './fresh-clone.mjs';
 
-const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'];
+const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
   'packages/container': ['skills/ambit/SKILL.md'],
@@ -34,7 +34,7 @@ for (const folder of folders.filter(isPublic)) {
   const [packed] = JSON.parse(output);
   if (!packed) throw new Error(`npm pack made nothing of ${folder}`);
   const paths = packed.files.map((file) => file.path);
-  for (const path of [...MUST_CONTAIN, ...(MUST_ALSO_CONTAIN[folder] ?? [])])
+  for (const path of [...MUST_CONTAIN, ...entriesOf(folder), ...(MUST_ALSO_CONTAIN[folder] ?? [])])
     if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
   for (const path of paths) if (!MAY_CONTAIN.test(path)) complain(`${folder}: the tarball has no use for ${path}`);
 
@@ -44,8 +44,22 @@ for (const folder of folders.filter(isPublic)) {
 }
 
 /** @param {string} folder */
+function manifestIn(folder) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** @param {string} folder */
 function isPublic(folder) {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).private !== true;
+  return manifestIn(folder).private !== true;
+}
+
+/** The files that `exports` names. @param {string} folder @returns {string[]} */
+function entriesOf(folder) {
+  /** @type {Record<string, string | Record<string, string>>} */
+  const entries = manifestIn(folder).exports;
+  return Object.values(entries).flatMap((entry) =>
+    (typeof entry === 'string' ? [entry] : Object.values(entry)).map((file) => file.replace('./', '')),
+  );
 }
 
 /** @param {string} tool @param {string[]} args */

@@ -64,7 +64,7 @@ export class RawClient {
     return this.#received;
   }
 
-  /** What came and was not read as a response. */
+  /** The bytes that were received and not read as a response. */
   get unread(): string {
     return this.#bytes.toString();
   }
@@ -132,7 +132,7 @@ export class RawClient {
     return this.#happenings.until(() => this.#ended, 'the server closed the connection');
   }
 
-  /** What the server sends from now on has to wait. */
+  /** The bytes that the server sends from now on have to wait. */
   stopReading(): void {
     this.#socket.pause();
   }

@@ -11,6 +11,7 @@ import {
 } from '../../src/index.js';
 import { type FakeFault, FakePool, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
+import { foreignPool } from './foreign-pool.js';
 
 const ALL = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', 'afterEnd'] as const;
 
@@ -35,6 +36,8 @@ class Simulation {
   readonly #chance: Chance;
   readonly #clock: SimulatedClock;
   readonly #pool: FakePool;
+  /** Where the pool is not ours. */
+  readonly #foreign: ReturnType<typeof foreignPool> | undefined;
   readonly #app: TinyContainer;
   readonly #broken: string[] = [];
   readonly #reports = new Map<string, Report>();
@@ -62,8 +65,9 @@ class Simulation {
       synchronous: this.#chance.of(0.25),
       faultAt: () => this.#faultAt(),
     });
+    this.#foreign = this.#chance.of(0.5) ? foreignPool(this.#pool) : undefined;
     this.#app = new TinyContainer({ defers: this.#chance.of(0.7) });
-    this.#app.register('IDatabasePool', () => this.#pool);
+    this.#app.register('IDatabasePool', () => this.#foreign?.pool ?? this.#pool);
   }
 
   async play(): Promise<string[]> {
@@ -78,7 +82,7 @@ class Simulation {
       if (scope.tags.includes('transaction')) this.#broken.push('a transaction scope is open');
       if (scope.disposals > 1) this.#broken.push('a scope was disposed twice');
     }
-    this.#broken.push(...this.#pool.violations);
+    this.#broken.push(...this.#pool.violations, ...(this.#foreign?.violations ?? []));
     this.#compareWithStored();
     this.#callbacks.check(this.#pool.stored);
     await Promise.all(this.#unsettled > 0 ? [] : ends);
