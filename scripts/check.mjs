@@ -36,13 +36,12 @@ const STEPS = {
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 24 scripts/tutorial.mjs',
-  layering: 'node scripts/layering.mjs',
+  layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node scripts/words.mjs',
   api: 'node scripts/api-docs.mjs',
   openapi: 'node scripts/lint-openapi.mjs',
   deploy: 'node scripts/lint-deploy.mjs',
   workflows: 'node scripts/lint-workflows.mjs',
-  release: 'node scripts/release.mjs --dry-run',
   site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
     'scripts/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
@@ -91,7 +90,7 @@ const RARE = (
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
-    'types consumer package-managers tutorial release',
+    'types consumer package-managers tutorial',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['files-per-request', 'integrations prisma'],
