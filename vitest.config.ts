@@ -76,7 +76,17 @@ export default defineConfig({
         test: { name: 'isolated', include: [`${TESTS}.isolated.test.ts`], exclude: LEFT },
       },
       { extends: true, test: { name: 'programs', include: PROGRAMS, isolate: false } },
-      { extends: true, test: { name: 'browser', include: [BROWSER], isolate: false } },
+      {
+        extends: true,
+        // Chromium does not wait, and shares no processor with other tests.
+        test: {
+          name: 'browser',
+          include: [BROWSER],
+          isolate: false,
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
       { extends: true, test: { name: 'hosts', include: [MORE_HOSTS] } },
     ],
   },

@@ -8,7 +8,7 @@ const axeCode = readFileSync(createRequire(import.meta.url).resolve('axe-core/ax
 const isCode = (address: string): boolean => address.startsWith('/source/');
 const pages = [...addresses.filter((address) => !isCode(address)), ...addresses.filter(isCode).slice(0, 1)];
 /** One of each layout, whose colours are compared in the narrow window, too: its menus are others. */
-const LAYOUTS = ['/index.html', '/concepts/scopes.html', '/playground.html', '/api/container.html'];
+const LAYOUTS = ['/index.html', '/concepts/scopes.html', '/playground.html', '/api/hono.html'];
 /** To compare the colours of all pages takes ten minutes. Pages of one folder have one layout, so a fifth of them stands for all, unless `PAGES=all`. */
 const hasItsColors = (address: string): boolean => isInBothWidths(address) || pages.indexOf(address) % 5 === 0;
 /** Pages of one layout take turns with the two widths. */
