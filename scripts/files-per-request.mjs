@@ -19,20 +19,20 @@ const ROUNDS = 7;
 /** @typedef {{ request: Request, service: number, most: Readonly<Record<string, number>> }} Limit */
 
 /**
- * The aim is 17 files for the GET and 28 for the POST. Where a limit is higher, it is what was reached, so that the check
- * fails when the number grows. Lower the limit with the number.
+ * The aim was 17 files for the GET and 28 for the POST. Each limit is what was reached, so that the check fails when the number
+ * grows. Lower the limit with the number.
  * @type {Limit[]}
  */
 const LIMITS = [
   {
     request: { method: 'GET', path: '/api/users' },
     service: 5,
-    most: { 'fastify, SQLite': 16, 'express, SQLite': 16, 'fastify, PostgreSQL': 21, 'express, PostgreSQL': 21 },
+    most: { 'fastify, SQLite': 16, 'express, SQLite': 16, 'fastify, PostgreSQL': 17, 'express, PostgreSQL': 17 },
   },
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 5,
-    most: { 'fastify, SQLite': 29, 'express, SQLite': 31, 'fastify, PostgreSQL': 30, 'express, PostgreSQL': 32 },
+    most: { 'fastify, SQLite': 24, 'express, SQLite': 26, 'fastify, PostgreSQL': 24, 'express, PostgreSQL': 26 },
   },
 ];
 
