@@ -16,12 +16,17 @@ export function runtimeBinary(name) {
   return installed(name, String(major), `.bin/${name}`);
 }
 
-/** @param {string} name of an npm package @param {string} version @param {string} path of the program in node_modules */
-export function installed(name, version, path) {
+/**
+ * @param {string} name of an npm package
+ * @param {string} version
+ * @param {string} path of the program in node_modules
+ * @param {readonly string[]} [more] options of npm, and packages that it needs beside it
+ */
+export function installed(name, version, path, more = []) {
   const folder = resolve(import.meta.dirname, '../.cache', `${name.replace('/', '-')}-${version}`);
   const binary = resolve(folder, 'node_modules', path);
-  const options = ['--no-save', '--no-package-lock', '--loglevel=error'];
-  if (!existsSync(binary)) run('npm', ['install', '--prefix', folder, ...options, `${name}@${version}`]);
+  const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (!existsSync(binary)) run('npm', ['install', '--prefix', folder, ...options, ...more, `${name}@${version}`]);
   return binary;
 }
 

@@ -4,7 +4,8 @@
 //   node scripts/files-per-request.mjs --write     writes the files of a POST, in the order of their first calls, into docs/how-a-post-travels.md
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { openDatabases } from './files-per-request/databases.mjs';
+import { createDatabase } from '../service/chaos/support/database.mjs';
+import { isListening } from '../service/chaos/support/program.mjs';
 import { ServiceProcess } from './files-per-request/service-process.mjs';
 
 /**
@@ -43,25 +44,37 @@ const PAGE = 'docs/how-a-post-travels.md';
 /** Where nothing but the service itself is needed, the page can be written everywhere. */
 const OF_PAGE = 'express, SQLite';
 
-for (const database of await openDatabases()) {
+const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
+const POSTGRES = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
+
+for (const kind of await kinds()) {
+  const database = await createDatabase(kind);
   try {
     for (const host of ['fastify', 'express'])
-      if (!flags.write || `${host}, ${database.name}` === OF_PAGE) await measure(host, database);
+      if (!flags.write || `${host}, ${NAMES[kind]}` === OF_PAGE) await measure(host, database);
   } finally {
     await database.drop();
   }
 }
 process.exitCode = broken > 0 ? 1 : 0;
 
+/** The embedded database, and PostgreSQL where it runs or is required. @returns {Promise<('sqlite' | 'postgres')[]>} */
+async function kinds() {
+  if (await isListening(POSTGRES)) return ['sqlite', 'postgres'];
+  if (process.env['AMBIT_REQUIRE_POSTGRES'] === '1') throw new Error(`No PostgreSQL listens at ${POSTGRES.host}`);
+  console.log(`skipped: PostgreSQL, because none listens at ${POSTGRES.host}`);
+  return ['sqlite'];
+}
+
 /**
  * @param {string} host
- * @param {import('./files-per-request/databases.mjs').Database} database
+ * @param {import('../service/chaos/support/database.mjs').Database} database
  */
 async function measure(host, database) {
   const service = new ServiceProcess({ HOST_VARIANT: host, ...database.env });
   try {
     await service.listening();
-    const where = `${host}, ${database.name}`;
+    const where = `${host}, ${NAMES[database.kind]}`;
     for (const limit of LIMITS) {
       if (flags.write && limit.request.method !== 'POST') continue;
       const files = await filesOfOne(service, limit.request);
@@ -80,7 +93,7 @@ async function measure(host, database) {
  * @param {Request} request
  */
 async function filesOfOne(service, request) {
-  for (let sent = 0; sent < WARM_UP; sent += 1) await service.send(request);
+  await service.warmUp(request, WARM_UP);
   const files = await service.filesOf(request);
   for (let round = 1; round < ROUNDS; round += 1) {
     const again = await service.filesOf(request);

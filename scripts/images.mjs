@@ -8,8 +8,7 @@ import { parseArgs } from 'node:util';
 import { build } from './images/build.mjs';
 import { Place } from './images/place.mjs';
 import { Podman } from './images/podman.mjs';
-import { poolerStory } from './images/pooler-story.mjs';
-import { STORIES } from './images/stories.mjs';
+import { poolerStory, STORIES } from './images/stories.mjs';
 import { ensureInstalled } from '../service/chaos/support/program.mjs';
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { validate } from 'dockerfile-utils';
 import { problemsInManifests } from './deploy/kubernetes.mjs';
-import { DISPOSE_SECONDS } from './deploy/shutdown-time.mjs';
+import { DISPOSE_SECONDS } from './deploy/kubernetes-design.mjs';
 
 const FOLDER = join(import.meta.dirname, '../deploy');
 

@@ -1,46 +1,46 @@
-// Lints docs/openapi.json with our own rules, and with Redocly's recommended ones, whose warnings are taken as errors.
-// The linter is installed once, into .cache/: it would bring more packages than all the rest of the workspace.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { brokenRulesOf } from './openapi-rules.mjs';
+// Lints docs/openapi.json with Redocly and scripts/redocly.yaml, and with what no rule there can say: the version, and that the page can
+// try every operation. The linter is installed once, into .cache/: it would bring more packages than all the rest of the workspace.
+import { readFileSync } from 'node:fs';
+import { installed, run } from './binaries.mjs';
 
-const LINTER = '@redocly/cli';
-const VERSION = '2.77.0';
+/** @typedef {Record<string, any>} Part */
 
-/**
- * Rules that do not fit this document, each with its reason.
- * @type {Record<string, string>}
- */
-const EXCEPTIONS = {};
-
-const [document, { version }] = ['docs/openapi.json', 'service/package.json'].map((file) =>
+const DOCUMENT = 'docs/openapi.json';
+/** @type {Part[]} */
+const [document = {}, manifest = {}] = [DOCUMENT, 'service/package.json'].map((file) =>
   JSON.parse(readFileSync(file, 'utf8')),
 );
-const problems = brokenRulesOf(document, version);
+/** @type {Part[]} */
+const operations = Object.values(document['paths']).flatMap((path) => Object.values(path));
+
+const problems = operations.flatMap((operation) =>
+  parametersOf(operation)
+    .filter(
+      (parameter) => parameter['required'] && parameter['example'] === undefined && !isLinked(operation, parameter),
+    )
+    .map(({ name }) => `${operation['operationId']} cannot be tried: ${name} has no example, and no link fills it`),
+);
+if (document['info'].version !== manifest['version']) problems.push(`info.version is not ${manifest['version']}`);
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exit(1);
 }
+const linter = installed('@redocly/cli', '2.77.0', '@redocly/cli/bin/cli.js', ['--ignore-scripts']);
+// The linter would tell its makers about each run.
+const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+run(process.execPath, [linter, 'lint', DOCUMENT, '--config=scripts/redocly.yaml'], env);
 
-const folder = resolve('.cache', `redocly-${VERSION}`);
-const program = resolve(folder, 'node_modules', LINTER, 'bin/cli.js');
-
-if (!existsSync(program)) {
-  const quietly = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
-  run('npm', ['install', '--prefix', folder, '--ignore-scripts', ...quietly, `${LINTER}@${VERSION}`]);
+/** @param {Part} operation @returns {Part[]} */
+function parametersOf(operation) {
+  return (operation['parameters'] ?? []).map((/** @type {Part} */ parameter) =>
+    parameter['$ref'] ? document['components'].parameters[parameter['$ref'].split('/').at(-1)] : parameter,
+  );
 }
-const skipped = Object.keys(EXCEPTIONS).map((rule) => `--skip-rule=${rule}`);
-run(process.execPath, [program, 'lint', 'docs/openapi.json', '--extends=recommended-strict', ...skipped]);
 
-/**
- * @param {string} command
- * @param {string[]} args
- */
-function run(command, args) {
-  // The linter would tell its makers about each run.
-  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-  const { status, error } = spawnSync(command, args, { stdio: 'inherit', env });
-  if (error) throw error;
-  if (status !== 0) process.exit(status ?? 1);
+/** Whether a response of another operation has the value of the parameter. @param {Part} wanted @param {Part} parameter */
+function isLinked(wanted, parameter) {
+  return operations
+    .flatMap(({ responses }) => Object.values(responses))
+    .flatMap(({ links = {} }) => Object.values(links))
+    .some(({ operationId, parameters }) => operationId === wanted['operationId'] && parameter['name'] in parameters);
 }

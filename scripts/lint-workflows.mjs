@@ -15,7 +15,7 @@ for (const name of readdirSync(FOLDER)) {
 
 const release = readFileSync(join(FOLDER, 'release.yml'), 'utf8');
 // Provenance needs all: npm asks the forge for a token that names the workflow, and compares `repository`.
-for (const needed of ['id-token: write', 'node scripts/published.mjs', 'npm publish --workspace packages --provenance'])
+for (const needed of ['id-token: write', 'node scripts/published.mjs', 'NPM_CONFIG_PROVENANCE: true'])
   if (!release.includes(needed)) problems.push(`${FOLDER}/release.yml lacks ${needed}`);
 
 for (const problem of problems) console.error(problem);

@@ -1,10 +1,12 @@
-// Packs every public package in a fresh clone, as npm would publish it, and examines the tarball: contents, publint,
-// are-the-types-wrong.
+// Makes a release of every public package in a fresh clone, packs what npm would publish, and examines the tarballs: version, contents,
+// publint, are-the-types-wrong, and the links of the page.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { nodeBinary } from './binaries.mjs';
 import { cloneInto } from './fresh-clone.mjs';
+import { describePublished } from './published.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
@@ -23,16 +25,22 @@ const clone = mkdtempSync(join(tmpdir(), 'ambit-clone-'));
 process.on('exit', () => rmSync(clone, { recursive: true, force: true }));
 cloneInto(clone);
 
-const folders = readdirSync('packages').map((name) => join('packages', name));
-for (const folder of folders.filter(isPublic)) {
+const folders = readdirSync('packages')
+  .map((name) => join('packages', name))
+  .filter((folder) => manifestOf(folder).private !== true);
+release();
+for (const folder of folders) {
   const output = execFileSync(
     'npm',
     ['pack', `./${folder}`, '--json', '--loglevel=error', '--pack-destination', resolve(tarballs)],
     { cwd: clone, encoding: 'utf8' },
   );
-  /** @type {{ filename: string, files: { path: string }[] }[]} */
+  /** @type {{ filename: string, version: string, files: { path: string }[] }[]} */
   const [packed] = JSON.parse(output);
   if (!packed) throw new Error(`npm pack made nothing of ${folder}`);
+  const { version, publishConfig } = manifestOf(folder);
+  if (packed.version === version) complain(`${folder}: no release follows ${version}`);
+  if (publishConfig?.access !== 'public') complain(`${folder} would not be public`);
   const paths = packed.files.map((file) => file.path);
   for (const path of [...MUST_CONTAIN, ...entriesOf(folder), ...(MUST_ALSO_CONTAIN[folder] ?? [])])
     if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
@@ -41,22 +49,36 @@ for (const folder of folders.filter(isPublic)) {
   const tarball = join(tarballs, packed.filename);
   examine('publint', ['run', tarball, '--strict']);
   examine('attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color']);
+  checkPage(join(clone, folder, 'README.md'));
+}
+
+/** What the workflow `release` does before it publishes, with a change of every package. */
+function release() {
+  const tool = '.changeset/node_modules/@changesets/cli/bin.js';
+  if (!existsSync(tool)) execFileSync('npm', ['ci', '--silent', '--prefix', '.changeset'], { stdio: 'inherit' });
+  const changed = folders.map((folder) => `'${manifestOf(folder).name}': patch`).join('\n');
+  writeFileSync(join(clone, '.changeset/all.md'), `---\n${changed}\n---\n\nA change.\n`);
+  execFileSync(nodeBinary('24'), [resolve(tool), 'version'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'] });
+  describePublished(clone, 'https://example.org/ambit', 'HEAD');
+}
+
+/** The page of a package is not in the repository, so its links must be absolute, and lead to files. @param {string} readme */
+function checkPage(readme) {
+  for (const [, to = ''] of readFileSync(readme, 'utf8').matchAll(/\]\(([^)\s]+)\)/g)) {
+    const [, path] = /^https:\/\/example\.org\/ambit\/blob\/HEAD\/([^#?]+)/.exec(to) ?? [];
+    if (path ? !existsSync(path) : !/^(https?:|#)/.test(to)) complain(`${readme} links to ${to}`);
+  }
 }
 
 /** @param {string} folder */
-function manifestIn(folder) {
+function manifestOf(folder) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-}
-
-/** @param {string} folder */
-function isPublic(folder) {
-  return manifestIn(folder).private !== true;
 }
 
 /** The files that `exports` names. @param {string} folder @returns {string[]} */
 function entriesOf(folder) {
   /** @type {Record<string, string | Record<string, string>>} */
-  const entries = manifestIn(folder).exports;
+  const entries = manifestOf(folder).exports;
   return Object.values(entries).flatMap((entry) =>
     (typeof entry === 'string' ? [entry] : Object.values(entry)).map((file) => file.replace('./', '')),
   );

@@ -1,6 +1,6 @@
 // What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
 // the page of the package. The workflow `release` runs it before it publishes; the repository itself does not know where it is hosted.
-//   node scripts/published.mjs            with GITHUB_SERVER_URL and GITHUB_REPOSITORY, as the forge's workflows have them
+//   node scripts/published.mjs            with GITHUB_SERVER_URL, GITHUB_REPOSITORY and GITHUB_SHA, as the forge's workflows have them
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
@@ -10,8 +10,9 @@ const LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
  * Writes it into every public package below `root`.
  * @param {string} root
  * @param {string} repository its address on the forge
+ * @param {string} commit that is published
  */
-export function describePublished(root, repository) {
+export function describePublished(root, repository, commit) {
   for (const name of readdirSync(join(root, 'packages'))) {
     const directory = `packages/${name}`;
     const file = join(root, directory, 'package.json');
@@ -19,14 +20,14 @@ export function describePublished(root, repository) {
     if (manifest.private) continue;
     const described = {
       ...manifest,
-      homepage: `${repository}/tree/v${manifest.version}/${directory}#readme`,
+      homepage: `${repository}/tree/${commit}/${directory}#readme`,
       bugs: `${repository}/issues`,
       repository: { type: 'git', url: `git+${repository}.git`, directory },
     };
     writeFileSync(file, `${JSON.stringify(described, undefined, 2)}\n`);
     const readme = join(root, directory, 'README.md');
     const text = readFileSync(readme, 'utf8');
-    writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/v${manifest.version}`));
+    writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/${commit}`));
   }
 }
 
@@ -43,8 +44,8 @@ export function withAbsoluteLinks(markdown, directory, base) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
-  if (!GITHUB_SERVER_URL || !GITHUB_REPOSITORY)
-    throw new Error('GITHUB_SERVER_URL and GITHUB_REPOSITORY must name the repository');
-  describePublished('.', `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`);
+  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY, GITHUB_SHA } = process.env;
+  if (!GITHUB_SERVER_URL || !GITHUB_REPOSITORY || !GITHUB_SHA)
+    throw new Error('GITHUB_SERVER_URL, GITHUB_REPOSITORY and GITHUB_SHA must name the commit');
+  describePublished('.', `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`, GITHUB_SHA);
 }

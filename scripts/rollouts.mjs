@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ensureInstalled, isListening } from '../service/chaos/support/program.mjs';
 import { BALANCERS } from './rollouts/endpoints.mjs';
-import { shippedSettings } from './rollouts/settings.mjs';
+import { shippedSettings } from './rollouts/pod.mjs';
 import { runTrial } from './rollouts/trial.mjs';
 
 const { values } = parseArgs({

@@ -3,14 +3,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { freePort, until } from '../service/chaos/support/program.mjs';
 import { fencesIn } from './docs/extract.mjs';
 
 const PAGE = 'docs/tutorial.md';
-const START_LIMIT_MS = 10_000;
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-tutorial-'));
 const project = join(scratch, 'shop');
 const port = await freePort();
@@ -64,16 +62,13 @@ async function start(at) {
   await stop();
   const env = { ...process.env, PORT: String(port) };
   server = spawn(process.execPath, ['server.ts'], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] });
-  const limit = performance.now() + START_LIMIT_MS;
-  while (
-    !(await fetch(`http://localhost:${port}/`).then(
+  await until(`${at}: the server`, () => {
+    if (server?.exitCode !== null) throw new Error(`${at}: the server has exited`);
+    return fetch(`http://localhost:${port}/`).then(
       () => true,
       () => false,
-    ))
-  ) {
-    if (server.exitCode !== null || performance.now() > limit) throw new Error(`${at}: the server does not listen`);
-    await pause(50);
-  }
+    );
+  });
 }
 
 async function stop() {
@@ -83,12 +78,4 @@ async function stop() {
   const [code] = await exited;
   server = undefined;
   if (code !== 0) throw new Error(`The server of the step before exits with ${code}`);
-}
-
-async function freePort() {
-  const probe = createServer().listen(0);
-  await once(probe, 'listening');
-  const { port: free } = /** @type {import('node:net').AddressInfo} */ (probe.address());
-  await once(probe.close(), 'close');
-  return free;
 }

@@ -8,6 +8,7 @@ const AT_TOP = {
   'CONTRIBUTING.md': 'contributing.md',
   'ARCHITECTURE.md': 'architecture.md',
   'SECURITY.md': 'security.md',
+  '.changeset/README.md': 'changesets.md',
   'docs/README.md': 'documentation.md',
   'service/README.md': 'service.md',
   'examples/README.md': 'examples.md',

@@ -23,7 +23,7 @@ function textGaps(symbol, name) {
   const { doc } = symbol;
   const lacks = [];
   if (!doc.summary && !OF_A_PROTOCOL.test(symbol.name)) lacks.push('summary');
-  const params = new Set(symbol.signatures.flatMap(({ params: all }) => all.map((each) => each.name)));
+  const params = new Set(symbol.signatures.flatMap((signature) => signature.params));
   for (const param of params) if (!doc.params.get(param)) lacks.push(`@param ${param}`);
   // A property that a constructor declares has the text of its parameter.
   for (const param of symbol.kind === 'property' ? [] : doc.params.keys())

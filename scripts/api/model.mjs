@@ -13,10 +13,9 @@ import { Reader } from './reader.mjs';
  * @property {string[]} examples
  * @property {string | undefined} deprecated
  */
-/** @typedef {{ name: string, isOptional: boolean }} Parameter */
 /**
  * @typedef {object} Signature one way to call a function, or to construct an instance
- * @property {readonly Parameter[]} params
+ * @property {readonly string[]} params their names
  * @property {boolean} hasResult
  * @property {string} text its declaration without the body
  */
@@ -33,7 +32,7 @@ import { Reader } from './reader.mjs';
  * @property {string} file
  * @property {number} line
  */
-/** @typedef {{ name: string, package: string, symbols: Symbol[] }} EntryPoint `name` is what a program imports */
+/** @typedef {{ name: string, symbols: Symbol[] }} EntryPoint `name` is what a program imports */
 
 const OPTIONS = {
   module: ts.ModuleKind.NodeNext,
@@ -51,16 +50,16 @@ export function readApi(root) {
   const packages = readdirSync(join(root, 'packages')).flatMap((name) => {
     const folder = join(root, 'packages', name);
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    return manifest.private ? [] : [{ folder, name: manifest.name, entries: entriesOf(folder, manifest) }];
+    return manifest.private ? [] : [{ folder, entries: entriesOf(folder, manifest) }];
   });
   const program = ts.createProgram(
     packages.flatMap(({ entries }) => entries.map(({ file }) => file)),
     OPTIONS,
   );
-  return packages.flatMap(({ folder, name, entries }) => {
+  return packages.flatMap(({ folder, entries }) => {
     const files = entries.map(({ file }) => program.getSourceFile(file));
     const reader = new Reader(program.getTypeChecker(), folder, files);
-    return entries.map((entry, i) => ({ name: entry.name, package: name, symbols: reader.exportsOf(files[i]) }));
+    return entries.map(({ name }, i) => ({ name, symbols: reader.exportsOf(files[i]) }));
   });
 }
 

@@ -1,7 +1,6 @@
 // Reads the exports of a package from the compiler.
 import ts from 'typescript-6.0';
-import { functionOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
-import { Throwing } from './throwing.mjs';
+import { bodyOf, functionOf, handlersOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
 
 /** @typedef {import('./model.mjs').Symbol} Symbol */
 /** @typedef {import('./model.mjs').Signature} Signature */
@@ -15,13 +14,13 @@ export class Reader {
   #exported;
   /** @type {Set<ts.Symbol>} */
   #seen = new Set();
-  #throwing;
+  /** @type {Map<ts.Node, boolean>} */
+  #throws = new Map();
 
   /** @param {ts.TypeChecker} checker @param {string} folder @param {readonly (ts.SourceFile | undefined)[]} files of the entry points */
   constructor(checker, folder, files) {
     this.#checker = checker;
     this.#folder = folder;
-    this.#throwing = new Throwing(checker, folder);
     this.#exported = new Set(files.flatMap((file) => this.#symbolsIn(file)));
   }
 
@@ -57,7 +56,7 @@ export class Reader {
       signatures: signatures.map((signature) => this.#signature(signature)),
       text: headOf(declaration),
       members: declarations.flatMap((each) => this.#membersOf(each)),
-      canThrow: ['function', 'method'].includes(kind) && declarations.some((each) => this.#throwing.canThrow(each)),
+      canThrow: ['function', 'method'].includes(kind) && declarations.some((each) => this.#canThrow(each)),
       mentions: declarations.flatMap(mentionsOf),
       file: file.fileName,
       line: file.getLineAndCharacterOfPosition(declaration.getStart()).line + 1,
@@ -93,12 +92,8 @@ export class Reader {
     const result = signature.getReturnType();
     const resultText = this.#checker.typeToString(result);
     return {
-      params: signature.getParameters().map((each) => ({
-        // A parameter that is taken apart has no name.
-        name: each.getName().replace(/^__\d+$/, 'options'),
-        isOptional:
-          each.declarations?.some((of) => ts.isParameter(of) && !!(of.questionToken ?? of.initializer)) ?? false,
-      })),
+      // A parameter that is taken apart has no name.
+      params: signature.getParameters().map((each) => each.getName().replace(/^__\d+$/, 'options')),
       hasResult: !/^(void|never|Promise<void>|undefined|asserts .*)$/.test(resultText),
       text: signature.declaration ? headOf(signature.declaration) : this.#checker.signatureToString(signature),
     };
@@ -157,6 +152,35 @@ export class Reader {
       examples: all('example'),
       deprecated: all('deprecated')[0],
     };
+  }
+
+  /**
+   * Whether a `throw` stands in the body, or in a function of the package that the body calls.
+   * @param {ts.Node} declaration
+   * @returns {boolean}
+   */
+  #canThrow(declaration) {
+    const known = this.#throws.get(declaration);
+    if (known !== undefined) return known;
+    this.#throws.set(declaration, false);
+    const throws = this.#throwsWithin(bodyOf(declaration));
+    this.#throws.set(declaration, throws);
+    return throws;
+  }
+
+  /** @param {ts.Node | undefined} node @returns {boolean} */
+  #throwsWithin(node) {
+    if (!node) return false;
+    if (ts.isThrowStatement(node)) return true;
+    if (ts.isTryStatement(node) && node.catchClause) return this.#throwsWithin(node.catchClause);
+    if (ts.isFunctionLike(node) || ts.isClassLike(node)) return false;
+    const handlers = handlersOf(node);
+    if (handlers) return handlers.some((handler) => this.#throwsWithin(bodyOf(handler)));
+    if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
+      const called = this.#checker.getResolvedSignature(node)?.declaration;
+      if (called && this.#isOurs(called) && this.#canThrow(called)) return true;
+    }
+    return ts.forEachChild(node, (child) => this.#throwsWithin(child) || undefined) ?? false;
   }
 
   /** @param {ts.Node} node @returns {boolean} */

@@ -1,4 +1,5 @@
-import { DISPOSE_SECONDS } from './shutdown-time.mjs';
+/** What the service takes beyond SHUTDOWN_TIMEOUT_MS to dispose everything. */
+export const DISPOSE_SECONDS = 5;
 
 /** @typedef {import('./kubernetes.mjs').Manifest} Manifest */
 

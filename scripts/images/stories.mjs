@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ask, expectEqual, expectStatus } from '../instances/client.mjs';
-import { until } from '../../service/chaos/support/program.mjs';
+import { isListening, until } from '../../service/chaos/support/program.mjs';
 
 /** @typedef {import('./place.mjs').Place} Place */
 /** @typedef {(place: Place, host: 'express' | 'fastify') => Promise<string>} Story resolves with what was observed */
@@ -10,6 +10,7 @@ import { until } from '../../service/chaos/support/program.mjs';
 const LOCK_FILE = resolve(import.meta.dirname, '../../package-lock.json');
 const ORDER = { items: [{ productId: 'apple', quantity: 2 }] };
 const GRACE_SECONDS = 15;
+const POOLER = new URL('postgres://127.0.0.1:6432');
 
 /** @type {Record<string, Story>} */
 export const STORIES = {
@@ -101,3 +102,26 @@ export const STORIES = {
     return `${installed.length} packages, none of them a development dependency`;
   },
 };
+
+/** PgBouncer's image as compose.yaml starts it, between the service's image and PostgreSQL. @param {string} folder */
+export const poolerStory = (folder) => ({
+  /** @type {Story} */
+  'serves the service through PgBouncer, with prepared statements': async (place, host) => {
+    if (await isListening(POOLER)) throw new Error(`Another program listens on ${POOLER.host}`);
+    const url = new URL(place.database);
+    [url.host, url.password] = [POOLER.host, 'letters1and2digits'];
+    const users = join(folder, 'pgbouncer_users');
+    writeFileSync(users, `"${url.username}" "${url.password}"`, { mode: 0o644 });
+    const args = ['--add-host', `postgres:${place.database.hostname}`, '--volume', `${users}:/pgbouncer_users:ro`];
+    const pooler = await place.run({ args }, 'ambit-pgbouncer');
+    await until('PgBouncer', () => isListening(POOLER));
+    const service = await place.startService(host, { DATABASE_URL: url.href, DATABASE_PREPARE: 'true' });
+    const body = { items: [{ productId: 'apple', quantity: 1 }] };
+    const responses = await Promise.all(Array.from({ length: 100 }, () => ask(`${service.url}/api/orders`, { body })));
+    for (const response of responses) expectStatus(response, 201);
+    const [row] = await place.query('SELECT count(*)::integer AS n FROM orders');
+    expectEqual('orders', row?.['n'], responses.length);
+    const version = /PgBouncer (\S+)/.exec(await pooler.exec('pgbouncer', '--version'))?.[1];
+    return `${responses.length} orders through PgBouncer ${version}, user ${await pooler.exec('id', '-un')}`;
+  },
+});

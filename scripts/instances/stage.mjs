@@ -3,8 +3,8 @@ import { Client, Pool } from 'pg';
 import { setStock, Instance } from './service.mjs';
 import { startHaproxy } from './haproxy.mjs';
 import { SERVER_CONNECTIONS, startPgBouncer } from '../../service/chaos/support/pgbouncer.mjs';
+import { startProxy } from '../../service/chaos/proxy.mjs';
 import { stop } from '../../service/chaos/support/program.mjs';
-import { Wire } from './wire.mjs';
 
 /**
  * Two instances of the service on one database, and the programs around them.
@@ -13,7 +13,7 @@ import { Wire } from './wire.mjs';
  * @property {readonly Instance[]} instances one on Express, one on Fastify
  * @property {readonly string[]} urls theirs
  * @property {{ url: string, seesBothReady: () => Promise<void> } | undefined} balancer
- * @property {Wire} wire
+ * @property {() => void} loseNextCommit the connection breaks after the next COMMIT, before its result arrives
  * @property {(sql: string, params?: unknown[]) => Promise<Record<string, unknown>[]>} query directly on PostgreSQL
  * @property {{ url: string, adminUrl: string, places: number } | undefined} pooler
  * @property {() => Promise<void>} close
@@ -34,13 +34,17 @@ export async function openStage(admin, folder, { behind, settings }) {
   };
   try {
     const database = settings ? admin : await createDatabase(admin, cleanups);
-    const wire = new Wire(database);
-    const wirePort = await wire.listen();
-    cleanups.push(() => wire.close());
-    const pooler = behind ? await startPgBouncer(folder, database, wirePort) : undefined;
+    let isLost = false;
+    const proxy = await startProxy({ host: database.hostname, port: Number(database.port || 5432) }, () => {
+      const fate = isLost ? 'after' : 'pass';
+      isLost = false;
+      return fate;
+    });
+    cleanups.push(() => proxy.close());
+    const pooler = behind ? await startPgBouncer(folder, database, proxy.port) : undefined;
     if (pooler) cleanups.push(() => stop(pooler.program));
 
-    const url = withPort(database, pooler?.port ?? wirePort);
+    const url = withPort(database, pooler?.port ?? proxy.port);
     const environment = {
       DATABASE_URL: url,
       DATABASE_PREPARE: String(pooler?.tracksStatements ?? true),
@@ -67,7 +71,7 @@ export async function openStage(admin, folder, { behind, settings }) {
       instances,
       urls,
       balancer,
-      wire,
+      loseNextCommit: () => void (isLost = true),
       query: async (sql, params) => (await direct.query(sql, params)).rows,
       pooler: pooler && {
         url,

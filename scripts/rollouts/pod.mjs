@@ -1,8 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { parse } from 'yaml';
 import { ask } from '../instances/client.mjs';
 import { Instance } from '../instances/service.mjs';
 
+const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
 const KILLED = 'killed';
+
+/** @typedef {ReturnType<typeof shippedSettings>} Settings */
+
+/** What deploy/kubernetes tells Kubernetes about starting and stopping a Pod. */
+export function shippedSettings() {
+  const read = (/** @type {string} */ name) => parse(readFileSync(join(FOLDER, name), 'utf8'));
+  const pod = read('deployment.yaml').spec.template.spec;
+  const [{ lifecycle, readinessProbe }] = pod.containers;
+  return {
+    /** @type {import('../instances/service.mjs').Environment} */
+    environment: read('config.yaml').data,
+    /** @type {number} */
+    graceMs: pod.terminationGracePeriodSeconds * 1000,
+    preStopMs: Number(lifecycle.preStop.exec.command[1]) * 1000,
+    /** @type {{ path: string, periodMs: number }} */
+    readiness: { path: readinessProbe.httpGet.path, periodMs: readinessProbe.periodSeconds * 1000 },
+  };
+}
 
 /** One instance, started and stopped in the order in which Kubernetes does it. */
 export class Pod {
@@ -12,7 +34,7 @@ export class Pod {
   /**
    * @param {'express' | 'fastify'} host
    * @param {string} database
-   * @param {import('./settings.mjs').Settings} settings
+   * @param {Settings} settings
    */
   constructor(host, database, settings) {
     const environment = { DATABASE_URL: database, DATABASE_PREPARE: 'true', METRICS: '0' };

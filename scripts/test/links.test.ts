@@ -7,6 +7,12 @@ const root = join(import.meta.dirname, '../..');
 const listed = execFileSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' }).split('\0');
 const pages = listed.filter((path) => path !== '' && existsSync(join(root, path)));
 
+/** Folders and files, each with every way to name it from a folder above. */
+const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0');
+const places = [
+  ...new Set(tracked.flatMap((path) => path.split('/').map((_, i, all) => all.slice(0, i + 1).join('/')))),
+];
+
 const withoutCode = (markdown: string): string =>
   markdown.replaceAll(/^```[^]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
 
@@ -43,3 +49,28 @@ function brokenLinksOf(path: string): string[] {
 it.each(pages)('every link of %s leads to a file and a heading that exist', (path) => {
   expect(brokenLinksOf(path)).toEqual([]);
 });
+
+/** A path, or in what describes this repository also the name of a file; `*` and `{a,b}` as a shell has them. */
+function missingFilesOf(page: string): string[] {
+  const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```[^]*?^```$/gm, '');
+  const spans = Array.from(text.matchAll(/`(\w[\w.*{},/-]+)`/g), ([, span = '']) => span.replace(/\/$/, ''));
+  const isOfRepository = /^(docs\/decisions\/|ARCHITECTURE|CONTRIBUTING)/.test(page);
+  return spans.filter((span) => {
+    const [first = '', ...more] = span.split('/');
+    const isFile = /\w\.(test\.ts|[cm]?[jt]s|md|sh)$/.test(span);
+    const isPath = more.length > 0 && (isFile || places.includes(first) || places.includes(`packages/${first}`));
+    // What is built is not tracked.
+    if (!(isPath || (isFile && isOfRepository)) || more.includes('dist')) return false;
+    const pattern = span
+      .replaceAll(/[.]/g, '\\.')
+      .replaceAll('*', '[^/]*')
+      .replaceAll(/\{([^}]*)\}/g, (_, choices: string) => `(${choices.replaceAll(',', '|')})`);
+    const named = new RegExp(`(^|/)${pattern}$`);
+    return !places.some((place) => named.test(place));
+  });
+}
+
+it.each(pages.filter((page) => /^(docs\/|[A-Z]+\.md$)/.test(page) && page !== 'CHANGELOG.md'))(
+  'every file that %s names in code exists',
+  (page) => expect(missingFilesOf(page)).toEqual([]),
+);

@@ -1,7 +1,9 @@
-import type { Transaction } from '../../src/index.js';
-import type { SimulatedClock } from '../../src/testing/index.js';
+import type { Transaction } from '@ambit/transaction';
+import type { SimulatedClock } from '@ambit/transaction/testing';
+import type { Chance } from './simulation.js';
 
-type Kind = 'beforeCommit' | 'beforeResponse' | 'afterCommit' | 'afterRollback' | 'afterEnd';
+const KINDS = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', 'afterEnd'] as const;
+type Kind = (typeof KINDS)[number];
 
 interface Registered {
   readonly kind: Kind;
@@ -14,10 +16,13 @@ interface Registered {
   isRunning: boolean;
 }
 
-interface Chance {
-  readonly chance: (probability: number) => boolean;
-  readonly below: (n: number) => number;
+interface Circumstances {
+  readonly chance: Chance;
   readonly clock: SimulatedClock;
+  /** Whether some of them fail. Default true. */
+  readonly fail?: boolean;
+  /** Is called with each guarantee that was broken. */
+  readonly broke: (guarantee: string) => void;
 }
 
 const OUTCOME: Readonly<Record<Exclude<Kind, 'beforeCommit' | 'afterEnd'>, string>> = {
@@ -28,21 +33,19 @@ const OUTCOME: Readonly<Record<Exclude<Kind, 'beforeCommit' | 'afterEnd'>, strin
 
 /** Registers callbacks on the transactions of a simulation, which are slow, fail and send statements, and checks what was called. */
 export class SimulatedCallbacks {
-  readonly broken: string[] = [];
   readonly #all: Registered[] = [];
-  readonly #random: Chance;
+  readonly #in: Circumstances;
 
-  constructor(random: Chance) {
-    this.#random = random;
+  constructor(circumstances: Circumstances) {
+    this.#in = circumstances;
   }
 
   /** Registers some. The function returned says that the nested run around them has failed. */
   register(transaction: Transaction, mark: string): () => void {
-    const { chance, below } = this.#random;
+    const { chance } = this.#in;
     const registered: Registered[] = [];
-    for (let count = chance(0.5) ? below(4) : 0; count > 0; count -= 1) {
-      const kinds = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', 'afterEnd'] as const;
-      const kind = kinds[below(kinds.length)] ?? 'afterEnd';
+    for (let count = chance.of(0.5) ? chance.below(4) : 0; count > 0; count -= 1) {
+      const kind = chance.pick(KINDS);
       const one: Registered = { kind, mark, transaction, isUndone: false, calls: [], isRunning: false };
       try {
         this.#register(one);
@@ -61,7 +64,7 @@ export class SimulatedCallbacks {
   expectSettled(mark: string, kinds: readonly Kind[], when: string): void {
     for (const one of this.#all) {
       if (one.mark === mark && one.isRunning && kinds.includes(one.kind))
-        this.broken.push(`${one.kind} of ${mark} runs ${when}`);
+        this.#in.broke(`${one.kind} of ${mark} runs ${when}`);
     }
   }
 
@@ -71,15 +74,19 @@ export class SimulatedCallbacks {
       const outcome = isUndone ? 'rolled back' : transaction.state;
       const seen = `${kind} of ${mark}, which is ${outcome}, was called: ${calls.join(', ') || 'never'}`;
       if (kind === 'beforeCommit') {
-        if (calls.length > 1 || (outcome === 'committed' && calls.length !== 1)) this.broken.push(seen);
-        if (calls.includes('failed') && transaction.state !== 'rolled back') this.broken.push(`${seen}, and stands`);
+        if (calls.length > 1 || (outcome === 'committed' && calls.length !== 1)) this.#in.broke(seen);
+        if (calls.includes('failed') && transaction.state !== 'rolled back') this.#in.broke(`${seen}, and stands`);
         if (calls.includes('wrote') && outcome === 'committed' && !stored.includes(`flush of ${mark}`))
-          this.broken.push(`what ${seen} wrote is not stored`);
+          this.#in.broke(`what ${seen} wrote is not stored`);
       } else {
         const expected = kind === 'afterEnd' || outcome === OUTCOME[kind] ? [outcome] : [];
-        if (calls.join() !== expected.join()) this.broken.push(seen);
+        if (calls.join() !== expected.join()) this.#in.broke(seen);
       }
     }
+  }
+
+  #fails(): boolean {
+    return this.#in.fail !== false && this.#in.chance.of(0.1);
   }
 
   #register(one: Registered): void {
@@ -93,32 +100,32 @@ export class SimulatedCallbacks {
   }
 
   async #prepare(one: Registered): Promise<void> {
-    const { chance, below, clock } = this.#random;
+    const { chance, clock } = this.#in;
     const { transaction, calls, mark } = one;
     calls.push('called');
     if (transaction.state !== 'open')
-      this.broken.push(`beforeCommit of ${mark} was called when it was ${transaction.state}`);
-    if (chance(0.3)) await clock.sleep(below(100));
-    if (chance(0.2)) this.register(transaction, mark);
-    if (chance(0.5)) {
+      this.#in.broke(`beforeCommit of ${mark} was called when it was ${transaction.state}`);
+    if (chance.of(0.3)) await clock.sleep(chance.below(100));
+    if (chance.of(0.2)) this.register(transaction, mark);
+    if (chance.of(0.5)) {
       await transaction.connection.query(`flush of ${mark}`);
       calls[0] = 'wrote';
     }
-    if (!chance(0.1)) return;
+    if (!this.#fails()) return;
     calls[0] = 'failed';
     throw new Error('beforeCommit failed');
   }
 
   /** Slow ones stay within the time limit. */
   #call(one: Registered, outcome: string): unknown {
-    const { chance, below, clock } = this.#random;
+    const { chance, clock } = this.#in;
     one.calls.push(outcome);
     if (['acquired', 'open'].includes(one.transaction.state))
-      this.broken.push(`${one.kind} of ${one.mark} was called too early`);
-    if (chance(0.1)) throw new Error('the callback failed');
-    if (chance(0.1)) return one.transaction.connection.query('from a callback');
-    if (!chance(0.4)) return undefined;
+      this.#in.broke(`${one.kind} of ${one.mark} was called too early`);
+    if (this.#fails()) throw new Error('the callback failed');
+    if (this.#fails()) return one.transaction.connection.query('from a callback');
+    if (!chance.of(0.4)) return undefined;
     one.isRunning = true;
-    return clock.sleep(below(200)).finally(() => (one.isRunning = false));
+    return clock.sleep(chance.below(200)).finally(() => (one.isRunning = false));
   }
 }

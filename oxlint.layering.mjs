@@ -1,0 +1,121 @@
+// Which package may import which, what its source must know nothing of, and that manifests declare what is imported:
+// `npm run check -- layering`. Cycles are found by `npm run lint`.
+import { readdirSync, readFileSync } from 'node:fs';
+
+const HTTP = '(express|fastify|node:https?|node:http2)';
+const SQL = '(@ambit/transaction/postgres|@ambit/transaction/sqlite|@ambit/drivers|better-sqlite3|node:sqlite|pg)';
+/** All of Node's own modules. */
+const NODE = 'node:[^/]+';
+
+/** What the tests of several packages share. */
+const TEST_KIT = 'host-contract';
+/** What an HTTP host is built on. */
+const CORE = ['container', 'transaction', 'host', 'http'];
+const HOSTS = ['express', 'fastify', 'fetch', 'hono'];
+/** What follows versions of others, over transactions. */
+const DATA = ['drivers', 'orm', 'outbox'];
+
+/**
+ * A package is listed before it exists, so that its first import already obeys.
+ * @typedef {{ mayUse: string[], tests?: string[], knowsNo: string[] }} Rule `tests` may use these as well, and know everything
+ * @type {Record<string, Rule>}
+ */
+const RULES = {
+  container: { mayUse: [], knowsNo: [HTTP, SQL] },
+  transaction: { mayUse: ['container'], tests: [TEST_KIT], knowsNo: [HTTP] },
+  orm: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
+  drivers: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
+  outbox: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP, SQL] },
+  // What all hosts share, whatever the runtime.
+  host: { mayUse: ['container', 'transaction'], knowsNo: [HTTP, SQL, NODE] },
+  http: { mayUse: ['container', 'transaction', 'host'], knowsNo: ['(express|fastify)', SQL] },
+  express: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['fastify', SQL] },
+  fastify: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['express', SQL] },
+  fetch: { mayUse: ['container', 'transaction', 'host'], knowsNo: [HTTP, SQL, NODE] },
+  hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
+  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [SQL] },
+  opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
+  // Converts programs; it imports nothing that it writes about.
+  codemod: { mayUse: [], knowsNo: [HTTP, SQL] },
+  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA], knowsNo: [] },
+};
+
+const packages = readdirSync('packages');
+const unknown = packages.filter((name) => !(name in RULES));
+if (unknown.length > 0) throw new Error(`oxlint.layering.mjs has no rule for ${unknown.join(', ')}`);
+
+/** @typedef {{ regex?: string, group?: string[], message: string }} Pattern */
+
+/** @param {string[]} files @param {Pattern[]} patterns */
+const refuse = (files, patterns) => ({ files, rules: { 'no-restricted-imports': ['error', { patterns }] } });
+
+/** @param {string[]} others @returns {Pattern} */
+const upward = (others) => ({
+  regex: `^@ambit/(${others.join('|')})(/|$)`,
+  message: 'It points upward: see oxlint.layering.mjs.',
+});
+
+/** @type {Pattern} */
+const LEAVES = {
+  regex: '^(\\.\\./)+((packages|service|examples|bench|scripts)/|[^./][^/]*/(src|test|dist)/)',
+  message: 'It leaves its package: import the other one by its name.',
+};
+
+/** @param {string} folder @param {string[]} groups of its package.json @returns {string[]} */
+function declared(folder, groups) {
+  const manifest = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+  const names = groups.flatMap((group) => Object.keys(manifest[group] ?? {}));
+  return [manifest.name, ...names, ...names.map((name) => name.replace('@types/', ''))];
+}
+
+const RUNTIME = ['dependencies', 'peerDependencies'];
+
+/** @param {string} folder @returns {Pattern} */
+const undeclared = (folder, { inTests = false } = {}) => {
+  const names = inTests
+    ? [...declared(folder, [...RUNTIME, 'devDependencies']), ...declared('.', ['devDependencies'])]
+    : declared(folder, RUNTIME);
+  const allowed = [
+    '.*',
+    '#*',
+    'node:*',
+    ...names,
+    ...names.filter((name) => name.startsWith('@')).map((name) => name.split('/')[0]),
+  ];
+  return {
+    group: ['**', ...allowed.flatMap((name) => [`!${name}`, ...(/^@[^/]+$/.test(name ?? '') ? [] : [`!${name}/**`])])],
+    message: 'Its package.json does not declare it.',
+  };
+};
+
+export default {
+  categories: { correctness: 'off' },
+  options: { denyWarnings: true },
+  ignorePatterns: ['**/dist/**'],
+  overrides: [
+    ...Object.entries(RULES)
+      .filter(([name]) => packages.includes(name))
+      .flatMap(([name, { mayUse, tests = [], knowsNo }]) => {
+        const folder = `packages/${name}`;
+        /** @param {string[]} mine */
+        const others = (mine) => upward(Object.keys(RULES).filter((each) => ![name, ...mine].includes(each)));
+        const unheard = knowsNo.map((regex) => ({
+          regex: `^${regex}(/|$)`,
+          message: 'The package must know nothing of it.',
+        }));
+        return [
+          refuse([`${folder}/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder)]),
+          refuse(
+            [`${folder}/*`, `${folder}/**/test/**`],
+            [others([...mayUse, ...tests]), LEAVES, undeclared(folder, { inTests: true })],
+          ),
+        ];
+      }),
+    refuse(['service/**'], [upward(['codemod']), LEAVES, undeclared('service')]),
+    refuse(
+      ['service/*', 'service/{test,chaos,failover}/**'],
+      [upward(['codemod']), LEAVES, undeclared('service', { inTests: true })],
+    ),
+    ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
+  ],
+};
