@@ -21,8 +21,8 @@ const ROUNDS = 7;
 /** @typedef {{ request: Request, service: number, most: Readonly<Record<string, number>> }} Limit */
 
 /**
- * The aim is 17 files for the GET and 28 for the POST. Where a limit is higher, it is what was reached, so that the check
- * fails when the number grows. Lower the limit with the number.
+ * The aim was 17 files for the GET and 28 for the POST. Each limit is what was reached, so that the check fails when the number
+ * grows. Lower the limit with the number.
  * @type {Limit[]}
  */
 const LIMITS = [
