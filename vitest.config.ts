@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { Skipped } from './scripts/skipped.mjs';
@@ -52,8 +53,8 @@ export default defineConfig({
     // No test is named for being slow: the time of a file stands behind its name.
     slowTestThreshold: 600_000,
     reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : []), new Skipped()],
-    // Vitest leaves one processor idle, which is half of a small machine.
-    maxWorkers: '100%',
+    // Most tests wait for a database, a timer or a socket. More workers than these would need more sessions than PostgreSQL has.
+    maxWorkers: Math.min(8, 2 * availableParallelism()),
     // Some tests start compilers, and CI machines are slower than yours.
     testTimeout: 60_000,
     hookTimeout: 60_000,

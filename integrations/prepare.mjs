@@ -13,7 +13,19 @@ if (!existsSync(nodeModules)) {
   });
   if (status !== 0) process.exit(status ?? 1);
 }
-for (const name of ['container', 'transaction', 'host', 'http', 'express', 'fastify', 'fetch', 'hono']) {
+for (const name of [
+  'container',
+  'transaction',
+  'orm',
+  'drivers',
+  'outbox',
+  'host',
+  'http',
+  'express',
+  'fastify',
+  'fetch',
+  'hono',
+]) {
   const installed = new URL(`@ambit/${name}/`, nodeModules);
   rmSync(installed, { recursive: true, force: true });
   mkdirSync(installed, { recursive: true });

@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     silent: 'passed-only',
     maxWorkers: '100%',
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'newest', include: ['{test,migrations,comparison}/**/*.test.ts'] } },

@@ -8,7 +8,7 @@ import { nodeBinary } from './binaries.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
 
-const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'];
+const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
   'packages/container': ['skills/ambit/SKILL.md'],
@@ -42,7 +42,7 @@ for (const folder of folders) {
   if (packed.version === version) complain(`${folder}: no release follows ${version}`);
   if (publishConfig?.access !== 'public') complain(`${folder} would not be public`);
   const paths = packed.files.map((file) => file.path);
-  for (const path of [...MUST_CONTAIN, ...(MUST_ALSO_CONTAIN[folder] ?? [])])
+  for (const path of [...MUST_CONTAIN, ...entriesOf(folder), ...(MUST_ALSO_CONTAIN[folder] ?? [])])
     if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
   for (const path of paths) if (!MAY_CONTAIN.test(path)) complain(`${folder}: the tarball has no use for ${path}`);
 
@@ -73,6 +73,15 @@ function checkPage(readme) {
 /** @param {string} folder */
 function manifestOf(folder) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** The files that `exports` names. @param {string} folder @returns {string[]} */
+function entriesOf(folder) {
+  /** @type {Record<string, string | Record<string, string>>} */
+  const entries = manifestOf(folder).exports;
+  return Object.values(entries).flatMap((entry) =>
+    (typeof entry === 'string' ? [entry] : Object.values(entry)).map((file) => file.replace('./', '')),
+  );
 }
 
 /** @param {string} tool @param {string[]} args */

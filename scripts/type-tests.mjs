@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { diagnose } from './diagnostics.mjs';
+import { diagnoseProject } from './diagnostics.mjs';
 
 const COMPILERS = ['typescript-5.9', 'typescript-6.0', 'typescript'];
 
@@ -16,7 +16,7 @@ const COMPILERS = ['typescript-5.9', 'typescript-6.0', 'typescript'];
  */
 export function brokenExpectations(folder, compiler) {
   const expectations = filesIn(folder).flatMap(expectationsIn);
-  const errors = diagnose(compiler, ['-p', folder]);
+  const errors = diagnoseProject(compiler, folder);
   /** @param {import('./diagnostics.mjs').Diagnostic} error */
   const isExpected = (error) => expectations.some((expected) => matches(error, expected));
 
@@ -68,7 +68,7 @@ export function messages(folder) {
   /** @type {Map<string, Map<string, string[]>>} */
   const found = new Map();
   for (const compiler of COMPILERS)
-    for (const { file, line, message } of diagnose(compiler, ['-p', folder])) {
+    for (const { file, line, message } of diagnoseProject(compiler, folder)) {
       const key = `${relative(folder, file)} ${codeAt(file, line)}`;
       const texts = found.get(key) ?? new Map();
       found.set(key, texts.set(message, [...(texts.get(message) ?? []), compiler]));

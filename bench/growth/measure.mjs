@@ -6,9 +6,9 @@
  */
 import { appendFileSync, existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { openLoad, percentile } from '../shared/load.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
-import { percentile, send, sendOnce } from './client.mjs';
 import { COLUMNS, DEFAULT_FILE } from './measures.mjs';
 import { SIZES } from './sizes.mjs';
 import { HOSTS, startTarget } from './target.mjs';
@@ -60,8 +60,22 @@ try {
   for (const { stop } of targets) await stop();
 }
 
-function load(port, { next }, duration) {
-  return send(port, next, { connections, ms: duration });
+/** Milliseconds of each request, the shortest first, and how many there were in a second. */
+async function load(port, { next }, duration) {
+  const clients = await openLoad(port, { connections, requestOf: next });
+  const start = performance.now();
+  const latencies = await clients.sendFor(duration);
+  const rate = latencies.length / ((performance.now() - start) / 1000);
+  clients.close();
+  return { latencies: latencies.toSorted((a, b) => a - b), rate };
+}
+
+/** Sends these requests, one after the other. */
+async function sendOnce(port, requests) {
+  const left = [...requests];
+  const client = await openLoad(port, { connections: 1, requestOf: () => left.shift() });
+  await client.send(left.length);
+  client.close();
 }
 
 async function turn(target, name) {

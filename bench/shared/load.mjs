@@ -4,39 +4,27 @@ import { connect } from 'node:net';
 const FIRST_DIGIT_OF_STATUS = 'HTTP/1.1 '.length;
 const SUCCESS = '2'.charCodeAt(0);
 
+/** @typedef {{ method: string, path?: string, headers?: Record<string, string>, body?: string }} Request */
+
 /**
- * A client that costs as little as it can: it knows how long an response is, looks at its status, and counts bytes.
- * `requestOf(i)` is what the connection `i` sends again and again; `check(text)` sees its first response.
- * `send(n)` resolves when `n` more were completed; `sendFor(ms)` sends for so long, and resolves with how many were.
+ * Clients that cost as little as they can: each reads of a response its status and its length, and counts bytes.
+ * `requestOf(i)` is what the connection `i` sends next; `check(text)` sees the first response of each connection.
+ * `send(n)` resolves when `n` more were completed, with how many milliseconds each took; `sendFor(ms)` sends for so long.
+ *
+ * @param {number} port
+ * @param {{ connections: number, requestOf: (i: number) => Request, check?: (response: string) => void }} load
  */
-export async function openLoad(port, { connections, requestOf, check }) {
-  const clients = await Promise.all(Array.from({ length: connections }, (_, i) => meet(port, requestOf(i), check)));
+export async function openLoad(port, { connections, requestOf, check = () => {} }) {
+  const clients = await Promise.all(
+    Array.from({ length: connections }, (_, i) => meet(port, () => requestOf(i), check)),
+  );
 
   /** Every connection sends its next request when it has its response, for as long as there are `more()`. */
-  const sendWhile = (more) =>
-    new Promise((resolve, reject) => {
-      let completed = 0;
-      let busy = clients.length;
-      for (const { socket, request, length } of clients) {
-        let bytes = 0;
-        const next = () => {
-          if (more()) socket.write(request);
-          else if (--busy === 0) resolve(completed);
-        };
-        socket.removeAllListeners();
-        socket.on('error', reject);
-        socket.on('close', () => reject(new Error('the server closed a connection')));
-        socket.on('data', (chunk) => {
-          if (bytes === 0 && chunk[FIRST_DIGIT_OF_STATUS] !== SUCCESS) reject(new Error(`got ${chunk.toString()}`));
-          bytes += chunk.length;
-          if (bytes < length) return;
-          bytes -= length;
-          completed += 1;
-          next();
-        });
-        next();
-      }
-    });
+  const sendWhile = async (more) => {
+    const latencies = [];
+    await Promise.all(clients.map((client) => sendInTurn(client, more, latencies)));
+    return latencies;
+  };
   const send = (n) => {
     let toSend = n;
     return sendWhile(() => toSend-- > 0);
@@ -51,24 +39,68 @@ export async function openLoad(port, { connections, requestOf, check }) {
   return { send, sendFor, close };
 }
 
-/** All responses of one connection have the same length: what differs in them is numbers and ids. */
-async function meet(port, { method, path = '/', body = '' }, check) {
+/** @param {number[]} sorted @param {number} part */
+export const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+
+function sendInTurn({ socket, next }, more, latencies) {
+  return new Promise((resolve, reject) => {
+    let response;
+    let length = Infinity;
+    let sent = 0;
+    const sendNext = () => {
+      if (!more()) return resolve();
+      sent = performance.now();
+      socket.write(next());
+    };
+    socket.removeAllListeners();
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('the server closed a connection')));
+    socket.on('data', (chunk) => {
+      response = response ? Buffer.concat([response, chunk]) : chunk;
+      if (length === Infinity) length = lengthOf(response);
+      if (response.length < length) return;
+      if (response[FIRST_DIGIT_OF_STATUS] !== SUCCESS) return reject(new Error(`got ${response.toString()}`));
+      latencies.push(performance.now() - sent);
+      response = undefined;
+      length = Infinity;
+      sendNext();
+    });
+    sendNext();
+  });
+}
+
+async function meet(port, requestOf, check) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-  const type = body && 'Content-Type: application/json\r\n';
-  const head = `${method} ${path} HTTP/1.1\r\nHost: bench\r\n${type}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
-  const request = Buffer.from(head + body);
+  let [request, bytes] = [];
+  const next = () => {
+    const wanted = requestOf();
+    if (wanted !== request) [request, bytes] = [wanted, bytesOf(wanted)];
+    return bytes;
+  };
   await once(socket, 'connect');
-  socket.write(request);
+  socket.write(next());
   let response = Buffer.alloc(0);
   while (response.length < lengthOf(response)) response = Buffer.concat([response, (await once(socket, 'data'))[0]]);
   check(response.toString());
-  return { socket, request, length: response.length };
+  return { socket, next };
+}
+
+/** @param {Request} request */
+function bytesOf({ method, path = '/', headers = {}, body = '' }) {
+  const all = {
+    host: 'bench',
+    ...(body && { 'content-type': 'application/json' }),
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
 }
 
 function lengthOf(response) {
   const head = response.indexOf('\r\n\r\n') + 4;
   if (head < 4) return Infinity;
   const [, length] = /^content-length: (\d+)/im.exec(response.toString('latin1', 0, head)) ?? [];
-  if (length === undefined) throw new Error(`an response without a length: ${response.toString()}`);
+  if (length === undefined) throw new Error(`a response without a length: ${response.toString()}`);
   return head + Number(length);
 }

@@ -60,19 +60,20 @@ export async function startServer(file, { requestOf, check, warmUp }, env = {}, 
   const { port, cpu, stop } = await startProcess(file, env);
   let completed = 0;
   // Connections are new each time: while others are measured, a server may close those that are idle.
-  const measure = async ({ requests, seconds }) => {
-    const load = await openLoad(port, { connections: CONNECTIONS, requestOf, check });
-    const send = () => (seconds ? load.sendFor(1000 * seconds) : load.send(requests));
+  const measure = async ({ requests: count, seconds }) => {
+    const requests = Array.from({ length: CONNECTIONS }, (_, i) => requestOf(i));
+    const load = await openLoad(port, { connections: CONNECTIONS, requestOf: (i) => requests[i], check });
+    const send = () => (seconds ? load.sendFor(1000 * seconds) : load.send(count));
     const waking = await (seconds ? load.sendFor(WAKING.ms) : load.send(WAKING.requests));
     const [before, databaseBefore, start] = [await cpu(), await databaseCpu(), performance.now()];
-    const count = await send();
+    const { length: completedNow } = await send();
     const [end, after, databaseAfter] = [performance.now(), await cpu(), await databaseCpu()];
     load.close();
-    completed += CONNECTIONS + waking + count;
+    completed += CONNECTIONS + waking.length + completedNow;
     return {
-      cpu: (after - before) / count,
-      databaseCpu: databaseBefore === undefined ? undefined : (databaseAfter - databaseBefore) / count,
-      rate: count / ((end - start) / 1000),
+      cpu: (after - before) / completedNow,
+      databaseCpu: databaseBefore === undefined ? undefined : (databaseAfter - databaseBefore) / completedNow,
+      rate: completedNow / ((end - start) / 1000),
     };
   };
   // In parts, because V8 recompiles much code after the first connections were closed.

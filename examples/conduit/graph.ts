@@ -1,7 +1,7 @@
 import { Container, lifetimes, onStart, type Services } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { Articles } from './articles.ts';

@@ -1,5 +1,5 @@
 import type { IDatabasePool } from '@ambit/transaction';
-import type { KyselyDialect } from '@ambit/transaction/kysely';
+import type { KyselyDialect } from '@ambit/orm/kysely';
 import type { Generated, Kysely } from 'kysely';
 
 /** The tables as Kysely sees them. */

@@ -1,9 +1,9 @@
 // The program that is killed: it places the orders that it receives, and says what became of each.
 import { Container, Registration, singleton } from '@ambit/container';
 import { isTemporary, runInTransaction } from '@ambit/transaction';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { createPostgresPool } from '@ambit/transaction/postgres';
-import { typeormDriver, typeormOn } from '@ambit/transaction/typeorm';
+import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { Client } from 'pg';
 import { PgBoss } from 'pg-boss';
 import { DataSource, EntitySchema } from 'typeorm';

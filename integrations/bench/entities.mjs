@@ -3,9 +3,9 @@
 // Needs `node integrations/prepare.mjs` before, and PostgreSQL at DATABASE_URL.
 import { Container, Registration, singleton } from '@ambit/container';
 import { runInTransaction } from '@ambit/transaction';
-import { mikroOrmDialect, mikroOrmOn } from '@ambit/transaction/mikro-orm';
+import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { createPostgresPool } from '@ambit/transaction/postgres';
-import { typeormDriver, typeormOn } from '@ambit/transaction/typeorm';
+import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { defineEntity, MikroORM, p } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { DataSource, EntitySchema } from 'typeorm';

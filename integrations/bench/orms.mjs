@@ -3,9 +3,9 @@
 // Needs `node integrations/prepare.mjs` before, and PostgreSQL at DATABASE_URL.
 import { Container, Registration, singleton } from '@ambit/container';
 import { runInTransaction } from '@ambit/transaction';
-import { drizzleOn } from '@ambit/transaction/drizzle';
-import { knexOn } from '@ambit/transaction/knex';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { drizzleOn } from '@ambit/orm/drizzle';
+import { knexOn } from '@ambit/orm/knex';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';

@@ -1,7 +1,7 @@
 import { type IConnection, runInTransaction } from '@ambit/transaction';
-import { drizzleOn } from '@ambit/transaction/drizzle';
-import { knexOn } from '@ambit/transaction/knex';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { drizzleOn } from '@ambit/orm/drizzle';
+import { knexOn } from '@ambit/orm/knex';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import * as pgCore from 'drizzle-orm/pg-core';
 import knex from 'knex';

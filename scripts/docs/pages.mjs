@@ -37,8 +37,8 @@ function markdownPage(root, path) {
 
 /** @param {string} root @param {string} folder @returns {Promise<Page[]>} */
 async function commentPagesOf(root, folder) {
-  const { name } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
-  const importLine = `import { ${Object.keys(await import(name)).join(', ')} } from '${name}';`;
+  const { name, exports } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  const importLine = '.' in exports ? `import { ${Object.keys(await import(name)).join(', ')} } from '${name}';` : '';
   return filesIn(root, `${folder}/src`, '.ts').map((path) => {
     const markdown = commentsOf(readFileSync(join(root, path), 'utf8'));
     return { path, markdown, examples: examplesIn(markdown).map((example) => withImport(example, name, importLine)) };

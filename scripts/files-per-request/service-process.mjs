@@ -9,6 +9,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('measured-service.mjs', import.meta.url));
 /** Where the measured service notes the calls of its functions. */
 export const CALLED = 'calledFunctions';
+/** How many connections warm a service up. */
+const CONNECTIONS = 8;
 const OWN = /^(?:packages\/[^/]+|service)\/dist\//;
 
 /** @typedef {{ method: 'GET' | 'POST', path: string, body?: object }} Request */
@@ -69,17 +71,51 @@ export class ServiceProcess {
     return byFile((await this.#called()).order);
   }
 
+  /**
+   * Sends it so often, over several connections. Resolves when the service has logged all of them.
+   * @param {Request} request
+   * @param {number} times
+   */
+  async warmUp(request, times) {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+    let logged = 0;
+    let sent = 0;
+    const all = new Promise((resolve) => {
+      const count = () => {
+        logged += 1;
+        if (logged < times) return;
+        this.#log.off('request', count);
+        resolve(undefined);
+      };
+      this.#log.on('request', count);
+    });
+    const sendInTurn = async () => {
+      while (sent < times) {
+        sent += 1;
+        await this.#exchange(request, agent);
+      }
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, sendInTurn));
+    await all;
+    agent.destroy();
+  }
+
   /** @param {Request} request on the same connection as the one before; resolves when the service has logged it */
-  async send({ method, path, body }) {
+  async send(request) {
     const logged = once(this.#log, 'request');
+    await this.#exchange(request, this.#agent);
+    await logged;
+  }
+
+  /** @param {Request} request @param {http.Agent} agent */
+  async #exchange({ method, path, body }, agent) {
     const headers = body && { 'content-type': 'application/json' };
-    const sent = http.request(this.#url + path, { method, agent: this.#agent, ...(headers && { headers }) });
+    const sent = http.request(this.#url + path, { method, agent, ...(headers && { headers }) });
     sent.end(body && JSON.stringify(body));
     const [response] = await once(sent, 'response');
     response.resume();
     await once(response, 'end');
     if (response.statusCode >= 300) throw new Error(`${method} ${path}: status ${response.statusCode}`);
-    await logged;
   }
 
   async stop() {

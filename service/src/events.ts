@@ -1,4 +1,4 @@
-import { createOutbox } from '@ambit/transaction/outbox';
+import { createOutbox } from '@ambit/outbox';
 import { ConfigError, readConfig } from './config/config.js';
 import { prepareDatabase, requireFile, requireTables } from './database/prepare.js';
 import { createPool, DatabaseUnusableError } from './database/pool.js';

@@ -1,12 +1,12 @@
 import { lifetimes, onStart } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
-import { AuditLogger, type IAuditLogger, type IRequestContext, RequestContext } from './audit.js';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import { createPool, createTransactionCheck, dialectOf } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
-import type { ILogger } from './logging/logger.js';
+import { type IRequestContext, RequestContext } from './ids.js';
+import { AuditLogger, type IAuditLogger, type ILogger } from './logging/logger.js';
 
 /** The service's scopes, the outermost first. */
 const scopes = lifetimes('application', 'request', 'transaction');

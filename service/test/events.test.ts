@@ -1,5 +1,5 @@
 import { hasPostgres } from '@ambit/host-contract';
-import { outboxSchema } from '@ambit/transaction/outbox';
+import { outboxSchema } from '@ambit/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';

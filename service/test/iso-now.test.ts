@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { isoNow } from '../src/iso-now.js';
+import { isoNow } from '../src/logging/logger.js';
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,8 +1,7 @@
 import { Registration } from '@ambit/container';
 import { expect, test } from 'vitest';
-import type { IAuditLogger } from '../src/audit.js';
-import type { IInventoryService } from '../src/orders/inventory-service.js';
-import type { IOrderRepository } from '../src/orders/orders.js';
+import type { IAuditLogger } from '../src/logging/logger.js';
+import type { IInventoryService, IOrderRepository } from '../src/orders/orders.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ASKED = { items: [{ productId: 'apple', quantity: 1 }], note: 'ring twice' };

@@ -1,6 +1,6 @@
 import { Pause, requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
-import type { IRequestContext } from '../src/audit.js';
+import type { IRequestContext } from '../src/ids.js';
 import { Problem } from '../src/problem.js';
 import { onEveryStage } from './support/every-stage.js';
 import { ordersAnd } from './support/replacements.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InventoryService } from '../src/orders/inventory-service.js';
+import { InventoryService } from '../src/orders/orders.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { Stage } from './support/stage.js';
 import { order, requestIdOf, reservations, setStock, shortOf, stockOf } from './support/stock.js';

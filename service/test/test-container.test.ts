@@ -1,6 +1,7 @@
 import { Container, Registration } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { IAuditLogger, IRequestContext } from '../src/audit.js';
+import type { IAuditLogger } from '../src/logging/logger.js';
+import type { IRequestContext } from '../src/ids.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { createHost, createLogger, type Host } from '../src/index.js';
 import type { IUserRepository, User } from '../src/users/users.js';

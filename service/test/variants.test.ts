@@ -2,7 +2,7 @@ import { Container, hasTag, Registration, scope } from '@ambit/container';
 import { containerPlugin } from '@ambit/fastify';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import type { IAuditLogger } from '../src/audit.js';
+import type { IAuditLogger } from '../src/logging/logger.js';
 import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { IUserRepository, NewUser, User } from '../src/users/users.js';
 import { onEveryStage } from './support/every-stage.js';

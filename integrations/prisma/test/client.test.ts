@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type IConnection, isRetryable, runInTransaction, sqlStateOf, transactionOf } from '@ambit/transaction';
-import { prismaAdapter, prismaOn } from '@ambit/transaction/prisma';
+import { prismaAdapter, prismaOn } from '@ambit/orm/prisma';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { codeOf } from '../../test/orm-stories/errors.js';

@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { prismaAdapter, prismaOn } from '@ambit/transaction/prisma';
+import { prismaAdapter, prismaOn } from '@ambit/orm/prisma';
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { Author, Orm, OrmSession } from '../../test/orm-stories/orm.js';
 import { SAMPLE } from '../../test/orm-stories/orm.js';

@@ -1,5 +1,5 @@
 import { type IConnection, runInTransaction } from '@ambit/transaction';
-import { drizzleOn } from '@ambit/transaction/drizzle';
+import { drizzleOn } from '@ambit/orm/drizzle';
 import { relations, sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { integer, pgTable, varchar } from 'drizzle-orm/pg-core';

@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { drizzleOn } from '@ambit/transaction/drizzle';
+import { drizzleOn } from '@ambit/orm/drizzle';
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { bigint, boolean, integer, jsonb, pgTable, timestamp, varchar } from 'drizzle-orm/pg-core';

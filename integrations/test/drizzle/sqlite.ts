@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { drizzleOn, type ScopedSqliteDatabase } from '@ambit/transaction/drizzle/sqlite';
+import { drizzleOn, type ScopedSqliteDatabase } from '@ambit/orm/drizzle/sqlite';
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import { customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { Orm, OrmSession } from '../orm-stories/orm.js';

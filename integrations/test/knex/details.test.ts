@@ -1,5 +1,5 @@
 import { type IConnection, runInTransaction } from '@ambit/transaction';
-import { knexOn, type KnexOptions } from '@ambit/transaction/knex';
+import { knexOn, type KnexOptions } from '@ambit/orm/knex';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type App, openApp } from '../support/app.js';

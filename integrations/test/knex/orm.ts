@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { knexOn } from '@ambit/transaction/knex';
+import { knexOn } from '@ambit/orm/knex';
 import type { Knex } from 'knex';
 import type { Author, Orm, OrmSession } from '../orm-stories/orm.js';
 import type { DatabaseKind } from '../support/databases.js';

@@ -1,5 +1,5 @@
 import { beginTransaction, type IConnection, type IPooledConnection, runInTransaction } from '@ambit/transaction';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { CamelCasePlugin, type Generated, type Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type App, openApp } from '../support/app.js';

@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { kyselyOn } from '@ambit/transaction/kysely';
+import { kyselyOn } from '@ambit/orm/kysely';
 import { CompiledQuery, type Generated, type Kysely, sql } from 'kysely';
 import type { Orm, OrmSession } from '../orm-stories/orm.js';
 import type { DatabaseKind } from '../support/databases.js';

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
-import { mikroOrmDialect, mikroOrmOn } from '@ambit/transaction/mikro-orm';
+import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { type EntityManager, MikroORM, SqliteDriver, sql } from '@mikro-orm/sql';
 import type { Author, Orm, OrmSession } from '../orm-stories/orm.js';

@@ -1,6 +1,6 @@
 import { Container, type IContainer } from '@ambit/container';
 import { type IConnection, isRetryable, runInTransaction } from '@ambit/transaction';
-import { mikroOrmDialect, mikroOrmOn } from '@ambit/transaction/mikro-orm';
+import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { PostgreSqlDriver, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
 import { type EntityManager, MikroORM } from '@mikro-orm/sql';

@@ -1,4 +1,4 @@
-import type { Deliver } from '@ambit/transaction/outbox';
+import type { Deliver } from '@ambit/outbox';
 import type { JetStreamClient } from '@nats-io/jetstream';
 
 /** The stream drops a message whose `Nats-Msg-Id` it had within its `duplicate_window`. */

@@ -1,4 +1,4 @@
-import type { Deliver } from '@ambit/transaction/outbox';
+import type { Deliver } from '@ambit/outbox';
 import type { ConfirmChannel, Message } from 'amqplib';
 
 /** Resolves when RabbitMQ has confirmed the message. One that no queue takes is confirmed, too, so it is asked back. */

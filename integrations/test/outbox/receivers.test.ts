@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type IDatabasePool } from '@ambit/transaction';
-import { createOutbox, type Deliver, type OutboxEvent } from '@ambit/transaction/outbox';
+import { createOutbox, type Deliver, type OutboxEvent } from '@ambit/outbox';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';

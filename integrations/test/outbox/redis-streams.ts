@@ -1,4 +1,4 @@
-import type { Deliver } from '@ambit/transaction/outbox';
+import type { Deliver } from '@ambit/outbox';
 import type { Redis } from 'ioredis';
 
 const REMEMBER_S = 86_400;

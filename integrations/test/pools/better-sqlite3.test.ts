@@ -2,8 +2,8 @@
 //   BETTER_SQLITE3=/some/folder node integrations/node_modules/vitest/vitest.mjs run --root integrations test/pools/better-sqlite3
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/transaction/better-sqlite3';
-import { LACKS } from '../../../packages/transaction/test/support/lacks.js';
+import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
+import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
 import { inFolder } from './databases.js';
 

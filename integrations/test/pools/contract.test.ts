@@ -1,15 +1,15 @@
 import { DatabaseSync } from 'node:sqlite';
 import { PGlite } from '@electric-sql/pglite';
-import { fromMysql2Pool } from '@ambit/transaction/mysql2';
-import { fromNodeSqlite } from '@ambit/transaction/node-sqlite';
-import { fromPgPool } from '@ambit/transaction/pg';
-import { fromPGlite } from '@ambit/transaction/pglite';
-import { fromPostgresJs } from '@ambit/transaction/postgres-js';
+import { fromMysql2Pool } from '@ambit/drivers/mysql2';
+import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
+import { fromPgPool } from '@ambit/drivers/pg';
+import { fromPGlite } from '@ambit/drivers/pglite';
+import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll } from 'vitest';
-import { LACKS } from '../../../packages/transaction/test/support/lacks.js';
+import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
 import { inFolder, mysqlUrl, newName, openSchema, testDatabase } from './databases.js';
 

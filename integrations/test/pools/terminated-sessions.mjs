@@ -1,6 +1,6 @@
 // Runs transactions over postgres.js while the server terminates its sessions: node terminated-sessions.mjs <url>
 import { setTimeout as pause } from 'node:timers/promises';
-import { fromPostgresJs } from '@ambit/transaction/postgres-js';
+import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import { Client } from 'pg';
 import postgres from 'postgres';
 

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type IConnection, isRetryable, runInTransaction } from '@ambit/transaction';
-import { typeormDriver, typeormOn } from '@ambit/transaction/typeorm';
+import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { DataSource, type EntityManager, type EntitySubscriberInterface } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { codeOf } from '../orm-stories/errors.js';

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import { typeormDriver, typeormOn } from '@ambit/transaction/typeorm';
+import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { DataSource, type EntityManager, In } from 'typeorm';
 import type { Author, Orm, OrmSession } from '../orm-stories/orm.js';
 import { SAMPLE } from '../orm-stories/orm.js';

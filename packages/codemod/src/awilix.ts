@@ -28,7 +28,7 @@ import type { Rewriter } from './core/rewriter.js';
 const RESOLVER =
   'Registration.fromClass(...), fromFactory(...) or fromValue(...), completed with .to(key) where the key is known';
 
-/** What to write in place of an export that was left. */
+/** The replacement of an export that was left. */
 const ADVICE: Readonly<Record<string, string>> = {
   asClass: RESOLVER,
   asFunction: RESOLVER,
@@ -46,7 +46,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   RequestCradle: 'ServiceMap of @ambit/container',
 };
 
-/** What to write in place of a method of the container that was left. */
+/** The replacement of a method of the container that was left. */
 const METHODS: Readonly<Record<string, string>> = {
   build: 'container.resolve(TheClass): a class without a registration',
   loadModules: 'import the modules and register what they export',
@@ -57,7 +57,7 @@ const METHODS: Readonly<Record<string, string>> = {
 /** In awilix the result was `any`. */
 const TYPED = 'the result is unknown: declare the type of the key in ServiceMap, or name it: resolve<Users>(key)';
 
-/** What to write in place of a property of the container. */
+/** The replacement of a property of the container. */
 const PROPERTIES: Readonly<Record<string, string>> = {
   registrations: 'container.has(key), or graph(container) of @ambit/container/tools',
   cache: 'graph(container) of @ambit/container/tools',

@@ -21,7 +21,7 @@ import type { Rewriter } from './core/rewriter.js';
 const VARIANT = 'a key for each variant';
 const PROPERTY = 'move it to a parameter of the constructor';
 
-/** What to write in place of an export that was left. */
+/** The replacement of an export that was left. */
 const ADVICE: Readonly<Record<string, string>> = {
   inject: PROPERTY,
   multiInject: PROPERTY,
@@ -46,7 +46,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 const TESTS = 'override() of @ambit/container/tools, which is taken back at the end of the block';
 
-/** What to write in place of a method of the container that was left. */
+/** The replacement of a method of the container that was left. */
 const METHODS: Readonly<Record<string, string>> = {
   rebind: TESTS,
   rebindSync: TESTS,
@@ -88,7 +88,7 @@ const COMPANIONS: Readonly<Record<string, string>> = {
 
 /** `container.bind(X).to(Y).inSingletonScope()`, the outermost call of it. */
 interface Binding {
-  /** What `bind` is called on; undefined for the function that a module receives. */
+  /** The object that `bind` is called on; undefined for the function that a module receives. */
   readonly container: Expression | undefined;
   readonly key: Node;
   readonly links: readonly Link[];
@@ -116,7 +116,7 @@ function isBind(call: CallExpression): boolean {
 
 const REGISTRATION = 'container.addRegistration(Registration.fromClass(...).to(key))';
 
-/** What is written in place of a link that Ambit has no equal for. */
+/** The replacement of a link that Ambit has no equal for. */
 const LINKS: Readonly<Record<string, string>> = {
   inRequestScope:
     "one instance for each request: .pipe(singleton(), scope(hasTag('request'))) and createScope({ tags: ['request'] }) for each request",
@@ -308,7 +308,7 @@ function isBindOf(rewriter: Rewriter, container: Node | undefined, call: CallExp
   );
 }
 
-/** What `addRegistration` is called on. */
+/** The object that `addRegistration` is called on. */
 function receiver(rewriter: Rewriter, container: Node | undefined, call: CallExpression): string {
   const module = moduleOf(rewriter, call);
   if (
@@ -418,7 +418,7 @@ const isConvertibleLoad = (rewriter: Rewriter, call: CallExpression): boolean =>
   call.getArguments().length > 0 &&
   !call.getArguments().some((one) => isLeftModule(rewriter, one));
 
-/** What the decorators of a parameter ask for. */
+/** The dependency that the decorators of a parameter name. */
 function readParameter(rewriter: Rewriter, found: ReadonlyMap<string, Decorator>): Asked {
   const other = Array.from(found.keys()).find((one) => !['inject', 'multiInject', 'optional'].includes(one));
   if (other !== undefined) return { construct: `@${other}`, advice: ADVICE[other] ?? SEE_TABLE };

@@ -10,7 +10,7 @@ import { tsyringe } from './tsyringe.js';
 const ALL: readonly Library[] = [awilix, tsyringe, inversify];
 
 /**
- * What the codemod knows of a library.
+ * The knowledge of the codemod about a library.
  * @param name the name of its package
  * @returns it, or undefined for a library that it does not know
  * @example
@@ -80,7 +80,7 @@ function aligned(a: readonly string[], b: readonly string[]): Line[] {
   ];
 }
 
-/** What was done and what is left, as text. `show` shortens a path. */
+/** The report as text. `show` shortens a path. */
 export function report(conversion: Conversion, library: LibraryName, show: (path: string) => string): string {
   const { converted, left, checks, files, read } = conversion;
   const count = total(converted);

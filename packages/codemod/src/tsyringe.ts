@@ -29,7 +29,7 @@ import type { Rewriter } from './core/rewriter.js';
 const LAZY =
   "register both classes under string keys, and use inject(lazy('IOther')): a function that resolves the service when it is called";
 
-/** What to write in place of an export that was left. */
+/** The replacement of an export that was left. */
 const ADVICE: Readonly<Record<string, string>> = {
   autoInjectable: 'resolve the class from the container, or pass the dependencies to its constructor',
   delay: LAZY,
@@ -47,7 +47,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'remove it: dispose(), Symbol.dispose and Symbol.asyncDispose of an instance are called without an interface',
 };
 
-/** What to write in place of a method of the container that was left. */
+/** The replacement of a method of the container that was left. */
 const METHODS: Readonly<Record<string, string>> = {
   reset: 'make a new Container for each test, or use override() of @ambit/container/tools',
   clearInstances: 'make a new Container for each test, or use override() of @ambit/container/tools',
@@ -249,7 +249,7 @@ function tokenOf(options: Node | undefined): Node | undefined {
   return Node.isArrayLiteralExpression(value) ? undefined : value;
 }
 
-/** What the decorators of a parameter ask for. */
+/** The dependency that the decorators of a parameter name. */
 function readParameter(rewriter: Rewriter, found: ReadonlyMap<string, Decorator>): Asked {
   const [[name, decorator] = ['', undefined], ...others] = found;
   const [token, options] = decorator?.getArguments() ?? [];

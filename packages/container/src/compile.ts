@@ -1,24 +1,35 @@
-import type { Binding } from './registration.js';
+import type { Container } from './container.js';
 import type { ContainerError } from './errors.js';
-import { own, shared, type Templates } from './fast.js';
-import { type Key, keyOf, kindOf, type Dependency } from './keys.js';
-import { type Place, place, places, reachable } from './places.js';
-import { type Search, type Step, below, cycle, endless, keyless, missing, pathOf, traced } from './problems.js';
+import { all, type Dependency, type Key, keyOf, kindOf } from './keys.js';
+import { holds, noteGiven } from './ownership.js';
 import {
+  cycle,
+  endless,
+  keyless,
+  missing,
+  pathOf,
+  type Search,
+  shapeBelowWith,
+  type Step,
+  traced,
+} from './problems.js';
+import { askFor, directResolvers } from './registering.js';
+import type { Binding } from './registration.js';
+import {
+  fresh,
+  giving,
+  givingRegistered,
+  isMade,
+  type Match,
+  MOST_COPIES,
+  MOST_DEEP,
   NOTHING,
   type Resolver,
-  type Scope,
   type Shape,
-  isMade,
-  giving,
-  isWaiting,
-  fresh,
-  MOST_DEEP,
 } from './shape.js';
-import { givenBy, isThere, registered, askFor } from './instances.js';
-import type { Function_ } from './templates.js';
+import { copied, type Function_, SHARED, type Templates } from './templates.js';
 
-/** What cannot be resolved, and why. */
+/** The reasons why a key or a binding cannot be resolved. */
 export class Unavailable {
   constructor(
     readonly problem: ContainerError | undefined,
@@ -33,7 +44,7 @@ export interface Walk extends Search {
   made: number;
   /** How many are being compiled, each for the one before. */
   deep: number;
-  /** What was compiled, by shape. */
+  /** The functions compiled so far, by shape. */
   memo(home: Shape, held: boolean): Map<Binding, Resolver | object>;
   report(problem: ContainerError): Unavailable;
   /** Receives each key that a service depends on. */
@@ -41,16 +52,16 @@ export interface Walk extends Search {
   /** Returns an instance that exists already. */
   existing?(home: Shape, binding: Binding): Resolver | undefined;
   /** Lazy dependencies, checked when all else is done. */
-  readonly later?: [Place, Step][];
+  readonly later?: [Match, Step][];
 }
 
 /** A walk that compiles into the memo. */
-export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
+const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
   shapes: [shape],
   made: 0,
   deep: 0,
   hinted: 0,
-  templates: shared,
+  templates: SHARED,
   memo: (home) => home.compiled,
   report: (problem) => {
     throw problem;
@@ -59,33 +70,33 @@ export const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
 });
 
 /** Compiles with functions of their own. */
-export const copying = (shape: Shape): Walk =>
-  compiling(shape, { templates: own, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
+const copying = (shape: Shape): Walk =>
+  compiling(shape, { templates: copied, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
 
 /** The scope of that shape, this one or one above. */
-function ownerIn(scope: Scope, home: Shape): Scope {
+function ownerIn(scope: Container, home: Shape): Container {
   let owner = scope;
   while (owner.shape !== home && owner.parent) owner = owner.parent;
   return owner;
 }
 
 /** Uses the instances that the scope and those above have, whatever has changed since; remembers nothing. */
-export function compilingAround(scope: Scope): Walk {
+function compilingAround(scope: Container): Walk {
   return compiling(scope.shape, {
     memo: memos(),
     existing(home, binding) {
       const owner = ownerIn(scope, home);
       const slot = home.slots.of(binding);
-      return isMade(owner, slot) ? shared.keeping(slot, NOTHING, binding) : undefined;
+      return isMade(owner, slot) ? SHARED.keeping(slot, NOTHING, binding) : undefined;
     },
   });
 }
 
 export function memos(): Walk['memo'] {
-  const all = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
+  const byHeld = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
   return (home, held) => {
-    const memo = all[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
-    all[Number(held)]?.set(home, memo);
+    const memo = byHeld[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
+    byHeld[Number(held)]?.set(home, memo);
     return memo;
   };
 }
@@ -93,7 +104,7 @@ export function memos(): Walk['memo'] {
 /** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
   shape: Shape,
-  { binding, owner }: Place,
+  { binding, owner }: Match,
   path: Step | undefined,
   walk: Walk,
 ): Resolver | Unavailable {
@@ -150,27 +161,22 @@ function make(binding: Binding, home: Shape, path: Step, walk: Walk): Resolver |
   if (failures[0]) return failures[1] ? new Unavailable(undefined, failures) : failures[0];
   if (walk.dry) return NOTHING;
   const unobserved = decorated(binding, home, undecorated(binding, home, needs, walk.templates), walk.templates);
-  const maker = (home.plans.observer?.making(unobserved, binding) as Resolver | undefined) ?? unobserved;
+  const maker = home.plans.observer?.making(unobserved, binding) ?? unobserved;
   if (singleton) return walk.templates.keeping(home.slots.of(binding), maker, binding);
-  return binding.externallyOwned ? givenBy(maker) : maker;
+  return binding.externallyOwned ? (scope) => noteGiven(scope, maker(scope)) : maker;
 }
 
 /** The function that resolves the dependency for instances made in scopes of the shape `home`. */
-export function deliver(
-  dependency: Dependency,
-  home: Shape,
-  path: Step | undefined,
-  walk: Walk,
-): Resolver | Unavailable {
+function deliver(dependency: Dependency, home: Shape, path: Step | undefined, walk: Walk): Resolver | Unavailable {
   const kind = kindOf(dependency);
   const key = keyOf(dependency) as Key;
   if (path) walk.ask?.(key);
   if (kind === 'all') return deliverAll(key, home, path, walk);
-  const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
+  const found = kind === 'optional' ? home.matches(key)[0] : home.match(key);
   if (kind === 'optional' && !found) {
     // It would never be delivered what is registered only for scopes below: `verify` reports that.
     const lasts = path?.holder !== undefined || path?.binding.declared !== undefined;
-    return walk.dry && lasts && below(key, home, walk) ? walk.report(missing(key, home, path, walk)) : NOTHING;
+    return walk.dry && lasts && shapeBelowWith(key, home, walk) ? walk.report(missing(key, home, path, walk)) : NOTHING;
   }
   if (kind === 'lazy' && path) {
     // It has to be available where its holder is: `verify` checks that now. What it needs cannot close a cycle.
@@ -184,8 +190,9 @@ export function deliver(
 }
 
 function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): Resolver | Unavailable {
-  const added = reachable(home, key).toReversed();
-  const each = places(home, key)
+  const added = home.reachable(key).toReversed();
+  const each = home
+    .matches(key)
     .toSorted((one, two) => added.indexOf(one.binding) - added.indexOf(two.binding))
     .map((found) => compile(home, found, path, walk));
   const failures = each.filter((one) => one instanceof Unavailable);
@@ -194,16 +201,16 @@ function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): 
 }
 
 /** A scope that is being disposed resolves nothing, but a disposer still gets what is there: dependencies are disposed after their dependents. */
-function resolveLater(scope: Scope, key: Key): unknown {
-  const found = scope.closed === 1 ? place(scope.shape, key) : undefined;
+function resolveLater(scope: Container, key: Key): unknown {
+  const found = scope.closed === 1 ? scope.shape.match(key) : undefined;
   const owner = found?.binding.singleton ? ownerIn(scope, found.owner) : scope;
-  return found && owner.closed === 1 && (isWaiting(owner) || isThere(owner, found.binding))
+  return found && owner.closed === 1 && (owner.isWaiting || holds(owner, found.binding))
     ? makeAt(owner, key, found)
     : owner.resolve(key as string);
 }
 
-/** Resolves the key at its place, whether the scope is disposed or not. */
-export function makeAt(scope: Scope, key: Key, found: Place): unknown {
+/** Resolves the match that the scope owns, whether the scope is disposed or not. */
+export function makeAt(scope: Container, key: Key, found: Match): unknown {
   const walk = compiling(scope.shape, { ask: (asked) => askFor(scope, asked) });
   return fresh(scope.shape, key, compile(scope.shape, found, undefined, walk) as Resolver)(scope);
 }
@@ -214,7 +221,7 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
   if (source.kind === 'class') return templates.constructing(source.target as new () => unknown, needs);
   if (source.kind === 'value') return giving(source.value);
   if (source.kind === 'alias') return singleton ? traced(home, key, first) : first;
-  if (source.kind === 'register') return traced(home, key, registered(binding));
+  if (source.kind === 'register') return traced(home, key, givingRegistered(binding));
   const call = source.make as (...needs: unknown[]) => unknown;
   return traced(home, key, listed ? templates.calling(call, needs) : call);
 }
@@ -222,4 +229,99 @@ function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], 
 function decorated(binding: Binding, home: Shape, inner: Resolver, templates: Templates): Resolver {
   const { key, decorators } = binding;
   return decorators ? traced(home, key, templates.wrapping(inner, decorators as readonly Function_[], binding)) : inner;
+}
+
+// After so many calls a key gets functions of its own, if it has one in so many calls of its shape and takes few functions.
+const OFTEN = 2000;
+const ONE_IN = 64;
+const FEW = 64;
+// After so many calls it gets them in any case: by then the time that V8 takes to compile them pays.
+const VERY_OFTEN = 16_000;
+
+/** The function that `resolve` calls for the key; compiled for the shape of the scope and remembered there. */
+export function resolverFor(scope: Container, key: Key): Resolver {
+  const [direct] = directResolvers(scope, key);
+  if (direct) return fresh(scope.shape, key, direct);
+  return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, SHARED));
+}
+
+/** The function that `resolveAll` calls for the key. */
+export function collectionFor(scope: Container, key: Key): Resolver {
+  const direct = directResolvers(scope, key).toReversed();
+  if (direct[0]) return fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
+  return workedOut(scope, key, 'collections', (shape, _, walk) =>
+    fresh(shape, key, deliver(all(key), shape, undefined, walk) as Resolver),
+  );
+}
+
+type WorkOut = (shape: Shape, found: Match | undefined, walk: Walk) => Resolver;
+
+function workedOut(scope: Container, key: Key, known: 'resolvers' | 'collections', workOut: WorkOut): Resolver {
+  for (;;) {
+    const { shape } = scope;
+    const found = shape.match(key);
+    const ask = (asked: Key) => askFor(scope, asked);
+    let resolver: Resolver;
+    try {
+      resolver = workOut(shape, found, compiling(shape, { ask }));
+    } catch (error) {
+      // It depends on a key that was registered directly, so the scope has another shape now.
+      if (scope.shape !== shape) continue;
+      return aroundChanges(scope, key, error as ContainerError, () => workOut(shape, found, compilingAround(scope)));
+    }
+    if (scope.shape !== shape) continue;
+    // Keys without a registration may be made from data, so they are not remembered.
+    if (!found) return resolver;
+    if (typeof key === 'function') ask(key);
+    const lasting = known === 'resolvers' && found.binding.source.kind !== 'value';
+    shape.remember(known, key, lasting ? counting(shape, key, resolver) : resolver);
+    return resolver;
+  }
+}
+
+/** Returns an instance that exists, even if it could not be made again; else reports what stands in the way beside those. */
+function aroundChanges(scope: Container, key: Key, error: ContainerError, workOut: () => Resolver): Resolver {
+  try {
+    return workOut();
+  } catch (beside) {
+    const problem = (beside as ContainerError).code === error.code ? error : beside;
+    scope.shape.plans.observer?.refused(scope, key, problem);
+    throw problem;
+  }
+}
+
+function entry(shape: Shape, key: Key, found: Match | undefined, walk: Walk, templates: Templates): Resolver {
+  const get = (found ? compile(shape, found, undefined, walk) : deliver(key, shape, undefined, walk)) as Resolver;
+  const { binding, owner } = found as Match;
+  if (binding.singleton) return templates.existing(shape.levelsTo(owner), owner.slots.of(binding), key, shape, get);
+  return binding.source.kind === 'value' ? get : fresh(shape, key, get);
+}
+
+/** Counts until the key turns out to be called often, and has it compiled again then. */
+function counting(shape: Shape, key: Key, resolver: Resolver): Resolver {
+  let calls = 0;
+  let next = OFTEN;
+  const count: Resolver = (scope) => {
+    shape.calls++;
+    if (++calls === next) {
+      next *= 2;
+      const isTime = calls >= VERY_OFTEN || calls * ONE_IN >= shape.calls;
+      if (isTime && shape.resolvers.get(key) === count) hasten(shape, key, calls < VERY_OFTEN ? FEW : Infinity);
+    }
+    return resolver(scope);
+  };
+  return count;
+}
+
+function hasten(shape: Shape, key: Key, most: number): void {
+  const found = shape.match(key);
+  const trial = compiling(shape, { memo: memos() });
+  entry(shape, key, found, trial, SHARED);
+  if (trial.made > most || shape.plans.copies + trial.made > MOST_COPIES) return;
+  const walk = copying(shape);
+  const resolver = entry(shape, key, found, walk, copied);
+  // Functions that were copied for other keys before are not counted again.
+  shape.plans.copies += walk.made;
+  shape.remember('resolvers', key, resolver);
+  shape.often.add(key, resolver);
 }

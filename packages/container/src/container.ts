@@ -1,38 +1,95 @@
-import type { Binding, Bound } from './registration.js';
+import { setTimeout } from '#platform';
+import { collectionFor, resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
 import {
-  dispose,
-  NOTHING_TO_DISPOSE,
-  promiseOf,
-  DEFERRED,
-  keep,
-  add,
-  directly,
-  register,
-  isPromise,
-} from './instances.js';
-import { checkFunction, checkKey, refuse, show, showTags, ContainerError } from './errors.js';
+  checkFunction,
+  checkKey,
+  ContainerError,
+  DisposeError,
+  type Failure,
+  hintOf,
+  refuse,
+  show,
+  showTags,
+} from './errors.js';
+import { instanceDisposed, scopeClosed, scopeOpened } from './events.js';
 import type { Injector } from './inject.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
-import { place, places } from './places.js';
-import { collectionFor, resolverFor } from './resolvers.js';
+import { keepLayers, noteGiven } from './ownership.js';
+import { add, directResolvers } from './registering.js';
+import type { Binding, Bound } from './registration.js';
 import {
-  refuseDisposed,
-  outermostShape,
-  type ScopeOptions,
-  type Shape,
+  ago,
+  BUSY,
+  findDisposer,
+  isPromise,
+  isThenable,
   NEAR,
-  tenths,
-  type Disposal,
-  type Kept,
-  type Rare,
+  type Page,
   progress,
-  type Scope,
-  rare,
-  type Starting,
+  type ScopeOptions,
+  Shape,
 } from './shape.js';
-import { scopeClosed, scopeOpened } from './events.js';
-import { makeAt } from './compile.js';
+import { start } from './start.js';
+
+/** An instance to dispose or to start; a list of these goes from the newest to the oldest. */
+export interface KeptInstance {
+  readonly binding: Binding;
+  /** The object to dispose: the instance, the result of a decorator, or the result of a promise. */
+  instance: unknown;
+  /** The instance, and the result of each decorator; undefined where that is `instance` alone. */
+  readonly layers: readonly unknown[] | undefined;
+  previous: KeptInstance | undefined;
+  /** Whether this scope disposes it: nobody else does. */
+  owned: boolean;
+  /** How many `onStart` callbacks have completed. */
+  started: number;
+}
+
+/** A start in progress, and the key of the service that is being started. */
+export interface Starting {
+  promise: Promise<void>;
+  key: Key;
+}
+
+/** The disposal of a scope that waits for others, or that others wait for. */
+interface Disposal {
+  promise: Promise<void> | undefined;
+  /** Settles a promise that was returned before the disposal had one. */
+  settlePromise: ((failures: readonly Failure[]) => void) | undefined;
+  /** Resolves when it is done, and never rejects; undefined where nobody waits for it. */
+  finished: Promise<unknown> | undefined;
+  done: boolean;
+  /** The failures of this scope, without those of the scopes below. */
+  failures: readonly Failure[];
+  readonly children: Disposal[];
+}
+
+/** State that few scopes have, so that the others stay small. */
+interface RareState {
+  pages: Page | undefined;
+  /** The factories and values registered on this scope directly. Its shape names only the keys that something may depend on. */
+  registered: Map<Key, Binding> | undefined;
+  starting: Starting | undefined;
+  /** An index of the older part of the list of instances. */
+  index: { readonly objects: Set<unknown>; to: KeptInstance | undefined } | undefined;
+  /** The last async factory that failed and has not succeeded since; `start()` reports it. */
+  rejected: { readonly key: Key; readonly cause: unknown } | undefined;
+  /** Objects that factories received from outside of the container. */
+  given: WeakSet<object> | undefined;
+  /** The stack of the call that opened it, while `trackScopes()` is on. */
+  openedBy?: string;
+}
+
+/** Work given to `defer` is kept like an instance. Its key is for errors and events. */
+const DEFERRED: Binding = {
+  key: Symbol('work given to defer()'),
+  source: { kind: 'class', target: Object },
+  onDispose: [{ layer: 0, act: (work, reason) => (work as (reason: unknown) => unknown)(reason) }],
+};
+
+/** Shared by all scopes that have nothing to dispose. */
+const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
 
 /**
  * A scope: it makes instances, keeps those that it owns, and disposes them. The application's container is the outermost scope.
@@ -48,20 +105,17 @@ import { makeAt } from './compile.js';
  */
 export class Container implements IContainer, AsyncDisposable {
   /** @internal */ shape: Shape;
-  /** @internal What was made, by slot. */ slots: unknown[];
-  /** @internal */ rare: Rare | undefined = undefined;
+  /** @internal The instances, by slot. */ slots: unknown[];
+  /** @internal */ rare: RareState | undefined = undefined;
   /** @internal 1 while it is disposed, 2 when that is over. */ closed: 0 | 1 | 2 = 0;
-  /** @internal In progress or done; only a promise where nobody else waits. */ disposal:
-    | Disposal
-    | Promise<void>
-    | undefined = undefined;
-  /** @internal What is to be disposed or started, the newest first. */ kept: Kept | undefined = undefined;
-  /** @internal The open scopes below are a list: the newest, the one older than it, and so on. */ newest:
-    | Container
-    | undefined = undefined;
+  /** @internal In progress or done; only a promise where nobody else waits. */
+  disposal: Disposal | Promise<void> | undefined = undefined;
+  /** @internal The newest of the instances to dispose or to start. */ latest: KeptInstance | undefined = undefined;
+  /** @internal The open scopes below are a list: the newest, the one older than it, and so on. */
+  newest: Container | undefined = undefined;
   /** @internal */ older: Container | undefined = undefined;
   /** @internal */ newer: Container | undefined = undefined;
-  /** @internal */ readonly opened: number = tenths();
+  /** @internal When it was opened, in tenths of a second. */ readonly opened: number;
 
   /**
    * Makes the outermost scope. The child scopes come from `createScope()`.
@@ -81,7 +135,8 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
   constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
     this.parent = parent;
-    this.shape = shape ?? outermostShape(first, second);
+    this.shape = shape ?? Shape.outermost(first, second);
+    this.opened = this.shape.plans.tenths();
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
     this.slots = new Array<unknown>(Math.min(this.shape.slots.size, NEAR));
   }
@@ -117,7 +172,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`: a registration has no key; `AMBIT_DISPOSED`: the scope is disposed
    */
   addRegistration<R extends readonly unknown[]>(...registrations: R & Bound<R>): this {
-    refuseDisposed(this, 'addRegistration');
+    this.refuseDisposed('addRegistration');
     for (const binding of registrations as readonly (Binding | undefined)[])
       if (!binding?.source) refuse(`addRegistration got ${show(binding)}`, 'complete each registration with .to(key)');
     add(this, registrations);
@@ -135,11 +190,11 @@ export class Container implements IContainer, AsyncDisposable {
    */
   register<const K extends Key>(key: Listed<K>, factory: Factory<Delivered<K>>): this;
   register(key: Key, factory: Factory): this {
-    if (this.closed) refuseDisposed(this, 'register', key);
+    if (this.closed) this.refuseDisposed('register', key);
     if (typeof key !== 'string') checkKey(key, 'register');
     if (typeof factory !== 'function')
       checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
-    register(this, key, factory);
+    registerOn(this, key, factory);
     return this;
   }
 
@@ -151,7 +206,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_BAD_TAGS`: the tags are not a list of strings
    */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
-    if (this.closed) refuseDisposed(this, 'createScope');
+    if (this.closed) this.refuseDisposed('createScope');
     const scope = new Container(undefined, undefined, this, this.shape.child(tags));
     const { newest } = this;
     if (newest) newest.newer = scope;
@@ -168,7 +223,9 @@ export class Container implements IContainer, AsyncDisposable {
    * @returns false where `resolve` would throw `AMBIT_NOT_REGISTERED` or `AMBIT_OUT_OF_SCOPE` for the key itself
    */
   has(key: Key): boolean {
-    return this.shape.resolvers.has(key) || place(this.shape, key) !== undefined || directly(this, key).length > 0;
+    return (
+      this.shape.resolvers.has(key) || this.shape.match(key) !== undefined || directResolvers(this, key).length > 0
+    );
   }
 
   /**
@@ -184,7 +241,7 @@ export class Container implements IContainer, AsyncDisposable {
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
   resolve(key: Key): unknown {
-    if (this.closed) refuseDisposed(this, 'resolve', key);
+    if (this.closed) this.refuseDisposed('resolve', key);
     const { often, resolvers } = this.shape;
     if (key === often.key1) return often.get1(this);
     if (key === often.key2) return often.get2(this);
@@ -204,7 +261,7 @@ export class Container implements IContainer, AsyncDisposable {
   resolveAll<C extends AbstractClass>(key: C): InstanceType<C>[];
   resolveAll<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T[];
   resolveAll(key: Key): unknown {
-    if (this.closed) refuseDisposed(this, 'resolveAll', key);
+    if (this.closed) this.refuseDisposed('resolveAll', key);
     return (this.shape.collections.get(key) ?? collectionFor(this, key))(this);
   }
 
@@ -215,8 +272,8 @@ export class Container implements IContainer, AsyncDisposable {
    * @throws `ContainerError` `AMBIT_DISPOSED`: the scope is disposed
    */
   defer(work: (reason: unknown) => unknown): void {
-    if (this.closed) refuseDisposed(this, 'defer');
-    keep(this, DEFERRED, work);
+    if (this.closed) this.refuseDisposed('defer');
+    this.keep(DEFERRED, work);
   }
 
   /**
@@ -226,7 +283,7 @@ export class Container implements IContainer, AsyncDisposable {
    *   Like `resolve` where a singleton cannot be made
    */
   start(): Promise<void> {
-    refuseDisposed(this, 'start');
+    this.refuseDisposed('start');
     return start(this);
   }
 
@@ -241,11 +298,99 @@ export class Container implements IContainer, AsyncDisposable {
    */
   dispose(reason?: unknown): Promise<void> {
     if (this.closed) return promiseOf(this);
-    if (this.newest || this.kept || this.rare?.starting || progress.resolving > 0) return dispose(this, reason);
+    if (this.newest || this.latest || this.rare?.starting || progress.resolving > 0) return disposeTree(this, reason);
     this.closed = 1;
     this.disposal = NOTHING_TO_DISPOSE;
     this.leave();
     return NOTHING_TO_DISPOSE;
+  }
+
+  /** @internal */
+  rareState(): RareState {
+    return (this.rare ??= {
+      pages: undefined,
+      registered: undefined,
+      starting: undefined,
+      index: undefined,
+      rejected: undefined,
+      given: undefined,
+    });
+  }
+
+  /** @internal Throws if the scope is disposed. */
+  refuseDisposed(doing: string, key?: Key): void {
+    if (!this.closed) return;
+    throw new ContainerError('AMBIT_DISPOSED', {
+      key,
+      about: `${doing}(${key === undefined ? '' : show(key)})`,
+      tags: this.shape.lineage,
+      hint: `it was opened ${ago(this.opened)}, and ${hintOf(key, `${doing} disposed`) ?? 'something outlived it: await all its work before dispose(), or use a scope with a longer lifetime'}`,
+    });
+  }
+
+  /** @internal The scopes below this one, the newest first, each followed by those below it. A loop, as scopes may nest deeper than calls. */
+  descendants(): Container[] {
+    const all: Container[] = [];
+    let at = this.newest;
+    while (at) {
+      all.push(at);
+      if (at.newest) at = at.newest;
+      else {
+        while (at && at !== this && !at.older) at = at.parent;
+        at = at === this ? undefined : at?.older;
+      }
+    }
+    return all;
+  }
+
+  /** @internal Registers on this scope alone; the shape, which it shares with others, changes only where something may depend on the key. */
+  addDirectly(binding: Binding): void {
+    const { key } = binding;
+    (this.rareState().registered ??= new Map<Key, Binding>()).set(key, binding);
+    if (this.shape.knows(key) || (this.newest && this.descendants().some(({ shape }) => shape.bindings.has(key))))
+      this.takeShape(this.shape.withRegistered(key));
+  }
+
+  /** @internal Gives the scope another shape, and the scopes below it the shapes that follow from that. */
+  takeShape(shape: Shape): void {
+    const replaced = new Map([[this.shape, shape]]);
+    this.shape = shape;
+    if (!this.newest) return;
+    for (const scope of this.descendants()) {
+      let follower = replaced.get(scope.shape);
+      if (!follower) replaced.set(scope.shape, (follower = scope.shape.withParent((scope.parent as Container).shape)));
+      scope.shape = follower;
+    }
+  }
+
+  /** @internal Resolves what was registered directly: the value, or the result of the factory for the scope it was registered on. */
+  callRegistered({ source }: Binding): unknown {
+    const made = source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(this);
+    return progress.running?.before ? noteGiven(this, made) : made;
+  }
+
+  /** @internal Keeps an instance to dispose or to start. */
+  keep(binding: Binding, instance: unknown): void {
+    // A class makes a new object, so nobody else can own it.
+    if (binding.source.kind !== 'class') return keepLayers(this, binding, [instance]);
+    this.enter(binding, instance, undefined, !binding.externallyOwned);
+    if (this.closed) this.refuseUnlessWaiting(binding);
+  }
+
+  /** @internal */
+  enter(binding: Binding, instance: unknown, layers: KeptInstance['layers'], isOwned: boolean): KeptInstance {
+    const owned = isOwned || binding.onDispose !== undefined;
+    return (this.latest = { binding, instance, layers, previous: this.latest, owned, started: 0 });
+  }
+
+  /** @internal It may be disposed while an instance is made: its disposal waits for that. One that waits for scopes below makes what they need. */
+  refuseUnlessWaiting({ key }: Binding): void {
+    if (!this.isWaiting) this.refuseDisposed('resolve', key);
+  }
+
+  /** @internal Whether the scope, which is disposed, waits for the scopes below it: its own instances are all there. */
+  get isWaiting(): boolean {
+    return this.closed === 1 && this.newest !== undefined;
   }
 
   /** @internal Takes this scope, which is disposed, out of its parent. */
@@ -283,63 +428,187 @@ export class Container implements IContainer, AsyncDisposable {
   }
 }
 
-/** Starts what has `onStart`, once the start in progress is over. */
-function start(app: Scope): Promise<void> {
-  const before = app.rare?.starting?.promise;
-  const starting = { key: '' } as Starting;
-  rare(app).starting = starting;
-  // The caller gets this very promise, so a failure that nobody awaits is an unhandled rejection.
-  starting.promise = startAll(app, starting, before).finally(() => {
-    if (rare(app).starting === starting) rare(app).starting = undefined;
-  });
-  return starting.promise;
+function registerOn(scope: Container, key: Key, factory: Factory): void {
+  const { shape, rare } = scope;
+  const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : rare?.registered?.get(key);
+  const binding: Binding = { key, source: { kind: 'register', factory } };
+  if (last?.source.kind === 'register') last.source.factory = factory;
+  else if (shape.exclusive || last) add(scope, [binding]);
+  else scope.addDirectly(binding);
 }
 
-/** Calls `onStart` in the order in which the instances were made: dependencies first. */
-async function startAll(app: Scope, starting: Starting, before: Promise<void> | undefined): Promise<void> {
-  await before;
-  refuseDisposed(app, 'start');
-  makeAll(app);
-  const { rejected } = rare(app);
-  if (rejected) throw failed(app, rejected.key, rejected.cause);
-  const made: Kept[] = [];
-  for (let kept = app.kept; kept; kept = kept.before) made.push(kept);
-  for (const kept of made.toReversed()) {
-    const { key, onStart = [] } = kept.binding;
-    starting.key = key;
-    const attempt = async (act: () => unknown): Promise<void> => {
-      refuseDisposed(app, 'start');
-      try {
-        await act();
-      } catch (cause) {
-        throw failed(app, key, cause);
-      }
-    };
-    // An async factory is still running.
-    if (isPromise(kept.instance)) await attempt(() => kept.instance);
-    for (const { act, layer } of onStart.slice(kept.started)) {
-      await attempt(() => (act as (instance: unknown) => unknown)(kept.layers ? kept.layers[layer] : kept.instance));
-      // Counted after success only: the next start begins with the callback that failed.
-      kept.started++;
+// How long a disposal waits for what is still being made or started: what hangs must not keep the process alive.
+const LIMIT_MS = 5000;
+
+const no = () => false;
+
+function disposalOf(scope: Container): Disposal {
+  const { disposal } = scope;
+  if (disposal && !(disposal instanceof Promise)) return disposal;
+  return (scope.disposal = {
+    promise: disposal,
+    settlePromise: undefined,
+    finished: undefined,
+    done: false,
+    failures: [],
+    children: [],
+  });
+}
+
+/** The promise of a disposal in progress or done; an instance may ask for it while it is disposed. */
+function promiseOf(scope: Container): Promise<void> {
+  if (scope.disposal instanceof Promise) return scope.disposal;
+  const disposal = disposalOf(scope);
+  return (disposal.promise ??= new Promise((resolve, reject) => {
+    disposal.settlePromise = (failures) => (failures[0] ? reject(new DisposeError(failures)) : resolve());
+    if (disposal.done) disposal.settlePromise(allFailures(disposal));
+  }));
+}
+
+/** Disposes the scopes below, then the scope's own instances; every one is tried, and the failures come together. */
+function disposeTree(scope: Container, reason: unknown): Promise<void> {
+  if (!scope.newest) {
+    scope.closed = 1;
+    const work = disposeInstances(scope, reason, true);
+    // A disposer may have asked for the promise before there was one.
+    scope.disposal ??= work;
+    return promiseOf(scope);
+  }
+  const promise = promiseOf(scope);
+  const open = childrenFirst(scope).filter(({ closed }) => !closed);
+  // From now on this scope and all below it refuse every use.
+  for (const at of open) at.closed = 1;
+  for (const at of open)
+    for (let child = at.newest; child; child = child.older) disposalOf(at).children.push(disposalOf(child));
+  for (const at of open) {
+    const unfinished: unknown[] = [];
+    for (let child = at.newest; child; child = child.older)
+      unfinished.push(disposalOf(child).finished ?? promiseOf(child).then(no, no));
+    disposalOf(at).finished = unfinished[0]
+      ? Promise.all(unfinished).then(() => disposeInstances(at, reason))
+      : disposeInstances(at, reason);
+  }
+  return promise;
+}
+
+/** The scope after all those below it, the newest first. A loop, as scopes may nest deeper than calls. */
+function childrenFirst(scope: Container): Container[] {
+  const all: Container[] = [];
+  let at = scope;
+  for (;;) {
+    while (at.newest) at = at.newest;
+    while (at !== scope && !at.older) {
+      all.push(at);
+      at = at.parent as Container;
     }
+    all.push(at);
+    if (at === scope) return all;
+    at = at.older as Container;
   }
 }
 
-function failed(app: Scope, key: Key, cause: unknown): ContainerError {
-  // Reported once.
-  rare(app).rejected = undefined;
-  const hint = 'fix the cause; dispose() disposes what has been made';
-  return new ContainerError('AMBIT_START_FAILED', { key, tags: app.shape.lineage, cause, hint });
+/** Whether the scope is making something right now. */
+function isMaking(scope: Container): boolean {
+  for (let page = scope.rare?.pages; page; page = page.next) if (page.cells.includes(BUSY)) return true;
+  return scope.slots.includes(BUSY);
 }
 
-/** Makes each registration with `onStart` whose instance belongs to this scope, also where several have one key. */
-function makeAll(app: Scope): void {
-  const { shape } = app;
-  const keys = new Set<Key>();
-  // A registration above may be for this scope. Most have no `onStart`, and looking for their places would take long.
-  for (const { bindings } of shape.upward())
-    for (const [key, all] of bindings) if (all.some(({ onStart }) => onStart)) keys.add(key);
-  for (const key of keys)
-    for (const found of places(shape, key).toReversed())
-      if (found.owner === shape && found.binding.onStart) makeAt(app, key, found);
+/** Awaits only where there is something to wait for: what is disposed at once has been disposed when `dispose()` returns. */
+async function disposeInstances(scope: Container, reason: unknown, isAlone = false): Promise<void> {
+  let failures: Failure[] | undefined;
+  // A constructor that disposes its own scope gets its instance disposed as well.
+  if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
+  let limit: Limit | undefined;
+  if (scope.rare?.starting) {
+    const { promise, key } = scope.rare.starting;
+    if (await isLate((limit = limited()), promise)) failures = [failureOf(scope, key, late(key, 'onStart'))];
+  }
+  for (let kept = scope.latest; kept; kept = scope.latest) {
+    scope.latest = kept.previous;
+    const { key, onDispose } = kept.binding;
+    let failure: Failure | undefined;
+    for (let i = 0; i < (onDispose?.length ?? Number(kept.owned)); i++)
+      try {
+        const { instance } = kept;
+        // An async factory is running.
+        if (isPromise(instance) && (await isLate((limit ??= limited()), instance))) {
+          const made = kept;
+          // By then nobody waits for a failure.
+          void instance.then(() => callDisposer(made, i, reason)).then(no, no);
+          throw late(key, 'factory');
+        }
+        const disposing = callDisposer(kept, i, reason);
+        if (isThenable(disposing)) await disposing;
+      } catch (error) {
+        failure = failureOf(scope, key, error);
+        (failures ??= []).push(failure);
+      }
+    if (instanceDisposed.hasSubscribers)
+      instanceDisposed.publish({ scope, key, ...(failure && { error: failure.error }) });
+  }
+  if (limit) clearTimeout(limit.timer as number);
+  scope.leave();
+  const { disposal } = scope;
+  if (disposal && !(disposal instanceof Promise)) {
+    disposal.done = true;
+    disposal.failures = failures ?? [];
+    disposal.settlePromise?.(allFailures(disposal));
+    if (!isAlone || disposal.settlePromise) return;
+  }
+  if (failures) throw new DisposeError(failures);
+}
+
+function failureOf({ shape }: Container, key: Key, error: unknown): Failure {
+  return {
+    key,
+    error,
+    // Computed on demand, because thousands of nested scopes may fail together.
+    get tags() {
+      return shape.lineage;
+    },
+  };
+}
+
+/** The failures of a disposal and of those below, in the order in which they were disposed. */
+function allFailures(disposal: Disposal): Failure[] {
+  const failures: Failure[] = [];
+  const open: (Disposal | readonly Failure[])[] = [disposal];
+  for (let last = open.pop(); last; last = open.pop())
+    if ('children' in last) {
+      open.push(last.failures);
+      for (const child of last.children.toReversed()) open.push(child);
+    } else for (const failure of last) failures.push(failure);
+  return failures;
+}
+
+/** One limit for all that a scope waits for. */
+interface Limit {
+  readonly over: Promise<true>;
+  readonly timer: unknown;
+}
+
+function limited(): Limit {
+  let timer;
+  const over = new Promise<true>((resolve) => (timer = setTimeout(resolve, LIMIT_MS, true)));
+  return { over, timer };
+}
+
+const isLate = (limit: Limit, work: PromiseLike<unknown>): Promise<boolean> =>
+  Promise.race([work.then(no, no), limit.over]);
+
+const late = (key: Failure['key'], what: string): ContainerError =>
+  new ContainerError('AMBIT_START_FAILED', { key, hint: `its ${what} was still running after ${LIMIT_MS} ms` });
+
+type DisposalHook = (object: unknown, reason?: unknown) => unknown;
+
+/** Calls a callback of the registration, or the object's own disposer. Where nothing failed, they get no reason, not even undefined. */
+function callDisposer({ binding, instance, layers }: KeptInstance, i: number, reason: unknown): unknown {
+  const hook = binding.onDispose?.[i];
+  if (hook) {
+    const act = hook.act as DisposalHook;
+    const layer = layers ? layers[hook.layer] : instance;
+    return reason === undefined ? act(layer) : act(layer, reason);
+  }
+  const disposer = findDisposer(instance);
+  return reason === undefined ? disposer?.call(instance) : disposer?.call(instance, reason);
 }

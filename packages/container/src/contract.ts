@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from '#platform';
+import { ContainerError } from './errors.js';
 import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 
 /**
@@ -6,7 +8,7 @@ import type { AbstractClass, Delivered, Keyed, KnownKey, Listed, ServiceMap } fr
  */
 export type Factory<T = unknown> = (scope: IContainer) => T;
 
-/** What host integrations need of a container. Any object with these methods will do. */
+/** The interface of a container for host integrations. Any object with these methods will do. */
 export interface IContainer {
   /**
    * The instance bound to the key, as seen from this scope.
@@ -53,4 +55,47 @@ export interface IContainer {
    * @returns whatever the container returns: nobody reads it
    */
   defer?(cleanup: (reason?: unknown) => unknown): unknown;
+}
+const current = new AsyncLocalStorage<IContainer>();
+
+/**
+ * Runs the function with the scope as the current one, also for everything that it starts or awaits.
+ *
+ * @param scope - what `currentScope()` returns there
+ * @param work - the function
+ * @returns what the function returns
+ * @throws what the function throws; a `TypeError` on platforms without `AsyncLocalStorage` in Node's way: browsers and Workers
+ *
+ * @example
+ * ```ts
+ * const request = new Container().createScope({ tags: ['request'] });
+ * runInScope(request, () => currentScope() === request);
+ * ```
+ */
+export const runInScope = <T>(scope: IContainer, work: () => T): T => current.run(scope, work);
+
+/**
+ * The scope that `runInScope` set around this call, for code that nobody passes a scope to.
+ *
+ * @returns the scope
+ * @throws `ContainerError` `AMBIT_NO_CURRENT_SCOPE`: there is no `runInScope` around this call
+ *
+ * @example
+ * ```ts
+ * interface AuditLog { add(line: string): void }
+ *
+ * function audit(line: string) {
+ *   currentScope().resolve<AuditLog>('IAuditLog').add(line);
+ * }
+ * const request = new Container({ tags: ['application'] }).createScope({ tags: ['request'] });
+ * request.register('IAuditLog', () => ({ add: console.log }));
+ * runInScope(request, () => audit('order placed'));
+ * ```
+ */
+export function currentScope(): IContainer {
+  const scope = current.getStore();
+  if (scope) return scope;
+  throw new ContainerError('AMBIT_NO_CURRENT_SCOPE', {
+    hint: 'call it in the work of runInScope(scope, work), or in what that work starts',
+  });
 }

@@ -19,7 +19,7 @@ export const label = (key: Key): string =>
 /** The words of an error, or whatever else was thrown. */
 const words = (error: unknown): string => (error instanceof Error ? String(error) : inspect(error));
 
-/** What other packages say where a key of theirs is missing, such as `@ambit/transaction`: constant texts, shared by all copies of these. */
+/** Hints of other packages where a key of theirs is missing, such as `@ambit/transaction`: constant texts, shared by all copies of these. */
 const HINTS = Symbol.for('@ambit/hints');
 type Hints = ReadonlyMap<unknown, Readonly<Record<string, string>>>;
 
@@ -75,7 +75,7 @@ type OtherCode =
 /** The stable codes of {@link ContainerError} and {@link DisposeError}. */
 export type ErrorCode = keyof typeof sentences | OtherCode;
 
-/** What an error is about. Which fields are there depends on its code. */
+/** The details of an error. Which fields are there depends on its code. */
 export interface ErrorDetails {
   readonly key?: Key | undefined;
   readonly about?: string;
@@ -113,7 +113,7 @@ function message(code: ErrorCode, { key, about, path = [], tags, hint, problems 
 }
 
 /**
- * What the container throws: a stable code, and a message that says what happened, where, and how to fix it.
+ * An error of the container: a stable code, and a message that says what happened, where, and how to fix it.
  *
  * @example
  * ```ts
@@ -164,12 +164,12 @@ export interface Failure {
   readonly key: Key;
   /** The tags of the scope that kept the instance and of those around it, the outermost first. */
   readonly tags: Lineage;
-  /** What its disposer threw, or rejected with. */
+  /** The error that its disposer threw, or rejected with. */
   readonly error: unknown;
 }
 
 /**
- * What `dispose()` rejects with: `errors` are those the instances threw, in the order in which they were disposed.
+ * The rejection of `dispose()`: `errors` are those the instances threw, in the order in which they were disposed.
  *
  * @example
  * ```ts

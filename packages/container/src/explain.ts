@@ -2,12 +2,11 @@ import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { show, showTags } from './errors.js';
 import type { Key } from './keys.js';
-import { place as placeOf, places as placesOf, reachable, type Place } from './places.js';
-import { settleAll } from './instances.js';
-import { refuseDisposed } from './shape.js';
+import { nameAllInShapes } from './registering.js';
+import type { Match } from './shape.js';
 import { sayOf, splitsOf } from './verify.js';
 
-/** What became of one registration of the key. */
+/** One registration of the key, and why it wins or not. */
 export interface Verdict {
   /** How the registration makes the service. */
   readonly kind: Binding['source']['kind'];
@@ -52,28 +51,28 @@ export interface Explanation {
  * ```
  */
 export function explain(scope: Container, key: Key): Explanation {
-  refuseDisposed(scope, 'explain', key);
-  settleAll(scope);
+  scope.refuseDisposed('explain', key);
+  nameAllInShapes(scope);
   const { shape } = scope;
-  const places = placesOf(shape, key);
-  const first = placeOf(shape, key);
-  const others = reachable(shape, key);
+  const matches = shape.matches(key);
+  const first = shape.match(key);
+  const others = shape.reachable(key);
   // A registration that was added twice is rejected once.
   if (first && others.includes(first.binding)) others.splice(others.indexOf(first.binding), 1);
   const splits = first ? splitsOf(first.binding, first.owner, shape).map((split) => sayOf(split, shape)) : [];
-  const winner = first && verdict(first.binding, first, [whyItWins(first.binding, places), ...splits].join('; '));
+  const winner = first && verdict(first.binding, first, [whyItWins(first.binding, matches), ...splits].join('; '));
   const rejected = others.map((binding) => {
-    const found = places.find((one) => one.binding === binding);
+    const found = matches.find((one) => one.binding === binding);
     return verdict(binding, found, whyRejected(found, first));
   });
   const lines = [winner ? line(winner) : '  nothing wins', ...rejected.map(line)];
   return { key, winner, rejected, toString: () => [`${show(key)} in ${showTags(shape.lineage)}`, ...lines].join('\n') };
 }
 
-const verdict = ({ source, singleton = false, declared }: Binding, place: Place | undefined, why: string): Verdict => ({
+const verdict = ({ source, singleton = false, declared }: Binding, match: Match | undefined, why: string): Verdict => ({
   kind: source.kind,
   singleton,
-  owner: place?.owner.lineage,
+  owner: match?.owner.lineage,
   feature: declared?.feature,
   why,
 });
@@ -81,14 +80,14 @@ const verdict = ({ source, singleton = false, declared }: Binding, place: Place 
 const line = ({ kind, singleton, owner, feature, why }: Verdict) =>
   `  ${singleton ? 'singleton' : 'transient'} ${kind}${owner ? ` of ${showTags(owner)}` : ''}${feature === undefined ? '' : ` by feature ${show(feature)}`}: ${why}`;
 
-function whyItWins({ override }: Binding, places: readonly Place[]): string {
-  if (places.length === 0) return 'wins: a class can be made without a registration';
+function whyItWins({ override }: Binding, matches: readonly Match[]): string {
+  if (matches.length === 0) return 'wins: a class can be made without a registration';
   return override ? 'wins: it is an override' : 'wins: nearest owner, last added';
 }
 
-function whyRejected(place: Place | undefined, first: Place | undefined): string {
-  if (place && first?.owner.isBelow(place.owner)) return 'rejected: a nearer scope has one';
-  if (place) return 'rejected: one nearer or added later wins';
+function whyRejected(match: Match | undefined, first: Match | undefined): string {
+  if (match && first?.owner.isBelow(match.owner)) return 'rejected: a nearer scope has one';
+  if (match) return 'rejected: one nearer or added later wins';
   return first?.binding.override
     ? 'rejected: an override wins'
     : 'rejected: its predicate says no to every scope from here up';

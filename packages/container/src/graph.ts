@@ -2,14 +2,13 @@ import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { label } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { keysOf, place, places, type Place } from './places.js';
-import { refuseDisposed, type Shape } from './shape.js';
 
+import type { Match, Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
 /** One service, or a key that a service depends on and that is not registered. */
 export interface GraphNode {
-  /** What the edges name it by; unique within the graph. */
+  /** Edges refer to the node by it; unique within the graph. */
   readonly id: string;
   /** The key of the service. */
   readonly key: Key;
@@ -58,7 +57,7 @@ export interface Graph {
  * ```
  */
 export function graph(container: Container, ...scopes: readonly ScopeDeclaration[]): Graph {
-  refuseDisposed(container, 'graph');
+  container.refuseDisposed('graph');
   const shapes = declaredShapes(container, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
@@ -82,22 +81,22 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
   };
 
   for (const shape of shapes) {
-    const keys = new Set(keysOf(shape));
+    const keys = new Set(shape.keys());
     // The set grows while it is read, because classes need no registration.
-    for (const { binding, owner } of placesOf(keys, shape)) {
+    for (const { binding, owner } of matchesOf(keys, shape)) {
       const from = node(owner, binding.key, binding);
       const home = binding.singleton ? owner : shape;
       for (const dependency of home.dependencies(binding)) {
         const kind = kindOf(dependency);
         const key = keyOf(dependency);
         if (key === undefined) continue;
-        const found = kind === 'optional' ? places(home, key)[0] : place(home, key);
+        const found = kind === 'optional' ? home.matches(key)[0] : home.match(key);
         if (kind !== 'optional' || found) keys.add(key);
-        const targets = kind === 'all' ? places(home, key) : found ? [found] : [];
+        const targets = kind === 'all' ? home.matches(key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
         if (kind !== 'all' && kind !== 'optional' && !found) {
-          const below = shapes.find((other) => other.isBelow(home) && place(other, key));
-          const captive = below && place(below, key);
+          const inner = shapes.find((other) => other.isBelow(home) && other.match(key));
+          const captive = inner?.match(key);
           // A transient may be meant for the scopes below.
           if (!captive) ids.push(node(home, key));
           else if (binding.singleton) ids.push(node(captive.owner, key, captive.binding));
@@ -109,10 +108,10 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
   return { nodes: [...nodes.values()].flatMap((ofOwner) => [...ofOwner.values()]), edges: [...edges.values()] };
 }
 
-function* placesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Place> {
+function* matchesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Match> {
   for (const key of keys) {
-    const registered = places(shape, key);
-    const unregistered = registered[0] ? undefined : place(shape, key);
+    const registered = shape.matches(key);
+    const unregistered = registered[0] ? undefined : shape.match(key);
     yield* unregistered ? [unregistered] : registered;
   }
 }

@@ -20,14 +20,22 @@ export {
   type ServiceMap,
   type Settings,
 } from './keys.js';
-export { allowSplit, decorate, externallyOwned, hasTag, onDispose, onStart, scope, singleton } from './modifiers.js';
-export { Registration } from './registration.js';
+export {
+  allowSplit,
+  decorate,
+  externallyOwned,
+  hasTag,
+  onDispose,
+  onStart,
+  Registration,
+  scope,
+  singleton,
+} from './registration.js';
 export type { Binding, Declared, Modifier, Recipe, ScopePredicate, Tagged } from './registration.js';
-export { currentScope, runInScope } from './current.js';
+export { currentScope, runInScope } from './contract.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
 export type { Checked, CheckedFeature, CheckedReplacements } from './lifetimes/checked.js';
-export type { ServiceOf } from './lifetimes/needs.js';
-export type { OwnList, Requiring } from './lifetimes/needs.js';
-export type { Outlasting } from './lifetimes/needs.js';
+export type { OwnList, Requiring, ServiceOf } from './lifetimes/needs.js';
+export type { Outlasting } from './lifetimes/outlives.js';
 export type { Alias, AliasByLifetime, Also, Conditional, Entry, NoList, Override, Unfit } from './lifetimes/entry.js';

@@ -158,7 +158,7 @@ function ownNeeds(target: AbstractClass): readonly Dependency[] | undefined {
   return Array.isArray(list) ? (list as Dependency[]) : undefined;
 }
 
-/** What the class says by itself, and not its parent. */
+/** The declaration of the class itself, not of its parent. */
 function ownOf<K extends keyof Declaring>(target: object, name: K): Declaring[K] | undefined {
   return Object.hasOwn(target, name) ? (target as Declaring)[name] : undefined;
 }

@@ -23,10 +23,10 @@ export type AbstractClass<T = unknown> = abstract new (...args: never[]) => T;
 /** A class that can be instantiated. */
 export type Class<T = unknown> = new (...args: never[]) => T;
 
-/** What a service is known by: a string, a symbol, or the class itself. */
+/** The name of a service: a string, a symbol, or the class itself. */
 export type Key = string | symbol | AbstractClass;
 
-/** What `T` may be resolved by when `ServiceMap` does not say what a key delivers. */
+/** A key of a `T`, where `ServiceMap` does not list it. */
 export type Keyed<T> = string | symbol | AbstractClass<T>;
 
 /** A key that `ServiceMap` lists. */
@@ -121,7 +121,7 @@ export const kindOf = (dependency: Dependency | undefined): (Lazy | All | Option
 export const keyOf = (dependency: Dependency | undefined): Key | undefined =>
   kindOf(dependency) === 'one' ? (dependency as Key | undefined) : (dependency as Lazy).key;
 
-/** What a dependency delivers; `unknown` for a key that `ServiceMap` does not list. */
+/** The type that a dependency delivers; `unknown` for a key that `ServiceMap` does not list. */
 export type Delivered<D> = Given<D, unknown>;
 
 type Given<D, Unlisted> =
@@ -137,13 +137,13 @@ type Given<D, Unlisted> =
             ? T
             : Unlisted;
 
-/** What the compiler prints where a service and its place do not fit. */
+/** The compiler prints it where a service does not fit. */
 export interface Mismatch<Problem extends string, Delivers, Wanted> {
-  /** What does not fit where. */
+  /** The dependency that does not fit, and where. */
   readonly problem: Problem;
   /** The type that is delivered. */
   readonly delivers: Delivers;
-  /** The type that the place accepts. */
+  /** The type that is accepted there. */
   readonly wanted: Wanted;
 }
 
@@ -162,9 +162,9 @@ export type Shown<D> =
             : 'a class key';
 
 /** `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. `never` fits everywhere: nothing is known of an unlisted key. */
-export type Fitting<D, Wanted, Place extends string, Good> = [Given<D, never>] extends [Wanted]
+export type Fitting<D, Wanted, Target extends string, Good> = [Given<D, never>] extends [Wanted]
   ? Good
-  : Mismatch<`${Shown<D>} does not fit ${Place}`, Delivered<D>, Wanted>;
+  : Mismatch<`${Shown<D>} does not fit ${Target}`, Delivered<D>, Wanted>;
 
 type At<P extends readonly unknown[], I> = I extends `${infer N extends number}` ? P[N] : P[number];
 
@@ -200,7 +200,7 @@ export type CheckedStatic<C extends Class> = C extends { readonly inject: infer 
       : { readonly inject: CheckedList<D, ConstructorParameters<C>> }
   : C;
 
-/** Whatever `inject` may be on a class that does not list its keys with it. */
+/** The types of `inject` on a class that does not list its keys with it. */
 export type NotAList = string | number | boolean | ((...args: never[]) => unknown) | undefined;
 
 /** The key, if what a registration makes fits it. */
@@ -213,5 +213,5 @@ export type KeyFor<K, T> = K extends KnownKey | AbstractClass
 /** The list itself; with `strictKeys`, what is wrong with its keys. */
 export type ListedKeys<D extends readonly Dependency[]> = { readonly [I in keyof D]: ListedAt<D[I]> };
 
-/** What a factory with this list receives. */
+/** The parameters of a factory with this list. */
 export type Deliveries<D extends readonly Dependency[]> = { [I in keyof D]: Delivered<D[I]> };

@@ -1,16 +1,21 @@
 import { subscribe, unsubscribe } from '#platform';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
-import { descendants, ago } from './shape.js';
 import { scopeOpened } from './events.js';
-
-let traces: WeakMap<Container, string> | undefined;
+import { ago } from './shape.js';
 
 function note(message: unknown): void {
   const { scope } = message as { scope: Container };
   const lines = (new Error().stack ?? '').split('\n');
   const opening = lines.findIndex((line) => line.includes('createScope'));
-  traces?.set(scope, lines.slice(opening + 1).join('\n'));
+  scope.rareState().openedBy = lines.slice(opening + 1).join('\n');
+}
+
+/** Only `unsubscribe` says whether there was a subscription. */
+function isTracking(): boolean {
+  const wasSubscribed = unsubscribe(scopeOpened.name, note);
+  if (wasSubscribed) subscribe(scopeOpened.name, note);
+  return wasSubscribed;
 }
 
 /**
@@ -26,7 +31,6 @@ function note(message: unknown): void {
  */
 export function trackScopes(on = true): void {
   unsubscribe(scopeOpened.name, note);
-  traces = on ? (traces ?? new WeakMap()) : undefined;
   if (on) subscribe(scopeOpened.name, note);
 }
 
@@ -44,7 +48,7 @@ export function trackScopes(on = true): void {
  * openScopes(app).map(({ tags }) => tags); // [['request']]
  * ```
  */
-export const openScopes = (container: Container): Container[] => descendants(container);
+export const openScopes = (container: Container): Container[] => container.descendants();
 
 /**
  * For tests: fails if a scope below the container is still open.
@@ -63,12 +67,16 @@ export const openScopes = (container: Container): Container[] => descendants(con
 export function expectNoOpenScopes(container: Container): void {
   const open = openScopes(container);
   if (open.length === 0) return;
+  const isTracked = isTracking();
   const each = open
     .slice(0, 10)
-    .map((scope) => `\n${showTags(scope.shape.lineage)} opened ${ago(scope.opened)}\n${traces?.get(scope) ?? ''}`);
+    .map(
+      (scope) =>
+        `\n${showTags(scope.shape.lineage)} opened ${ago(scope.opened)}\n${isTracked ? (scope.rare?.openedBy ?? '') : ''}`,
+    );
   throw new ContainerError('AMBIT_OPEN_SCOPES', {
     about: `${open.length} ${open.length === 1 ? 'scope is' : 'scopes are'} still open${each.join('')}${open.length > 10 ? `\n... and ${open.length - 10} more` : ''}`,
-    hint: traces
+    hint: isTracked
       ? 'await dispose() on every path, errors and aborts included'
       : 'call trackScopes() first to see where they were opened',
   });

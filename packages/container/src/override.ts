@@ -2,10 +2,9 @@ import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, type Key } from './keys.js';
-import { keysOf, places } from './places.js';
 import { alike } from './problems.js';
-import { remove } from './instances.js';
-import { descendants, refuseDisposed, type Shape, isMade } from './shape.js';
+import { changeShape } from './registering.js';
+import { BUSY, empty, isMade, read, type Shape } from './shape.js';
 
 import { pathsTo } from './verify.js';
 
@@ -32,10 +31,10 @@ import { pathsTo } from './verify.js';
  * ```
  */
 export function override(container: Container, ...registrations: readonly Binding[]): Disposable {
-  refuseDisposed(container, 'override');
+  container.refuseDisposed('override');
   const mark = Symbol('override');
   const added = registrations.map((binding) => ({ ...binding, override: mark }));
-  const open = [container, ...descendants(container)].filter(({ closed }) => !closed);
+  const open = [container, ...container.descendants()].filter(({ closed }) => !closed);
   for (const binding of added) if (binding.source) refuseUnknown(container, open, binding);
   refuseLate(container, open, added);
   container.addRegistration(...added);
@@ -43,11 +42,22 @@ export function override(container: Container, ...registrations: readonly Bindin
 }
 
 function restore(container: Container, mark: symbol): void {
-  const bindings = [...container.shape.bindings.values()].flat();
-  remove(
-    container,
-    bindings.filter((binding) => binding.override === mark),
-  );
+  const { bindings, slots } = container.shape;
+  const obsolete = [...bindings.values()].flat().filter(({ override: marked }) => marked === mark);
+  const keys = obsolete.map(({ key }) => key);
+  changeShape(container, keys, () => {
+    container.shape.values = undefined;
+    for (const key of keys) bindings.set(key, bindings.get(key)?.filter((other) => !obsolete.includes(other)) ?? []);
+    for (const binding of obsolete) {
+      if (!bindings.get(binding.key)?.[0]) bindings.delete(binding.key);
+      const slot = slots.taken.get(binding);
+      // No other scope uses the slot. Its instance may be in the making.
+      if (binding.when || slot === undefined || read(container, slot) === BUSY) continue;
+      empty(container, slot);
+      slots.taken.delete(binding);
+      slots.free.push(slot);
+    }
+  });
 }
 
 /** A misspelt key would replace nothing. What a graph has checked is known, and so are classes and the keys that other packages register. */
@@ -79,7 +89,7 @@ function aboveOf({ parent }: Container): Container[] {
   return parent ? [parent, ...aboveOf(parent)] : [];
 }
 
-/** What exists keeps what it has, so an override would be seen by some services and not by others. */
+/** Existing instances keep their dependencies, so an override would reach some services and not others. */
 function refuseLate(container: Container, open: readonly Container[], overrides: readonly Binding[]): void {
   const late = open.flatMap((scope) => {
     const { shape } = scope;
@@ -97,8 +107,8 @@ function refuseLate(container: Container, open: readonly Container[], overrides:
 /** The singletons that the scope has made; a value was made by other code. */
 function madeIn(scope: Container): Binding[] {
   const { shape } = scope;
-  return keysOf(shape).flatMap((key) =>
-    places(shape, key).flatMap(({ binding, owner }) => {
+  return shape.keys().flatMap((key) =>
+    shape.matches(key).flatMap(({ binding, owner }) => {
       const slot =
         owner === shape && binding.singleton && binding.source.kind !== 'value'
           ? shape.slots.taken.get(binding)

@@ -1,8 +1,7 @@
 import type { Binding } from './registration.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { keysOf, place, places, reachable } from './places.js';
-import { type Resolver, type Shape, MOST_DEEP, progress, within } from './shape.js';
+import { MOST_DEEP, progress, type Resolver, type Shape, within } from './shape.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -44,7 +43,7 @@ export const keyless = (i: number, { key, source }: Binding, home: Shape, path: 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
 function wholePath(shape: Shape, ...keys: Key[]): Key[] {
   for (let frame = progress.running; frame; frame = frame.before)
-    keys.push(frame.key, ...(frame.root === undefined ? [] : [frame.root]));
+    keys.push(frame.key, ...(frame.root ? [frame.root.key] : []));
   const path = keys.toReversed();
   return path.flatMap((key, i) => {
     const next = path[i + 1];
@@ -58,7 +57,7 @@ function wholePath(shape: Shape, ...keys: Key[]): Key[] {
 export function between(shape: Shape, from: Key, goals: ReadonlySet<Key>): Key[] | undefined {
   const cameFrom = new Map<Key, Key>([[from, from]]);
   for (const [at] of cameFrom) {
-    const found = place(shape, at);
+    const found = shape.match(at);
     for (const dependency of found ? shape.dependencies(found.binding) : []) {
       const key = keyOf(dependency);
       if (key === undefined || kindOf(dependency) === 'lazy') continue;
@@ -76,7 +75,7 @@ const pathTo = (key: Key, home: Shape, path: readonly Key[]): Key[] => [...whole
 
 /** A circular dependency: its path ends with the key, what lies between, and the key again. */
 export function cycle(key: Key, home: Shape, path?: readonly Key[]): ContainerError {
-  const all = path ? pathTo(key, home, path) : wholePath(home, key, progress.root ?? key);
+  const all = path ? pathTo(key, home, path) : wholePath(home, key, progress.root?.key ?? key);
   if (!all.includes(key)) all.push(key);
   const shown = show(key);
   return new ContainerError('AMBIT_CYCLE', {
@@ -105,7 +104,7 @@ const tooDeep = (path: readonly Key[], home: Shape): ContainerError =>
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
 export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
   within(shape, key, get, (isCircular) =>
-    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root ?? key), shape),
+    isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root?.key ?? key), shape),
   );
 
 const MOST_HINTS = 200;
@@ -115,11 +114,11 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);
   const holder = holderAt(home, path);
-  const asked = tagsAsked(reachable(home, key), home);
-  const deeper = below(key, home, search);
+  const asked = tagsAsked(home.reachable(key), home);
+  const deeper = shapeBelowWith(key, home, search);
   // `verify` knows all kinds of scopes there will be.
   const elsewhere = search.dry ? undefined : asked && `scopes with ${asked}`;
-  const lifetime = deeper ? showTags(place(deeper, key)?.owner.lineage ?? []) : elsewhere;
+  const lifetime = deeper ? showTags(deeper.match(key)?.owner.lineage ?? []) : elsewhere;
   if (holder !== undefined && lifetime)
     return new ContainerError('AMBIT_CAPTIVE_DEPENDENCY', {
       ...details,
@@ -129,10 +128,10 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its ${reachable(home, key)[0]?.declared ? 'lifetime' : 'predicate'} asks for ${asked}; neither this scope nor one around it has that`,
+      hint: `its ${home.reachable(key)[0]?.declared ? 'lifetime' : 'predicate'} asks for ${asked}; neither this scope nor one around it has that`,
     });
   // A search through all keys for each of thousands of problems would take too long.
-  const near = search.hinted++ < MOST_HINTS ? keysOf(home).find((known) => alike(known, key)) : undefined;
+  const near = search.hinted++ < MOST_HINTS ? home.keys().find((known) => alike(known, key)) : undefined;
   return new ContainerError('AMBIT_NOT_REGISTERED', {
     ...details,
     hint:
@@ -144,13 +143,13 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
 }
 
 /** A shape below that has the key. */
-export const below = (key: Key, home: Shape, { shapes }: Search): Shape | undefined =>
-  [...shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && places(shape, key)[0]);
+export const shapeBelowWith = (key: Key, home: Shape, { shapes }: Search): Shape | undefined =>
+  [...shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && shape.matches(key)[0]);
 
 function shapesRunning(): Shape[] {
   const shapes: Shape[] = [];
   for (let frame = progress.running; frame; frame = frame.before)
-    shapes.push(frame.shape, ...(frame.rootShape ? [frame.rootShape] : []));
+    shapes.push(frame.shape, ...(frame.root ? [frame.root.shape] : []));
   return shapes.toReversed();
 }
 
@@ -158,7 +157,7 @@ function shapesRunning(): Shape[] {
 function holderAt(home: Shape, path: Step | undefined): Key | undefined {
   if (path?.holder !== undefined) return path.holder;
   const frame = progress.running;
-  return frame?.shape === home && place(home, frame.key)?.binding.singleton ? frame.key : undefined;
+  return frame?.shape === home && home.match(frame.key)?.binding.singleton ? frame.key : undefined;
 }
 
 /** The tags that the predicates asked for and this shape does not have; undefined where there are no bindings. */

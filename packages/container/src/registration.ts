@@ -17,7 +17,7 @@ import type {
 } from './keys.js';
 import { checkFunction, checkKey, refuse, show } from './errors.js';
 
-/** What a scope predicate sees of a scope. */
+/** A scope, as a scope predicate sees it. */
 export interface Tagged {
   /**
    * Whether the scope itself has the tag.
@@ -45,7 +45,7 @@ interface Hook {
   readonly act: (instance: never, reason: unknown) => unknown;
 }
 
-/** What a graph says of one of its entries. */
+/** The facts that a graph adds to one of its entries. */
 export interface Declared {
   /** The tags of the scopes in which it is available; undefined for an alias of one key. */
   readonly lifetimes?: readonly string[] | undefined;
@@ -69,15 +69,15 @@ export interface Recipe<out T = unknown> {
   readonly allowSplit?: true | undefined;
   /** The scopes in which it applies; undefined where that is the scope it was added to and those below. */
   readonly when?: ScopePredicate | undefined;
-  /** What wraps each instance, in this order. */
+  /** The functions that wrap each instance, in this order. */
   readonly decorators?: readonly ((inner: never, scope: IContainer) => unknown)[] | undefined;
-  /** What disposes an instance, in place of its own disposer. */
+  /** Callbacks that dispose an instance, in place of its own disposer. */
   readonly onDispose?: readonly Hook[] | undefined;
-  /** What `start()` calls with an instance. */
+  /** Callbacks that `start()` calls with an instance. */
   readonly onStart?: readonly Hook[] | undefined;
   /** Set by `override()` of `@ambit/container/tools`: it wins over all others of the key. */
   readonly override?: symbol | undefined;
-  /** What a graph of `lifetimes()` says of it. */
+  /** The facts that a graph of `lifetimes()` adds. */
   readonly declared?: Declared | undefined;
   /** Only in types: what the recipe makes. */
   readonly makes?: T;
@@ -85,7 +85,7 @@ export interface Recipe<out T = unknown> {
 
 /** A registration bound to its key, ready for `addRegistration`. */
 export interface Binding extends Recipe {
-  /** What the service is resolved by. */
+  /** `resolve(key)` delivers the service. */
   readonly key: Key;
 }
 
@@ -295,3 +295,153 @@ export type Bound<R extends readonly unknown[]> = {
     ? Mismatch<'a registration has no key: end it with .to(key)', R[I], Binding>
     : Binding;
 };
+
+/**
+ * Lifetime: one instance per owning scope. Without it every `resolve` makes a new instance (transient).
+ *
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class UserCache { readonly users = new Map<string, unknown>(); }
+ * Registration.fromClass(UserCache).pipe(singleton()).to('IUserCache'); // one for the whole application
+ * ```
+ */
+export const singleton = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, singleton: true });
+
+/**
+ * Other code disposes the instances: the container does not call their `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`.
+ * An `onDispose` of the registration is still called.
+ *
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * const shared = { dispose() {} }; // other code closes it
+ * Registration.fromFactory(() => shared).pipe(singleton(), externallyOwned()).to('IShared');
+ * ```
+ */
+export const externallyOwned = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({
+  ...recipe,
+  externallyOwned: true,
+});
+
+/**
+ * Says that a *split key* is meant. A service of an outer scope keeps the dependency of that scope, also where it is resolved in an inner
+ * scope that has the key again: behind a transaction, a request-scoped service that was given the pool writes outside of the transaction.
+ * `verify()` reports that, unless the service has this modifier, or the registration of the inner scope has it.
+ *
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * Registration.fromFactory((db) => ({ db }), ['db'])
+ *   .pipe(singleton(), scope(hasTag('request')), allowSplit()) // its lines stay when the transaction is rolled back
+ *   .to('IAuditTrail');
+ * ```
+ */
+export const allowSplit = (): (<T>(recipe: Recipe<T>) => Recipe<T>) => (recipe) => ({ ...recipe, allowSplit: true });
+
+/**
+ * Lifetime: applies only in scopes whose tags satisfy the predicate. The nearest such scope owns the instance.
+ * `singleton(), scope(hasTag('request'))` makes a service request-scoped. With several, all of them must accept the scope.
+ *
+ * @param predicate - looks at the tags of a scope, such as {@link hasTag}
+ * @returns the modifier, for `Registration.pipe`
+ * @throws `ContainerError` `AMBIT_BAD_REGISTRATION`, from `pipe`: the predicate is no function
+ *
+ * @example
+ * ```ts
+ * class Cart { readonly items: string[] = []; }
+ * Registration.fromClass(Cart).pipe(singleton(), scope(hasTag('request'))).to('ICart'); // one per request
+ * ```
+ */
+export const scope =
+  (predicate: ScopePredicate): (<T>(recipe: Recipe<T>) => Recipe<T>) =>
+  (recipe) => {
+    checkFunction(predicate, 'scope', "a predicate: scope(hasTag('request'))");
+    const { when } = recipe;
+    // A predicate may take `hasTag` out of its argument: ({ hasTag }) => hasTag('request').
+    return {
+      ...recipe,
+      when: (tagged) => (!when || when(tagged)) && predicate({ hasTag: (tag) => tagged.hasTag(tag) }),
+    };
+  };
+
+/**
+ * A predicate for {@link scope}: true when the scope itself has the tag.
+ *
+ * @param tag - the tag, such as `request` or `transaction`
+ * @returns the predicate
+ *
+ * @example
+ * ```ts
+ * class OrderRepository {}
+ * Registration.fromClass(OrderRepository).pipe(singleton(), scope(hasTag('transaction'))).to('IOrders'); // one per transaction
+ * ```
+ */
+export const hasTag =
+  (tag: string): ScopePredicate =>
+  (tagged) =>
+    tagged.hasTag(tag);
+
+/**
+ * Wraps each instance, for logging, caching, retries. Several apply in the order given.
+ *
+ * @param wrap - receives the instance and the scope that makes it, and returns what takes its place
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * Registration.fromValue({ greet: () => 'hello' })
+ *   .pipe(decorate((inner) => ({ greet: () => inner.greet().toUpperCase() })))
+ *   .to('IGreeter');
+ * ```
+ */
+export const decorate =
+  <A, B = A>(wrap: (inner: A, scope: IContainer) => B): Modifier<A, B> =>
+  (recipe) =>
+    ({ ...recipe, decorators: [...(recipe.decorators ?? []), wrap] }) as Recipe as Recipe<B>;
+
+/**
+ * Disposes an instance in place of its own `Symbol.asyncDispose`, `Symbol.dispose` or `dispose()`. For a `singleton()` from a class or a
+ * factory only.
+ *
+ * @param cleanup - receives the instance, as the decorators listed before had wrapped it, and the reason that `dispose(reason)` was called
+ *   with: undefined unless the work of the scope failed. The disposal awaits its promise
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class Pool { async end() {} }
+ * Registration.fromClass(Pool).pipe(singleton(), onDispose((pool) => pool.end())).to('IPool');
+ * ```
+ */
+export const onDispose =
+  <T>(cleanup: (instance: T, reason: unknown) => unknown): Modifier<T> =>
+  (recipe) => ({
+    ...recipe,
+    onDispose: [...(recipe.onDispose ?? []), { layer: recipe.decorators?.length ?? 0, act: cleanup }],
+  });
+
+/**
+ * Prepares an application singleton. `app.start()` calls these in dependency order; none of them may await `app.start()` itself. For a
+ * `singleton()` from a class or a factory only.
+ *
+ * @param start - receives the instance, as the decorators listed before had wrapped it; `app.start()` awaits its promise
+ * @returns the modifier, for `Registration.pipe`
+ *
+ * @example
+ * ```ts
+ * class Pool { async connect() {} }
+ * const app = new Container({ tags: ['application'] });
+ * app.addRegistration(Registration.fromClass(Pool).pipe(singleton(), onStart((pool) => pool.connect())).to('IPool'));
+ * await app.start();
+ * ```
+ */
+export const onStart =
+  <T>(start: (instance: T) => unknown): Modifier<T> =>
+  (recipe) => ({
+    ...recipe,
+    onStart: [...(recipe.onStart ?? []), { layer: recipe.decorators?.length ?? 0, act: start }],
+  });

@@ -1,13 +1,12 @@
 import type { Binding } from './registration.js';
 import { ContainerError, show, showTags, hintOf } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { keysOf, place, places, type Place } from './places.js';
-import { type Shape, refuseDisposed } from './shape.js';
 import { compile, memos, Unavailable, type Walk } from './compile.js';
 import type { Container } from './container.js';
-import { shared } from './fast.js';
 import { missing, tagsAsked, type Step } from './problems.js';
-import { settleAll } from './instances.js';
+import { nameAllInShapes } from './registering.js';
+import type { Match, Shape } from './shape.js';
+import { SHARED } from './templates.js';
 
 /** A dependency that a scope below has an instance of its own of, which the service does not get there. */
 export interface Split {
@@ -19,20 +18,20 @@ export interface Split {
 
 /** The keys that are registered again between `home` and the scope below it, unless `allowSplit()` says that it is meant. */
 function againBelow(home: Shape, inner: Shape): Set<Key> {
-  const again = keysOf(inner).filter((key) => {
-    const [nearest] = places(inner, key);
+  const again = inner.keys().filter((key) => {
+    const [nearest] = inner.matches(key);
     return nearest?.owner.isBelow(home) && !nearest.binding.allowSplit;
   });
   return new Set(again);
 }
 
 /** Whether scopes of the inner shape resolve the key to something that belongs below `home`. */
-const isOwn = (key: Key, home: Shape, inner: Shape): boolean => place(inner, key)?.owner.isBelow(home) ?? false;
+const isOwn = (key: Key, home: Shape, inner: Shape): boolean => inner.match(key)?.owner.isBelow(home) ?? false;
 
 /** How a service gets another one. */
 interface Path {
   readonly path: readonly Key[];
-  readonly found: Place | undefined;
+  readonly found: Match | undefined;
 }
 
 /**
@@ -50,7 +49,7 @@ export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, e
       const key = keyOf(dependency);
       const kind = kindOf(dependency);
       if (key === undefined || (kind === 'lazy' && except === kind)) continue;
-      const all = kind === 'all' ? places(home, key) : [place(home, key)];
+      const all = kind === 'all' ? home.matches(key) : [home.match(key)];
       const next = { path: [...path, key], found: all[0] };
       if (keys.has(key) && kind !== except) paths.push(next);
       else for (const one of all) if (!one?.binding.singleton) open.push({ path: next.path, found: one });
@@ -60,7 +59,7 @@ export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, e
 }
 
 /**
- * What the singleton, made in scopes of the shape `home`, depends on and scopes of the inner shape have again. An inner scope that has the service
+ * The dependencies of the singleton, made in scopes of the shape `home`, that scopes of the inner shape have again. An inner scope that has the service
  * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
  */
 export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
@@ -73,7 +72,7 @@ export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = ag
 const splitKeys = (shapes: readonly Shape[]): ContainerError[] =>
   shapes.flatMap((home) => {
     const inside = shapes.filter((shape) => shape.isBelow(home));
-    const own = inside[0] ? keysOf(home).flatMap((key) => places(home, key).filter((one) => isKept(one, home))) : [];
+    const own = inside[0] ? home.keys().flatMap((key) => home.matches(key).filter((one) => isKept(one, home))) : [];
     return inside.flatMap((inner) => {
       const again = againBelow(home, inner);
       return own.flatMap(({ binding }) =>
@@ -82,7 +81,7 @@ const splitKeys = (shapes: readonly Shape[]): ContainerError[] =>
     });
   });
 
-const isKept = ({ binding, owner }: Place, home: Shape): boolean => owner === home && binding.singleton === true;
+const isKept = ({ binding, owner }: Match, home: Shape): boolean => owner === home && binding.singleton === true;
 
 function splitProblem({ key, declared }: Binding, home: Shape, inner: Shape, { path, used }: Split): ContainerError {
   const shown = show(key);
@@ -122,8 +121,8 @@ export interface ScopeDeclaration {
 
 /** The shape of the container and of every declared scope, the outermost first. Copies, so that the check changes nothing. */
 export function declaredShapes(container: Container, scopes: readonly ScopeDeclaration[]): Shape[] {
-  settleAll(container);
-  const root = copied(container.shape);
+  nameAllInShapes(container);
+  const root = copyOf(container.shape);
   const within = (parent: Shape, declared: readonly ScopeDeclaration[]): Shape[] =>
     declared.flatMap(({ tags, registers = [], scopes: inner = [] }) => {
       const child = registers.reduce((shape, key) => shape.withRegistered(key), parent.child(tags));
@@ -132,7 +131,7 @@ export function declaredShapes(container: Container, scopes: readonly ScopeDecla
   return [root, ...within(root, scopes)];
 }
 
-const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.parent), shape.exclusive);
+const copyOf = (shape: Shape): Shape => shape.copy(shape.parent && copyOf(shape.parent), shape.exclusive);
 
 /**
  * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
@@ -152,7 +151,7 @@ const copied = (shape: Shape): Shape => shape.copy(shape.parent && copied(shape.
  * ```
  */
 export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
-  refuseDisposed(container, 'verify');
+  container.refuseDisposed('verify');
   const shapes = declaredShapes(container, scopes);
   const problems = problemsOf(shapes, scopes);
 
@@ -178,12 +177,12 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
       open.push(...last.causes.toReversed());
     }
   };
-  const later: [Place, Step][] = [];
+  const later: [Match, Step][] = [];
   const report = (problem: ContainerError) => new Unavailable(problem);
   const walk: Walk = {
     shapes,
     dry: true,
-    templates: shared,
+    templates: SHARED,
     made: 0,
     deep: 0,
     hinted: 0,
@@ -193,17 +192,17 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
   };
   const possible = new Set<Binding>();
   const impossible = new Map<Binding, Unavailable>();
-  const look = (shape: Shape, found: Place, path?: Step) => {
+  const look = (shape: Shape, found: Match, path?: Step) => {
     const { binding } = found;
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
-    // What names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
+    // A service that names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
     else if (binding.singleton || path?.holder !== undefined || isAtHome(found, shape) || (path && isHeldAtHome(path)))
       note(made);
     else impossible.set(binding, made);
   };
   for (const shape of shapes)
-    for (const key of keysOf(shape)) for (const found of places(shape, key)) look(shape, found);
+    for (const key of shape.keys()) for (const found of shape.matches(key)) look(shape, found);
   // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
@@ -220,12 +219,12 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
 }
 
 /** A service of a graph names its lifetime, so it must work in the scope that has it, also where it is transient. */
-const isAtHome = ({ binding, owner }: Place, shape: Shape) =>
+const isAtHome = ({ binding, owner }: Match, shape: Shape) =>
   binding.declared?.lifetimes !== undefined && owner === shape;
 
 /** The same for what it resolves later. */
 const isHeldAtHome = ({ binding, home }: Step) =>
-  places(home, binding.key).some((found) => found.binding === binding && isAtHome(found, home));
+  home.matches(binding.key).some((found) => found.binding === binding && isAtHome(found, home));
 
 /** Distinguishes two problems, but not one problem that was found on several paths. */
 function identities(): (problem: ContainerError) => string {
@@ -294,12 +293,12 @@ const undisposedAt = (key: Key, { lineage }: Shape): ContainerError =>
 const everyOf = (scopes: readonly ScopeDeclaration[]): ScopeDeclaration[] =>
   scopes.flatMap((one) => [one, ...everyOf(one.scopes ?? [])]);
 
-/** What the code that opens such a scope resolves from the scope around, and does not get, or gets another one of each time. */
+/** The keys that the code which opens such a scope resolves from the scope around, and that are missing or transient there. */
 function unmetBy({ requires = [], registers = [] }: ScopeDeclaration, around: Shape, walk: Walk): ContainerError[] {
   const keys = new Set<Key>([...requires, ...registers.flatMap((key) => hintOf(key, 'requires') ?? [])]);
   return [...keys].flatMap((key) => {
-    let found = place(around, key);
-    while (found?.binding.source.kind === 'alias') found = place(around, keyOf(found.binding.needs?.[0]) as Key);
+    let found = around.match(key);
+    while (found?.binding.source.kind === 'alias') found = around.match(keyOf(found.binding.needs?.[0]) as Key);
     if (!found) return missing(key, around, undefined, walk);
     const { source, singleton, externallyOwned } = found.binding;
     const isMade = source.kind === 'class' || source.kind === 'factory';

@@ -1,7 +1,6 @@
 import { setMaxListeners, setTimeout } from '#platform';
-import type { IContainer } from './contract.js';
+import { type IContainer, runInScope } from './contract.js';
 import { ContainerError, show } from './errors.js';
-import { runInScope } from './current.js';
 
 /** How long `drainScopes()` waits. */
 export interface DrainScopesOptions {
@@ -130,7 +129,7 @@ declare global {
 /** The type of the scopes that the container opens. */
 export type ScopeOf<C extends IContainer> = ReturnType<C['createScope']>;
 
-/** What `inScope()` opens its scope with, and what cancels its work. */
+/** The options of `inScope()`. */
 export interface InScopeOptions<C extends IContainer = IContainer> {
   /** The tags of the scope. Default `['job']`. */
   readonly tags?: readonly string[];

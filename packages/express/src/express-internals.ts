@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CurrentScope } from '@ambit/http/host';
+import type { HeldResponse } from '@ambit/http/host';
 
 /**
  * What this package touches of Express although it is not public; nothing outside of this file does. Express 4.22, 5.1
@@ -71,9 +71,9 @@ export function observeRouters(req: object): void {
  * Whether the response that is being sent comes from a handler whose failure we would have seen. It does not where another
  * copy of Express was called by a function, or is mounted as an application, and behind all routers.
  */
-export function wouldSeeFailure(req: object, { seenIn }: FailureWatcher): boolean {
+export function wouldSeeFailure(req: object): boolean {
   const { next } = req as RoutedRequest;
-  return next !== undefined && next === seenIn;
+  return next !== undefined && next === watchOf(req)?.seenIn;
 }
 
 /** Each copy of Express has layers of its own, which share a prototype. */
@@ -94,8 +94,8 @@ function observeHandlers(call: CallHandler): CallHandler {
   return function (req, res, next) {
     // A router may be of another copy.
     observe(this.handle.stack);
-    const watcher = noteRouter(req, req.next);
-    return call.call(this, req, res, watcher && !watcher.isReplaced ? nextInTime(watcher, next) : next);
+    const held = noteRouter(req, req.next);
+    return call.call(this, req, res, held && !held.isReplaced ? nextInTime(held, next) : next);
   };
 }
 
@@ -103,82 +103,62 @@ function observeHandlers(call: CallHandler): CallHandler {
  * What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. So it does where a
  * head counts as sent, unless that is taken back before.
  */
-function nextInTime(watcher: FailureWatcher, next: Next): Next {
+function nextInTime(held: HeldResponse, next: Next): Next {
   return (error) => {
-    if (error && watcher.isOfDisconnect(error)) return;
-    if (watcher.isReplaced) return watcher.reportLate(error);
-    if (watcher.hold(next, error)) return;
-    if (watcher.isError(error)) watcher.fail(error);
+    if (error && held.isOfDisconnect(error)) return;
+    if (held.isReplaced) return held.reportLate(error);
+    if (held.hold(next, error)) return;
+    if (held.isError(error)) held.fail(error);
     next(error);
   };
 }
 
 function reportFailures(call: CallErrorHandler): CallErrorHandler {
   return function (error, req, res, next) {
-    const watcher = watcherOf(req);
-    if (!watcher) return call.call(this, error, req, res, next);
-    watcher.fail(error);
+    const held = heldResponseOf(req);
+    if (!held) return call.call(this, error, req, res, next);
+    held.fail(error);
     const goOn: Next = (failure) => {
-      if (!watcher.isTooLate || !watcher.hasResponse) next(failure);
+      if (!held.isTooLate || !held.hasResponse) next(failure);
     };
-    const before = watcher.isHandlingError;
-    watcher.isHandlingError = true;
-    try {
-      return CurrentScope.runOutside(req, () => call.call(this, error, req, res, goOn));
-    } finally {
-      watcher.isHandlingError = before;
-    }
+    return held.runErrorHandler(() => call.call(this, error, req, res, goOn));
   };
-}
-
-/** The open transaction of a request. */
-export interface FailureWatcher {
-  /** Called with the error of a handler that failed. */
-  fail(error: unknown): void;
-  /** Whether it failed only because the client has left, which no error handler is called for. */
-  isOfDisconnect(error: unknown): boolean;
-  /** The router (its `next`) that called the last handler whose failure would be reported. */
-  seenIn: unknown;
-  /** While an error handler is being called. */
-  isHandlingError: boolean;
-  /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
-  readonly isOver: boolean;
-  /** There was a response. */
-  readonly hasResponse: boolean;
-  /** The error handlers were called in place of a handler that is still running. */
-  readonly isTooLate: boolean;
-  /** They were called in place of the response of handlers that may go on; what these fail with is reported. */
-  readonly isReplaced: boolean;
-  reportLate(error: unknown): void;
-  /** Whether a handler that calls `next` with this has failed. */
-  isError(given: unknown): boolean;
-  /** Whether `next(error)` must wait, and will be called, because it is still open which error the handlers get. */
-  hold(next: (error?: unknown) => void, error: unknown): boolean;
 }
 
 const WATCHED = Symbol('ambit.watched');
 
+/** The open transaction of a request. */
+interface Watch {
+  readonly held: HeldResponse;
+  /** The router (its `next`) that called the last handler whose failure would be reported. */
+  seenIn: unknown;
+}
+
 interface Watched {
   /** Without a transaction, the router that called the last handler: one property instead of two, for speed. */
-  [WATCHED]?: FailureWatcher | ((...args: never[]) => unknown) | undefined;
+  [WATCHED]?: Watch | ((...args: never[]) => unknown) | undefined;
 }
 
-export function watchFailures(req: object, watcher: FailureWatcher): void {
-  watcher.seenIn = (req as Watched)[WATCHED];
-  (req as Watched)[WATCHED] = watcher;
-}
-
-export function watcherOf(req: object): FailureWatcher | undefined {
+function watchOf(req: object): Watch | undefined {
   const watched = (req as Watched)[WATCHED];
   return typeof watched === 'object' ? watched : undefined;
+}
+
+/** From now on failures of the request's handlers roll back. */
+export function watchFailures(req: object, held: HeldResponse): void {
+  (req as Watched)[WATCHED] = { held, seenIn: (req as Watched)[WATCHED] };
+}
+
+export function heldResponseOf(req: object): HeldResponse | undefined {
+  return watchOf(req)?.held;
 }
 
 /** Called for every handler of every request. */
-function noteRouter(req: object, next: Watched[typeof WATCHED]): FailureWatcher | undefined {
-  const watched = (req as Watched)[WATCHED];
-  if (typeof watched === 'object') watched.seenIn = next;
+function noteRouter(req: object, next: Next | undefined): HeldResponse | undefined {
+  const watch = watchOf(req);
+  if (watch) watch.seenIn = next;
   else (req as Watched)[WATCHED] = next;
-  return typeof watched === 'object' ? watched : undefined;
+  return watch?.held;
 }
 
 /** Since Node 24. */

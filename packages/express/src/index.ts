@@ -10,5 +10,6 @@ export {
   resolve,
   type Services,
   withDeps,
-} from './request-scope.js';
-export { rollbackOnError, withTransaction, type WithTransactionOptions } from './with-transaction.js';
+  withTransaction,
+  type WithTransactionOptions,
+} from './middleware.js';

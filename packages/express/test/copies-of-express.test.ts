@@ -1,7 +1,7 @@
 import type express from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
-import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
+import { containerMiddleware, withTransaction } from '../src/index.js';
 import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 
@@ -13,6 +13,7 @@ const succeeds: RequestHandler = async (req, res) => {
   await store(req, 'order');
   res.status(201).json('done');
 };
+const passesOn: ErrorRequestHandler = (error, _req, _res, next) => next(error);
 const hidesFailure: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(200).json('all is well');
 
 /** Express's own last word is not printed. */
@@ -102,24 +103,24 @@ describe.each(versions)('in an application of %s', (_version, create) => {
 
   it.each<[where: string, mount: (app: Express) => unknown]>([
     [
-      'of its router stands before rollbackOnError',
+      'of its router stands before one that passes it on',
       (app) => {
         app.use(Router().post('/', withTransaction(), fails).use(respondToError));
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     [
       'of its route does',
       (app) => {
         app.post('/', withTransaction(), fails, respondToError);
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     [
       'of a router behind it does',
       (app) => {
         app.use(withTransaction(), Router().post('/', fails).use(respondToError));
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     [
@@ -127,23 +128,23 @@ describe.each(versions)('in an application of %s', (_version, create) => {
       (app) => {
         app.post('/orders', withTransaction(), fails);
         app.use(Router().post('/', withTransaction(), fails).use(respondToError));
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     [
-      'stands behind a rollbackOnError that comes before its route',
+      'stands behind one that comes before its route and would pass it on',
       (app) => {
-        app.use(rollbackOnError);
+        app.use(passesOn);
         app.post('/', withTransaction(), fails);
         app.use(respondToError);
       },
     ],
     [
-      'of the application around comes behind its rollbackOnError',
+      'of the application around comes behind one that would pass it on',
       (app) => {
         const inner = create();
         inner.post('/', withTransaction(), fails);
-        app.use(rollbackOnError);
+        app.use(passesOn);
         app.use(inner);
         app.use(respondToError);
       },
@@ -152,7 +153,7 @@ describe.each(versions)('in an application of %s', (_version, create) => {
       'stands before it, and a function opens the transaction',
       (app) => {
         const open = withTransaction();
-        app.use(rollbackOnError);
+        app.use(passesOn);
         app.post('/', (req, res, next) => open(req, res, next), fails);
         app.use(respondToError);
       },
@@ -160,9 +161,9 @@ describe.each(versions)('in an application of %s', (_version, create) => {
     [
       'of a router comes behind one that leaves its transaction open',
       (app) => {
-        app.use(Router().use(withTransaction()).use(rollbackOnError, respondToError));
+        app.use(Router().use(withTransaction()).use(passesOn, respondToError));
         app.use(Router().post('/', fails).use(respondToError));
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     [
@@ -196,15 +197,15 @@ describe.each(versions)('in an application of %s', (_version, create) => {
 
   it.each<[what: string, mount: (app: Express) => unknown]>([
     [
-      'a router has rollbackOnError and an error handler, and the application has none',
-      (app) => app.use(Router().post('/', withTransaction(), succeeds).use(rollbackOnError, hidesFailure)),
+      'a router has error handlers, and the application has none',
+      (app) => app.use(Router().post('/', withTransaction(), succeeds).use(passesOn, hidesFailure)),
     ],
     [
       'a router that no transaction leads to has error handlers',
       (app) => {
         app.use('/other', Router().get('/', succeeds).use(hidesFailure));
         app.post('/', withTransaction(), succeeds);
-        app.use(rollbackOnError, respondToError);
+        app.use(passesOn, respondToError);
       },
     ],
     ['an application stands behind it', (app) => app.use(withTransaction(), create().post('/', succeeds))],

@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os';
-import express, { type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 // @ts-expect-error -- its types are those of the other major version
 import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
-import { containerMiddleware, rollbackOnError, withTransaction } from '../src/index.js';
+import { containerMiddleware, withTransaction } from '../src/index.js';
 import { application, expectAllEnded, serve, store } from './support/app.js';
 
 const boom = (): never => {
@@ -25,6 +25,8 @@ const behindHead: RequestHandler = async (req, res) => {
   res.writeHead(201, { 'x-more': '1' });
   res.render('missing.html');
 };
+
+const passesOn: ErrorRequestHandler = (error, _req, _res, next) => next(error);
 
 const fresh = (create: typeof express = express) => {
   const { container, pool } = application();
@@ -64,7 +66,7 @@ describe('a failure that no error handler of the application hears of is rolled 
   it('of res.render() behind writeHead(), and is responded to where an error handler learns of it', async () => {
     const { app, pool } = fresh();
     app.post('/', withTransaction(), behindHead);
-    app.use(rollbackOnError);
+    app.use(passesOn);
     const response = await (await serve(app)).post('/');
     expect([response.status, response.headers.get('x-more')]).toEqual([500, null]);
     expect(pool.stored).toEqual([]);
@@ -84,7 +86,7 @@ describe('a failure that no error handler of the application hears of is rolled 
   it.each(failing)('of %s, on an Express that does not report failures', async (_what, status, handler) => {
     const { app, pool } = fresh(express4 as typeof express);
     app.post('/', withTransaction(), handler);
-    app.use(rollbackOnError);
+    app.use(passesOn);
     expect((await (await serve(app)).post('/')).status).toBe(status);
     expect(pool.stored).toEqual([]);
   });
@@ -94,7 +96,7 @@ describe('a failure that was dealt with before the transaction began', () => {
   it('does not roll it back', async () => {
     const { app, pool } = fresh();
     app.use((_req, _res, next) => next(new Error('boom')));
-    app.use(((_error, req, _res, _next) => req.next?.()) satisfies express.ErrorRequestHandler);
+    app.use(((_error, req, _res, _next) => req.next?.()) satisfies ErrorRequestHandler);
     app.post('/', withTransaction(), (req, res) => store(req, 'order').then(() => void res.end()));
     expect((await (await serve(app)).post('/')).status).toBe(200);
     expect(pool.stored).toEqual(['order']);

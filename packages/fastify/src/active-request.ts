@@ -3,17 +3,14 @@ import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
   closeUnlessEnded,
-  ConnectedRequest,
+  type ConnectedRequest,
   HttpError,
   type HttpErrorCode,
-  isAfterDisconnect,
-  type RequestHost,
   RequestTransaction,
   type RequestTransactionTerms,
 } from '@ambit/http/host';
 import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
-import { isAbandoned, isInjectedWhole } from './fastify-internals.js';
 import { FailedRequest } from './reply.js';
 
 /**
@@ -81,8 +78,9 @@ declare module 'fastify' {
   }
 }
 
-/** An active request, and what becomes of the transactions that its handler begins, commits and rolls back. */
-export class FastifyActiveRequest extends ConnectedRequest {
+/** A request of Fastify, and what becomes of the transactions that its handler begins, commits and rolls back. */
+export class FastifyActiveRequest {
+  readonly connected: ConnectedRequest;
   readonly reply: FastifyReply;
   /** The request's transaction while it has one. */
   transaction: RequestTransaction | undefined = undefined;
@@ -97,22 +95,42 @@ export class FastifyActiveRequest extends ConnectedRequest {
   /** It failed and its transaction was rolled back: whatever the handler responds now, that is no success. */
   failed: FailedRequest | undefined = undefined;
 
-  constructor(reply: FastifyReply, host: RequestHost) {
-    super(reply.request.raw, reply.raw, host);
+  constructor(connected: ConnectedRequest, reply: FastifyReply) {
+    this.connected = connected;
     this.reply = reply;
+  }
+
+  /** Goes on in the scope of its transaction, as the current one. */
+  runIn(transactionScope: IContainer, goOn: () => void): void {
+    const { active } = this.connected;
+    active.currentScope = transactionScope;
+    active.run(goOn);
+  }
+
+  /** The current scope is its own again. */
+  leaveScope(): void {
+    const { active } = this.connected;
+    active.currentScope = active.openedScope;
+  }
+
+  /** Error handlers must not get the scope of a transaction that failed. */
+  runErrorHandler(goOn: () => void): void {
+    const { active } = this.connected;
+    active.run(goOn, active.openedScope);
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
   begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
-    if (!this.scope || this.isFinished || this.active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
+    const { active, isFinished, res, scope } = this.connected;
+    if (!scope || isFinished || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
-    if (this.res.headersSent) {
-      closeUnlessEnded(this.res);
+    if (res.headersSent) {
+      closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(this.scope, terms);
+    const transaction = new RequestTransaction(scope, terms);
     this.transaction = transaction;
-    this.active.transaction = { rollback: (reason) => this.#close(transaction, reason) };
+    active.transaction = { rollback: (reason) => this.#close(transaction, reason) };
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
@@ -150,7 +168,7 @@ export class FastifyActiveRequest extends ConnectedRequest {
 
   forget(transaction: RequestTransaction): void {
     if (this.transaction !== transaction) return;
-    this.transaction = this.active.transaction = undefined;
+    this.transaction = this.connected.active.transaction = undefined;
     this.isOfRoute = false;
   }
 
@@ -162,36 +180,11 @@ export class FastifyActiveRequest extends ConnectedRequest {
     if (failedStep?.isKnown() === false && failedStep.error !== error) failedStep.log();
   }
 
-  /** Whether it failed only because its client has left, which no error handler is called for. */
-  isOfDisconnect(error: unknown): boolean {
-    return this.isDisconnected && isAfterDisconnect(error);
-  }
-
-  /** Fastify has sent the response, or given it up; or the connection is lost, and only its state says which. */
-  override lose(): void {
-    this.finish(!this.isWhole);
-  }
-
-  override finishIfSent(): void {
-    super.finishIfSent();
-    if (isAbandoned(this.res)) this.finish(true);
-  }
-
-  protected override get isWhole(): boolean {
-    return super.isWhole || (this.res.writableEnded && isInjectedWhole(this.res));
-  }
-
-  protected override finished(): void {
-    // After `hijack()` no hook has seen the response. Not `writableFinished`, see below.
-    if (this.res.writableEnded && this.failedStep?.isKnown() === false) this.failedStep.log();
-    super.finished();
-  }
-
   /** The scope is to be disposed, and the transaction is still open. */
   async #close(transaction: RequestTransaction, reason: unknown): Promise<void> {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !isCommitted(transaction);
-    if (this.res.writableEnded) await this.#closeLeftOpen(transaction);
+    if (this.reply.raw.writableEnded) await this.#closeLeftOpen(transaction);
     else await transaction.rollback(reason);
     this.forget(transaction);
   }
@@ -211,7 +204,13 @@ export class FastifyActiveRequest extends ConnectedRequest {
 
   /** The first failure of which the handler does not know is kept. */
   #note({ error, isKnown }: Omit<FailedStep, 'log'>): void {
-    if (this.failedStep?.isKnown() !== false) this.failedStep = { error, isKnown, log: () => this.#log(error) };
+    if (this.failedStep?.isKnown() === false) return;
+    const failedStep = { error, isKnown, log: () => this.#log(error) };
+    this.failedStep = failedStep;
+    // After `hijack()` no hook has seen the response. Not `writableFinished`, see below.
+    this.connected.onFinished(() => {
+      if (this.failedStep === failedStep && this.reply.raw.writableEnded && !isKnown()) failedStep.log();
+    });
   }
 
   #log(error: unknown): void {
@@ -225,8 +224,8 @@ export class FastifyActiveRequest extends ConnectedRequest {
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
     const { reply } = this;
-    const isOpen = this.transaction === transaction && !this.hasResponse && !this.active.isDisposed;
-    if (!isOpen || reply.sent || this.res.headersSent) return;
+    const isOpen = this.transaction === transaction && !this.hasResponse && !this.connected.active.isDisposed;
+    if (!isOpen || reply.sent || reply.raw.headersSent) return;
     this.failed ??= new FailedRequest(error);
     reply.header('retry-after', '1').send(error);
   }

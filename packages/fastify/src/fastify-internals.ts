@@ -76,8 +76,8 @@ export function isInjected(response: object): boolean {
 }
 
 /** Whether `reply.hijack()` was called. {@link holdReply} gives the reply a property of its own. */
-export function isHijacked(reply: FastifyReply): boolean {
-  return reply.sent && !reply.raw.writableEnded && !Object.hasOwn(reply, 'sent');
+export function isHijacked(reply: FastifyReply | undefined): boolean {
+  return reply !== undefined && reply.sent && !reply.raw.writableEnded && !Object.hasOwn(reply, 'sent');
 }
 
 /** Whether an injected request has its whole response: `finish` is emitted before `writableFinished` is true. */

@@ -1,8 +1,9 @@
 export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/http';
-export { containerPlugin, type ContainerPluginOptions } from './container-plugin.js';
 export {
+  containerPlugin,
+  type ContainerPluginOptions,
   requireTransactionScope,
   type RouteTransactionOptions,
   transactionPlugin,
   type TransactionPluginOptions,
-} from './transaction-plugin.js';
+} from './plugins.js';

@@ -108,7 +108,7 @@ describe('startTransaction()', () => {
   test.each([
     ['acquire', 'refused', 'AMBIT_TX_ACQUIRE_FAILED', 503],
     ['begin', 'refused', 'AMBIT_TX_BEGIN_FAILED', 500],
-    ['begin', 'lost', 'AMBIT_TX_BEGIN_FAILED', 500],
+    ['begin', 'lost', 'AMBIT_TX_CONNECTION_LOST', 503],
   ] as const)('leaves nothing behind when %s is %s', async (where, kind, code, status) => {
     const made = await application({ pool: { faultAt: failing(where, kind) } });
     made.app.post('/', async (request) => {
@@ -120,7 +120,9 @@ describe('startTransaction()', () => {
     expect(response.statusCode).toBe(status);
     expect(response.json()).toMatchObject({
       code,
-      message: expect.stringMatching(/^(No connection could be acquired|BEGIN failed)\. /),
+      message: expect.stringMatching(
+        /^(No connection could be acquired|BEGIN failed|The connection to the database was lost)\. /,
+      ),
     });
     // What the driver said is for the log.
     expect(response.body).not.toMatch(/refused\.|the connection died|no connection could be made/);

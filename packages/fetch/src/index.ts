@@ -13,5 +13,5 @@ export {
   type Handler,
   type HandlerOptions,
   type ParentScope,
+  withTransaction,
 } from './handler.js';
-export { withTransaction } from './with-transaction.js';

@@ -1,7 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
-  checkCount,
   checkTransactionOptions,
   clearRepresentation,
   type DrainOptions,
@@ -97,16 +96,13 @@ export function containerMiddleware(
   container: IContainer | ((c: Context) => IContainer | Promise<IContainer>),
   options: ContainerMiddlewareOptions = {},
 ): ContainerMiddleware {
-  const { maxRequestsPerConnection, ...others } = options;
-  const scopes = new RequestScopes<Context>(container, others, 'containerMiddleware()');
-  if (maxRequestsPerConnection !== undefined) checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
-  const sockets = new Sockets(limitsOf(options));
+  const { maxRequests = Sockets.maxRequests } = options;
+  const scopes = new RequestScopes<Context>(container, { ...options, maxRequests }, 'containerMiddleware()');
+  const sockets = new Sockets(scopes, options);
 
   const middleware: MiddlewareHandler = async (c, next) => {
-    const admitting = sockets.clientOf(c.env, () => options.isEssential?.(c) ?? false);
-    const client = admitting instanceof Promise ? await admitting : admitting;
-    if (client) {
-      const opening = scopes.open(c, undefined, client);
+    const opening = sockets.open(c);
+    if (opening) {
       const active = opening instanceof Promise ? await opening : opening;
       c.set('container', active.scope);
       await active.run(next);
@@ -115,7 +111,7 @@ export function containerMiddleware(
     }
     const { raw } = c.req;
     const active = await scopes.open(c, undefined, {
-      watch: (opened) => opened.watch(raw.signal),
+      signal: raw.signal,
       waitUntil: waitUntilOf(c),
     });
     try {
@@ -143,13 +139,6 @@ export function containerMiddleware(
 function replaceResponse(c: Context, response: Response): void {
   c.res = undefined;
   c.res = response;
-}
-
-function limitsOf({ maxRequests, maxRequestsPerConnection }: SocketLimits): SocketLimits {
-  return {
-    ...(maxRequests === undefined ? {} : { maxRequests }),
-    ...(maxRequestsPerConnection === undefined ? {} : { maxRequestsPerConnection }),
-  };
 }
 
 /** Hono throws where its host has none, as on Bun and Deno. */
@@ -206,7 +195,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
     } catch (error) {
       await transaction.rollback(error);
       takeBackResponse(c);
-      if (!transaction.isOfDisconnect(error)) throw error;
+      if (!transaction.active?.isOfDisconnect(error)) throw error;
       c.res = responseToNobody();
     } finally {
       c.set('transactionScope', undefined);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ActiveRequest, RequestClient } from '@ambit/host';
-import { ConnectedRequest, Connections, Load, type RequestHost, type ScopeOpener } from '@ambit/http/host';
+import type { ActiveRequest, RequestScopes } from '@ambit/host';
+import { affordableRequests, ConnectedRequest, Connections, RequestHost } from '@ambit/http/host';
+import type { Context } from 'hono';
 
 /** How many requests are taken on. */
 export interface SocketLimits {
@@ -16,64 +17,44 @@ export interface SocketLimits {
   readonly maxRequestsPerConnection?: number;
 }
 
-/** The clients whose requests came through a socket of Node, which knows when they leave. */
+/** The requests that came through a socket of Node, which knows when their clients leave. */
 export class Sockets {
-  readonly #limited: RequestHost;
-  readonly #unlimited: RequestHost;
+  /** The default of `maxRequests`. */
+  static readonly maxRequests: number = affordableRequests();
+  readonly #host: RequestHost;
 
-  constructor(limits: SocketLimits) {
+  constructor(scopes: RequestScopes<Context>, limits: Pick<SocketLimits, 'maxRequestsPerConnection'>) {
     Connections.watch();
-    this.#limited = hostWith(new Load(limits));
-    this.#unlimited = hostWith(new Load({ ...limits, maxRequests: Infinity }));
+    this.#host = new RequestHost(scopes, limits);
   }
 
   /**
-   * The client, as soon as fewer requests of the connection are in progress than the limit. Undefined where the request came through
-   * no socket, or through one of another runtime.
+   * The request with its scope, at once where nothing has to be waited for. Undefined where it came through no socket, or through one
+   * of another runtime.
    *
-   * @param env - the bindings of Hono's server for Node
-   * @param isEssential - whether the request counts in no limit
+   * @param c - the context of the request; its bindings are those of Hono's server for Node
    */
-  clientOf(env: unknown, isEssential: () => boolean): RequestClient | Promise<RequestClient> | undefined {
-    const { incoming, outgoing } = Object(env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
+  open(c: Context): ActiveRequest | Promise<ActiveRequest> | undefined {
+    const { incoming, outgoing } = Object(c.env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
     if (!incoming || !outgoing) return undefined;
-    const host = isEssential() ? this.#unlimited : this.#limited;
-    return new SocketClient(new ConnectedRequest(incoming, outgoing, host)).admitted();
-  }
-}
-
-function hostWith(load: Load): RequestHost {
-  return { load, onDisposeError: () => undefined };
-}
-
-/** The request of @ambit/http, without a scope: the middleware opens and disposes that. */
-class SocketClient implements RequestClient {
-  readonly isAdmitted = true;
-  readonly #request: ConnectedRequest;
-
-  constructor(request: ConnectedRequest) {
-    this.#request = request;
-  }
-
-  /** At once, unless the request has to wait for its turn. */
-  admitted(): this | Promise<this> {
-    const outcome: { refusal: unknown; isThere: boolean } = { refusal: undefined, isThere: false };
-    let settle = (refusal: unknown): void => {
-      outcome.refusal = refusal;
-      outcome.isThere = true;
+    const request = new ConnectedRequest(incoming, outgoing, this.#host, c);
+    const { active } = request;
+    let outcome: { readonly error: unknown } | undefined;
+    let settle = (error: unknown): void => {
+      outcome = { error };
     };
-    this.#request.open(noScope, (refusal) => settle(refusal));
-    if (outcome.refusal instanceof Error) throw outcome.refusal;
-    if (outcome.isThere) return this;
-    return new Promise((resolve, reject) => {
-      settle = (refusal) => (refusal instanceof Error ? reject(refusal) : resolve(this));
-    });
-  }
-
-  watch(active: ActiveRequest): void {
-    this.#request.follow(active);
+    request.open((error) => settle(error));
+    if (outcome) return opened(active, outcome.error);
+    return new Promise<unknown>((resolve) => {
+      active.onDisconnect(resolve);
+      settle = resolve;
+    }).then((error) => opened(active, error));
   }
 }
 
-/** The middleware opens it. */
-const noScope: ScopeOpener = (_request, done) => done();
+function opened(active: ActiveRequest, error: unknown): ActiveRequest {
+  active.throwIfDisconnected();
+  active.failure = error;
+  if (error !== undefined) throw error as Error;
+  return active;
+}

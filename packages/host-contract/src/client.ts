@@ -29,7 +29,10 @@ export class RawClient {
   readonly #socket: Socket;
   readonly #happenings = new Happenings();
   readonly #toHead: boolean[] = [];
-  #bytes: Buffer = Buffer.alloc(0);
+  /** Twice as large when it is full: to copy all that came for each chunk would take longer than the network does. */
+  #buffer = Buffer.allocUnsafe(4096);
+  #from = 0;
+  #to = 0;
   #received = 0;
   #ended = false;
 
@@ -38,7 +41,7 @@ export class RawClient {
     socket.setNoDelay(true);
     socket.on('data', (chunk) => {
       this.#received += chunk.length;
-      this.#bytes = Buffer.concat([this.#bytes, chunk]);
+      this.#keep(chunk);
       this.#happenings.tell();
     });
     const end = (): void => {
@@ -61,7 +64,7 @@ export class RawClient {
     return this.#received;
   }
 
-  /** What came and was not read as a response. */
+  /** The bytes that were received and not read as a response. */
   get unread(): string {
     return this.#bytes.toString();
   }
@@ -110,7 +113,7 @@ export class RawClient {
     };
     await this.#happenings.until(whole, 'the response came whole', timeoutMs);
     if (failure !== undefined) throw failure;
-    this.#bytes = this.#bytes.subarray(read?.length ?? 0);
+    this.#from += read?.length ?? 0;
     return read?.response;
   }
 
@@ -129,7 +132,7 @@ export class RawClient {
     return this.#happenings.until(() => this.#ended, 'the server closed the connection');
   }
 
-  /** What the server sends from now on has to wait. */
+  /** The bytes that the server sends from now on have to wait. */
   stopReading(): void {
     this.#socket.pause();
   }
@@ -146,5 +149,20 @@ export class RawClient {
   /** Goes away as a crashed client does. */
   reset(): void {
     this.#socket.resetAndDestroy();
+  }
+
+  get #bytes(): Buffer {
+    return this.#buffer.subarray(this.#from, this.#to);
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#to + chunk.length > this.#buffer.length) {
+      const unread = this.#bytes;
+      this.#buffer = Buffer.allocUnsafe(2 * (unread.length + chunk.length));
+      unread.copy(this.#buffer);
+      [this.#from, this.#to] = [0, unread.length];
+    }
+    chunk.copy(this.#buffer, this.#to);
+    this.#to += chunk.length;
   }
 }

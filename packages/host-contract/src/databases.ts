@@ -20,7 +20,8 @@ export interface TestDatabase {
 export interface DatabaseKind {
   readonly name: string;
   readonly missing: boolean;
-  readonly open: () => Promise<TestDatabase>;
+  /** `writers`: how many connections that write its pool hands out at a time, where the database has several. Default 2. */
+  readonly open: (options?: { readonly writers?: number }) => Promise<TestDatabase>;
 }
 
 export const databases: readonly DatabaseKind[] = [
@@ -42,9 +43,8 @@ async function openSqlite(): Promise<TestDatabase> {
   };
 }
 
-async function openPostgres(): Promise<TestDatabase> {
+async function openPostgres({ writers = 2 } = {}): Promise<TestDatabase> {
   const schema = await openSchema();
-  const writers = 2;
   const pool = createPostgresPool({ connectionString: schema.url(), max: writers, closeTimeoutMs: 100 });
   return {
     pool,

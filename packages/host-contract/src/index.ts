@@ -16,6 +16,8 @@ export { type FaultyProxy, openProxy } from './proxy.js';
 export { refused } from './exchange.js';
 export type { RawResponse } from './response.js';
 export { ScopeLedger } from './scopes.js';
+export { SimulatedCallbacks } from './simulated-callbacks.js';
+export { Chance, FAULTS, firstSeed, replayedSeed, runsOr, Simulation } from './simulation.js';
 export { signal } from './waiting.js';
 export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
 export { type Interference, WatchedPool } from './watched-pool.js';

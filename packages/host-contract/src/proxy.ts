@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** What the proxy does with one message of the client: let it through, or break the line around it. */
+/** The treatment of one message of the client: it is let through, or the connection is broken around it. */
 type Fault =
   | 'none'
   /** The line breaks before the server sees the message. */

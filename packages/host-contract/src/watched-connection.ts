@@ -8,7 +8,7 @@ import {
   TransactionError,
 } from '@ambit/transaction';
 
-/** What is asked of a pool and its connections; `destroy` is a release of a connection that nobody may have again. */
+/** The calls of a pool and its connections; `destroy` is a release of a connection that nobody may have again. */
 export type Step = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'release' | 'destroy';
 
 export interface Interfere {
@@ -61,7 +61,7 @@ export class WatchedConnection implements IPooledConnection {
   release(destroy: boolean | Error = false): void {
     this.#interfere.note(destroy === false ? 'release' : 'destroy');
     try {
-      // What was cut must not be checked out again, whatever our caller thinks of it.
+      // A connection that was cut must not be checked out again, whatever the caller does.
       this.inner.release(destroy !== false || this.#dead);
     } finally {
       this.#interfere.disconnected();
@@ -82,7 +82,7 @@ export class WatchedConnection implements IPooledConnection {
   }
 }
 
-/** What a pool says when the line is cut. */
+/** The error of a pool whose connection is cut. */
 export function connectionLost(): Error {
   return new TransactionError('AMBIT_TX_CONNECTION_LOST', 'The line to secret-host was cut', { sqlState: '08006' });
 }

@@ -4,7 +4,7 @@ import { PassThrough, type Transform } from 'node:stream';
 type Method = (...args: unknown[]) => unknown;
 type Methods = Record<'end' | 'flush' | 'on' | 'write' | 'writeHead', Method>;
 
-/** What a middleware wraps around a response. */
+/** The wrapper of a middleware around a response. */
 export type Wrap = (res: ServerResponse) => void;
 
 interface Compression {
@@ -15,7 +15,7 @@ interface Compression {
 }
 
 /**
- * What the package `compression` 1.8 does to a response: the head is written with the first byte, what is compressed comes
+ * Changes a response as the package `compression` 1.8 does: the head is written with the first byte, what is compressed comes
  * later than it was written, and listeners for `drain` go to the compressor, once there is one. It forgets none.
  */
 export function compress(res: ServerResponse, options: Compression = {}): void {
@@ -69,7 +69,7 @@ export function compress(res: ServerResponse, options: Compression = {}): void {
   }
 }
 
-/** What `express-session` 1.18 does: all but the last byte is written, and that waits until the session is stored. */
+/** Changes a response as `express-session` 1.18 does: all but the last byte is written, and that waits until the session is stored. */
 export function saveFirst(res: ServerResponse, save: () => Promise<unknown>): void {
   const replaced = res as unknown as Methods;
   const { end, write } = replaced;
@@ -83,7 +83,7 @@ export function saveFirst(res: ServerResponse, save: () => Promise<unknown>): vo
   };
 }
 
-/** What the package `on-headers` does for `response-time`, `cookie-session` and others: adds a header with the head. */
+/** Adds a header with the head, as the package `on-headers` does for `response-time`, `cookie-session` and others. */
 export function addWithHead(res: ServerResponse, name: string, value: string): void {
   const replaced = res as unknown as Methods;
   const { writeHead } = replaced;

@@ -1,8 +1,8 @@
 import { Container, Registration } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
-import { type FakeFault, FakePool, type FaultPoint, seededRandom } from '@ambit/transaction/testing';
+import { type FakeFault, FakePool, type FaultPoint } from '@ambit/transaction/testing';
 import { describe, expect, test } from 'vitest';
-import { Happenings, RawClient, ScopeLedger } from '../src/index.js';
+import { Chance, FAULTS, firstSeed, Happenings, RawClient, replayedSeed, ScopeLedger } from '../src/index.js';
 import { express4Host, expressHost } from './hosts/express.js';
 import { fastifyHost } from './hosts/fastify.js';
 import { fetchHost } from './hosts/fetch.js';
@@ -11,18 +11,12 @@ import type { Call, Host, Reply } from './hosts/host.js';
 import { nodeHost } from './hosts/node.js';
 import { runtime } from './support/serve-fetch.js';
 
-const SEED = Number(process.env['SEED'] ?? process.env['FIRST_SEED'] ?? 1);
+const SEED = replayedSeed ?? firstSeed;
 const CLIENTS = 8;
 const ORDERS_PER_CLIENT = 60;
 
 const HALF_AN_ORDER =
   'POST /orders HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"a';
-
-type Choose = <T>(...choices: readonly T[]) => T;
-
-function chooser(random: () => number): Choose {
-  return (...choices) => choices[Math.floor(random() * choices.length)] as (typeof choices)[number];
-}
 
 /** Lets other events happen, so many times over; no clock is involved. */
 async function hops(times: number): Promise<void> {
@@ -35,7 +29,7 @@ class Crowd {
   readonly refused: string[] = [];
   readonly happenings = new Happenings();
   readonly scopes = new ScopeLedger(this.happenings);
-  readonly #choose = chooser(seededRandom(SEED));
+  readonly #chance = new Chance(SEED);
   readonly pool = new FakePool({ max: 3, acquireTimeoutMs: 20, faultAt: (point) => this.#fault(point) });
 
   async play(host: Host): Promise<void> {
@@ -57,10 +51,10 @@ class Crowd {
   }
 
   #fault(point: FaultPoint): FakeFault {
-    const goesWell: FakeFault = { ms: this.#choose(0, 0, 0, 1), kind: 'none' };
-    const fails = this.#choose(0, 0, 0, 0, 0, 0, 0, 1) === 1;
+    const goesWell: FakeFault = { ms: this.#chance.pick([0, 0, 0, 1]), kind: 'none' };
+    const fails = this.#chance.pick([0, 0, 0, 0, 0, 0, 0, 1]) === 1;
     if (!fails) return goesWell;
-    const kind = this.#choose<FakeFault['kind']>('refused', 'conflict', 'lost', 'lost after', 'never');
+    const kind = this.#chance.pick(FAULTS);
     return { ms: 0, kind: point === 'acquire' && kind === 'never' ? 'refused' : kind };
   }
 
@@ -68,8 +62,8 @@ class Crowd {
     const { id } = body as { id: string };
     const connection = transactionScope.resolve<IConnection>('IConnection');
     await connection.query(id);
-    const deed = this.#choose('respond', 'respond', 'respond', 'respond late', 'throw', 'swallow', 'never');
-    if (deed === 'respond late') await hops(this.#choose(1, 5, 20));
+    const deed = this.#chance.pick(['respond', 'respond', 'respond', 'respond late', 'throw', 'swallow', 'never']);
+    if (deed === 'respond late') await hops(this.#chance.pick([1, 5, 20]));
     if (deed === 'throw') throw new Error('the handler failed');
     if (deed === 'swallow') await connection.query(`${id} again`).catch(() => undefined);
     if (deed === 'never') await new Promise<void>(() => undefined);
@@ -79,11 +73,11 @@ class Crowd {
   async #client(port: number, index: number): Promise<void> {
     for (let order = 0; order < ORDERS_PER_CLIENT; order += 1) {
       const client = await RawClient.connect(port);
-      const ids = Array.from({ length: this.#choose(1, 1, 1, 2, 3) }, (_, part) => `${index}-${order}-${part}`);
-      const deed = this.#choose('stay', 'stay', 'leave', 'reset', 'cut');
+      const ids = Array.from({ length: this.#chance.pick([1, 1, 1, 2, 3]) }, (_, part) => `${index}-${order}-${part}`);
+      const deed = this.#chance.pick(['stay', 'stay', 'leave', 'reset', 'cut']);
       if (deed === 'cut') client.write(HALF_AN_ORDER);
       else client.send(...ids.map((id) => ({ method: 'POST', path: '/orders', body: { id } })));
-      if (deed !== 'stay') await hops(this.#choose(0, 1, 3, 10, 30));
+      if (deed !== 'stay') await hops(this.#chance.pick([0, 1, 3, 10, 30]));
       else await this.#readResponses(client, ids);
       if (deed === 'reset') client.reset();
       else client.leave();

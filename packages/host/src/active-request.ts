@@ -1,5 +1,16 @@
 import { type IContainer, runInScope } from '@ambit/container';
-import { HttpError } from './errors.js';
+import { HttpError, isAfterDisconnect, report } from './errors.js';
+import {
+  checkCount,
+  checkFunctions,
+  checkParent,
+  checkRequestOptions,
+  checkReturnedParent,
+  checkTimes,
+  invalidOption,
+  type ParentScope,
+  type RequestOptions,
+} from './options.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
 const ACTIVE_REQUEST = Symbol.for('@ambit/host');
@@ -8,31 +19,10 @@ interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
 
-/** What opens active requests: one for all requests of a handler, so that a request costs few objects. */
-export interface RequestObserver {
-  /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
-  readonly isCurrent?: boolean;
-  /**
-   * Called when the scope failed to dispose.
-   *
-   * @param error - the `DisposeError`
-   * @param request - the request that the scope was opened for
-   */
-  onDisposeError(error: unknown, request: unknown): void;
-  /** Called once for each request, when its scope has been disposed. */
-  readonly onDisposed?: () => void;
-}
-
-/** What knows the client of a request, and keeps the platform running for its disposal. */
+/** What the runtime knows of the client of a request, and how it is kept running for the disposal. */
 export interface RequestClient {
-  /**
-   * Calls `active.leave()` when the client leaves before it has the whole response.
-   *
-   * @param active - the request
-   */
-  watch(active: ActiveRequest): void;
-  /** The host has a limit of its own for requests in progress. */
-  readonly isAdmitted?: boolean;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
   /** Keeps the platform running until the promise, which never rejects, has settled. */
   readonly waitUntil?: ((disposing: Promise<void>) => void) | undefined;
 }
@@ -49,7 +39,7 @@ export interface RequestClient {
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'serve()');
  *
  * async function serve(request: Request): Promise<Response> {
- *   const active = await scopes.open(request, undefined, { watch: (opened) => opened.watch(request.signal) });
+ *   const active = await scopes.open(request, undefined, request);
  *   const greeting = active.scope.resolve<string>('IGreeting');
  *   active.finish(); // disposes the scope
  *   return new Response(greeting);
@@ -65,32 +55,37 @@ export class ActiveRequest {
   failure: unknown = undefined;
   /** Why the signal has aborted: the client has left. */
   disconnectReason: HttpError | undefined = undefined;
+  /** What `run()` makes the current scope: that of the request, or of its open transaction. */
+  currentScope: IContainer | undefined = undefined;
+  /** It counts as one in progress. */
+  isAdmitted = false;
   /** Nothing more comes of the request. */
   isFinished = false;
   /** The disposal of the scope has begun. */
   isDisposed = false;
-  readonly #observer: RequestObserver;
-  readonly #request: unknown;
+  /** The request, as the functions among the options of its scopes know it. */
+  readonly request: unknown;
+  readonly #scopes: RequestScopes<never, never>;
   readonly #client: RequestClient | undefined;
   #abort: AbortController | undefined = undefined;
   #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #disposing: Promise<void> | undefined = undefined;
   /** Why the scope is disposed. */
   #reason: unknown = undefined;
-  /** Aborts when the client leaves; undefined where something else calls `leave()`. */
-  #clientSignal: AbortSignal | undefined = undefined;
 
   /**
    * Begins when the request has arrived; `openScope()` gives it its scope.
    *
-   * @param observer - is notified of the disposal of the scope
-   * @param request - what `onDisposeError` of the observer is called with
-   * @param client - keeps the platform running for the disposal. Default: nothing does
+   * @param scopes - those of the middleware or handler
+   * @param request - what the functions among their options are called with
+   * @param client - says when the client leaves. Default: something else calls `leave()`
    */
-  constructor(observer: RequestObserver, request: unknown, client?: RequestClient) {
-    this.#observer = observer;
-    this.#request = request;
+  constructor(scopes: RequestScopes<never, never>, request: unknown, client?: RequestClient) {
+    this.#scopes = scopes;
+    this.request = request;
     this.#client = client;
+    client?.signal.addEventListener('abort', this);
+    if (client?.signal.aborted) this.leave();
   }
 
   /**
@@ -104,17 +99,6 @@ export class ActiveRequest {
   }
 
   /**
-   * Calls `leave()` when the signal aborts.
-   *
-   * @param signal - the signal of the request
-   */
-  watch(signal: AbortSignal): void {
-    if (signal.aborted) return this.leave();
-    this.#clientSignal = signal;
-    signal.addEventListener('abort', this);
-  }
-
-  /**
    * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}. That of a request which is disposed already is disposed at
    * once.
    *
@@ -124,13 +108,18 @@ export class ActiveRequest {
    */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer {
     try {
-      const scope = (this.openedScope = parent.createScope(options));
+      const scope = (this.openedScope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
       scope.register('IRequestSignal', () => this.signal);
       return scope;
     } finally {
       if (this.isDisposed) void this.#disposeScope();
     }
+  }
+
+  /** It has finished, or is about to, because its client has left. */
+  get isOver(): boolean {
+    return this.isFinished || this.disconnectReason !== undefined;
   }
 
   /** The request scope, once it is opened. */
@@ -145,6 +134,16 @@ export class ActiveRequest {
    */
   throwIfDisconnected(): void {
     if (this.disconnectReason) throw this.disconnectReason;
+  }
+
+  /**
+   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
+   *
+   * @param error - what the handler of the request failed with, or its transaction
+   * @returns false for every other failure
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return this.disconnectReason !== undefined && isAfterDisconnect(error);
   }
 
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
@@ -170,11 +169,11 @@ export class ActiveRequest {
    * Calls `work` with the scope as the current one, where the application asked for that.
    *
    * @param work - the function
-   * @param scope - the scope. Default: that of the request
+   * @param scope - the scope. Default: {@link ActiveRequest.currentScope}
    * @returns what the function returns
    */
-  run<T>(work: () => T, scope: IContainer = this.scope): T {
-    return this.#observer.isCurrent ? runInScope(scope, work) : work();
+  run<T>(work: () => T, scope: IContainer | undefined = this.currentScope): T {
+    return scope && this.#scopes.isCurrent ? runInScope(scope, work) : work();
   }
 
   /**
@@ -221,13 +220,14 @@ export class ActiveRequest {
   finish(reason: unknown = this.failure): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.#clientSignal?.removeEventListener('abort', this);
+    this.#scopes.onFinished(this);
+    this.#client?.signal.removeEventListener('abort', this);
     const disposing = this.dispose(reason);
     this.#client?.waitUntil?.(Promise.resolve(disposing).catch(() => undefined));
   }
 
   /**
-   * Rolls back and disposes once, before the request has finished or when it has. What fails goes to `onDisposeError` of the observer.
+   * Rolls back and disposes once, before the request has finished or when it has. What fails goes to `onDisposeError` of its scopes.
    *
    * @param reason - why, where a failure is the reason
    * @returns a promise where there may be something to wait for
@@ -248,19 +248,241 @@ export class ActiveRequest {
   }
 
   #disposeScope(): Promise<void> | undefined {
-    const { onDisposed } = this.#observer;
-    const fail = (error: unknown): void => {
-      this.#observer.onDisposeError(error, this.#request);
-      onDisposed?.();
-    };
+    const scopes = this.#scopes;
     try {
       const disposing = this.openedScope?.dispose(this.#reason) ?? undefined;
-      if (disposing) disposing.then(onDisposed, fail);
-      else onDisposed?.();
+      if (!disposing) scopes.onDisposed(this);
+      else
+        disposing.then(
+          () => scopes.onDisposed(this),
+          (error: unknown) => scopes.onDisposeError(this, error),
+        );
       return disposing;
     } catch (error) {
-      fail(error);
+      scopes.onDisposeError(this, error);
       return undefined;
     }
   }
+}
+
+/** How long `drain()` waits. */
+export interface DrainOptions {
+  /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+/** From here on timers fire at once. */
+const TOO_LONG_MS = 2 ** 31;
+
+/** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
+export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
+  /** How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
+  readonly maxRequests?: number;
+  /** Requests that are never refused, such as the liveness probe. Default: none. */
+  readonly isEssential?: (request: Q) => boolean;
+  /** Called when a request scope failed to dispose. Default: `console.error`. */
+  readonly onDisposeError?: (error: unknown, request: Q) => unknown;
+}
+
+function checkOptions<Q>(options: RequestScopesOptions<Q>): void {
+  checkRequestOptions(options);
+  checkFunctions(options, 'isEssential', 'onDisposeError');
+  if (options.maxRequests !== undefined) checkCount('maxRequests', options.maxRequests);
+}
+
+const REQUEST_TAGS: readonly string[] = ['request'];
+
+/**
+ * Opens the request scopes of one handler or middleware, counts its requests, and waits for them when the process shuts down.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { RequestScopes } from '@ambit/host';
+ *
+ * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
+ *
+ * async function myMiddleware(request: Request, next: (scope: object) => Promise<Response>): Promise<Response> {
+ *   const active = await scopes.open(request, undefined, request);
+ *   try {
+ *     return await next(active.scope);
+ *   } finally {
+ *     active.finish();
+ *   }
+ * }
+ * ```
+ */
+export class RequestScopes<Q = Request, C = unknown> {
+  /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
+  readonly isCurrent: boolean;
+  readonly #parent: ParentScope<Q, [context: C]>;
+  readonly #options: RequestScopesOptions<Q>;
+  readonly #tags: { tags: string[] };
+  readonly #caller: string;
+  readonly #max: number;
+  #inProgress = 0;
+  #undisposed = 0;
+  /** Those who wait until all are disposed. */
+  readonly #draining = new Set<() => void>();
+
+  /**
+   * Checks the arguments when the application starts.
+   *
+   * @param parent - the application container, or a function of the request and its context that gives the parent scope
+   * @param options - how scopes are opened, and how many requests are taken on
+   * @param caller - what the errors of invalid arguments name, such as `middleware()`
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
+   */
+  constructor(parent: ParentScope<Q, [context: C]>, options: RequestScopesOptions<Q>, caller: string) {
+    checkParent(parent, caller);
+    checkOptions(options);
+    const { tags = REQUEST_TAGS, maxRequests = Infinity, current = false } = options;
+    this.#parent = parent;
+    this.#options = options;
+    this.#caller = caller;
+    this.#tags = { tags: [...tags] };
+    this.#max = maxRequests;
+    this.isCurrent = current;
+  }
+
+  /** How many request scopes are not disposed yet. */
+  get openRequests(): number {
+    return this.#undisposed;
+  }
+
+  /**
+   * What `isEssential` of the application says.
+   *
+   * @param request - the request
+   * @returns whether the request is never refused
+   */
+  isEssential(request: Q): boolean {
+    return this.#options.isEssential?.(request) === true;
+  }
+
+  /**
+   * Begins a request and opens its scope: at once, unless there is something to wait for. When this fails, the scope is being
+   * disposed already; otherwise the caller finishes the request.
+   *
+   * @param request - the request, for the functions among the options
+   * @param context - what the function for the parent scope receives besides it
+   * @param client - says when the client leaves, such as the request itself
+   * @returns the request with its scope; a promise where `register`, `start` or a function for the parent scope is used
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left. Whatever
+   *   `register`, `onStart` or the function for the parent scope throws. Also as a rejection
+   */
+  open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {
+    const active = new ActiveRequest(this, request, client);
+    const opened = (): ActiveRequest => {
+      active.throwIfDisconnected();
+      return active;
+    };
+    try {
+      opened();
+      this.admit(active);
+      const opening = this.openScope(active, context);
+      return opening ? opening.then(opened).catch((error: unknown) => fail(active, error)) : active;
+    } catch (error) {
+      return fail(active, error);
+    }
+  }
+
+  /**
+   * Counts a request as one in progress, until it has finished.
+   *
+   * @param active - the request
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress
+   */
+  admit(active: ActiveRequest): void {
+    if (this.#inProgress >= this.#max && !this.isEssential(active.request as Q))
+      throw new HttpError('AMBIT_HTTP_OVERLOADED');
+    this.#inProgress += 1;
+    this.#undisposed += 1;
+    active.isAdmitted = true;
+  }
+
+  /**
+   * Opens the scope of a request. When this fails, the caller finishes the request.
+   *
+   * @param active - the request
+   * @param context - what the function for the parent scope receives besides it
+   * @returns a promise where `register`, `start` or a function for the parent scope is used
+   * @throws whatever these throw, also as a rejection
+   */
+  openScope(active: ActiveRequest, context: C): Promise<void> | undefined {
+    const { register, start } = this.#options;
+    if (typeof this.#parent === 'function' || register || start) return this.#prepare(active, context);
+    active.openScope(this.#parent, this.#tags);
+    return undefined;
+  }
+
+  async #prepare(active: ActiveRequest, context: C): Promise<void> {
+    const { register, start } = this.#options;
+    const request = active.request as Q;
+    const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
+    if (active.isOver) return;
+    checkReturnedParent(parent, this.#caller);
+    const scope = active.openScope(parent, this.#tags);
+    if (register) await active.run(() => register(scope, request));
+    if (start && !active.isOver) await active.run(() => startServices(scope, this.#caller));
+  }
+
+  /**
+   * @internal Nothing more comes of the request.
+   */
+  onFinished(active: ActiveRequest): void {
+    if (active.isAdmitted) this.#inProgress -= 1;
+  }
+
+  /**
+   * @internal The scope of the request is disposed.
+   */
+  onDisposed(active: ActiveRequest): void {
+    if (active.isAdmitted) this.#undisposed -= 1;
+    if (this.#undisposed === 0) for (const resolve of this.#draining) resolve();
+  }
+
+  /**
+   * @internal The scope of the request failed to dispose.
+   */
+  onDisposeError(active: ActiveRequest, error: unknown): void {
+    report(this.#options.onDisposeError, error, active.request as Q);
+    this.onDisposed(active);
+  }
+
+  /**
+   * Resolves when no request scope is open.
+   *
+   * @param options - how long to wait. Default: 10 s
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
+   */
+  drain({ timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      checkTimes({ timeoutMs }, 'timeoutMs');
+      if (this.#undisposed === 0) return resolve();
+      const late = (): void => {
+        this.#draining.delete(done);
+        reject(new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`));
+      };
+      const timer = timeoutMs < TOO_LONG_MS ? setTimeout(late, timeoutMs) : undefined;
+      const done = (): void => {
+        this.#draining.delete(done);
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#draining.add(done);
+    });
+  }
+}
+
+/** What fails once the client has left, fails because the scope was disposed. */
+function fail(active: ActiveRequest, error: unknown): never {
+  active.finish(error);
+  throw active.disconnectReason ?? error;
+}
+
+function startServices(scope: IContainer, caller: string): Promise<void> {
+  const { start } = scope as { start?: () => Promise<void> };
+  if (start) return start.call(scope);
+  throw invalidOption(`start: true of ${caller} needs a container that has a method start()`);
 }

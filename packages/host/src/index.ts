@@ -1,5 +1,11 @@
 /** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
-export { ActiveRequest, type RequestClient, type RequestObserver } from './active-request.js';
+export {
+  ActiveRequest,
+  type DrainOptions,
+  type RequestClient,
+  RequestScopes,
+  type RequestScopesOptions,
+} from './active-request.js';
 export {
   HTTP_ERROR_CODES,
   HttpError,
@@ -22,7 +28,6 @@ export {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
-export { type DrainOptions, RequestScopes, type RequestScopesOptions, startServices } from './request-scopes.js';
 export {
   checkTransactionOptions,
   clearRepresentation,

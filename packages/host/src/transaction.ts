@@ -7,7 +7,7 @@ import {
   TransactionStart,
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
-import { HttpError, isAfterDisconnect } from './errors.js';
+import { HttpError } from './errors.js';
 import { checkFunctions, checkTimes } from './options.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
@@ -103,8 +103,9 @@ export class RequestTransaction {
   timeout: TransactionError | undefined = undefined;
   /** The commit in progress, also where nobody awaits it. */
   committing: Promise<void> | undefined = undefined;
+  /** The request; undefined where its scope was opened by other means than ours. */
+  readonly active: ActiveRequest | undefined;
   readonly #start: TransactionStart;
-  readonly #active: ActiveRequest | undefined;
   #isAbandoned = false;
 
   /**
@@ -117,11 +118,11 @@ export class RequestTransaction {
   constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
     const { settings, rollbackOn = isServerError } = terms;
     this.rollbackOn = rollbackOn;
-    this.#active = ActiveRequest.of(requestScope);
+    this.active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
-    const own = this.#active || !signal ? settings : settings.with({ signal: signal() });
+    const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
-    if (this.#active) this.#active.transaction = this;
+    if (this.active) this.active.transaction = this;
   }
 
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
@@ -145,16 +146,6 @@ export class RequestTransaction {
   }
 
   /**
-   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
-   *
-   * @param error - what the work, BEGIN or COMMIT failed with
-   * @returns false for every other failure, and for a request whose scope was opened by other means than ours
-   */
-  isOfDisconnect(error: unknown): boolean {
-    return this.#active?.disconnectReason !== undefined && isAfterDisconnect(error);
-  }
-
-  /**
    * Settles as `work` does, but rejects at the time limit, or when the client leaves: the work may never settle.
    *
    * @param work - the handler
@@ -170,7 +161,7 @@ export class RequestTransaction {
         this.#isAbandoned = true;
         reject(error);
       });
-      const working = this.#active ? this.#active.run(work, scope) : work();
+      const working = this.active ? this.active.run(work, scope) : work();
       working.then(resolve, reject);
     });
   }
@@ -227,7 +218,7 @@ export class RequestTransaction {
   }
 
   #forget(): void {
-    if (this.#active?.transaction === this) this.#active.transaction = undefined;
+    if (this.active?.transaction === this) this.active.transaction = undefined;
   }
 }
 

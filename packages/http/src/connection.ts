@@ -1,21 +1,26 @@
-import { subscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
+import { AsyncResource } from 'node:async_hooks';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { getHeapStatistics } from 'node:v8';
-import { checkCount } from '@ambit/host';
-import type { ConnectedRequest } from './connected-request.js';
+import type { IContainer } from '@ambit/container';
 import {
+  ActiveRequest,
+  checkCount,
+  HttpError,
+  type ParentScope,
+  RequestScopes,
+  type RequestScopesOptions,
+} from '@ambit/host';
+import { Connections } from './connections.js';
+import {
+  type Channel,
+  channelOf,
   closeBehindResponses,
-  finishBeforeErrors,
-  hasNoRequest,
-  isLast,
-  replaceCloseIdle,
-  restoreCloseIdle,
-  serverOf,
+  CONNECTION,
+  emitWithin,
+  onNextToLeave,
   speaksHttp,
   UnparsedInput,
-  whileUnfinished,
 } from './node-internals.js';
 
 /** The same on every host. */
@@ -44,22 +49,56 @@ const UNPARSED_SHARE = 1 / 16;
 const SLICE_MS = 10;
 
 /**
- * How many requests are in progress or wait for their turn, and whether there may be one more. A host makes one, for all its requests.
+ * How many requests the heap has room for: one for each 64 KB of its limit.
+ *
+ * @returns the default of `maxRequests`
  *
  * @example
  * ```ts
- * import { Load, type RequestHost } from '@ambit/http/host';
+ * import { affordableRequests } from '@ambit/http/host';
  *
- * const host: RequestHost = { load: new Load({ maxRequests: 500 }), onDisposeError: console.error };
+ * const maxRequests = affordableRequests() / 2; // two applications share this process
  * ```
  */
-export class Load {
+export function affordableRequests(): number {
+  return Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
+}
+
+/** What the framework adds to the options of the application. */
+interface FrameworkOptions {
+  /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
+  readonly callsFinish?: true;
+  /** For a framework whose server is known before its first request. Default: found by the socket. */
+  readonly connections?: Connections;
+  /** Whether nobody takes the rest of a response, where no event says so. */
+  readonly isAbandoned?: (res: ServerResponse) => boolean;
+}
+
+/** How a host opens the scopes of its requests, and how many it takes on. */
+export interface RequestHostOptions<Request>
+  extends FrameworkOptions, RequestScopesOptions<Request>, Pick<LoadOptions, 'maxRequestsPerConnection'> {}
+
+/**
+ * What all requests of one middleware, plugin or handler have in common: how their scopes are opened, and how many may be in progress or
+ * wait for their turn.
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { RequestHost } from '@ambit/http/host';
+ *
+ * const app = new Container({ tags: ['application'] });
+ * const host = RequestHost.over(app, { maxRequests: 500 }, 'middleware()');
+ * ```
+ */
+export class RequestHost {
+  /** Opens their scopes, and counts them. */
+  readonly scopes: RequestScopes<never, never>;
+  /** @internal */
+  readonly framework: FrameworkOptions;
   /** @internal */
   readonly maxPerConnection: number;
-  readonly #max: number;
-  readonly #mostWaiting: number;
-  readonly #isEssential: ((request: IncomingMessage) => boolean) | undefined;
-  #inProgress = 0;
+  readonly #mostWaiting = affordableRequests();
   #waiting = 0;
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
   readonly #soon: (() => void)[] = [];
@@ -67,40 +106,48 @@ export class Load {
   #sliceSince: number | undefined = undefined;
 
   /**
-   * Reads the limits.
+   * Serves with scopes that exist; {@link RequestHost.over} makes them.
    *
-   * @param options - the limits. Default: `maxRequests` by the size of the heap, 100 per connection
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: a limit is no whole number from 1 on
+   * @param scopes - opens the scopes of the requests, and counts them
+   * @param options - the limit of pipelined requests, and what the framework adds
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: the limit is no whole number from 1 on
    */
-  constructor({ maxRequests, maxRequestsPerConnection = 100, isEssential }: LoadOptions) {
-    const affordable = Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
-    this.#max = maxRequests ?? affordable;
-    this.#mostWaiting = affordable;
-    this.maxPerConnection = maxRequestsPerConnection;
-    this.#isEssential = isEssential;
-    checkCount('maxRequests', this.#max);
+  constructor(
+    scopes: RequestScopes<never, never>,
+    options: FrameworkOptions & Pick<LoadOptions, 'maxRequestsPerConnection'> = {},
+  ) {
+    const { maxRequestsPerConnection = 100 } = options;
     checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
+    this.scopes = scopes;
+    this.framework = options;
+    this.maxPerConnection = maxRequestsPerConnection;
   }
 
   /**
-   * @internal Whether the request is taken on; if so, `leave()` must follow once.
+   * Checks the options when the application starts.
+   *
+   * @param parent - the application container, or a function of the request that returns the scope above the request's
+   * @param options - those of the application, and what the framework adds. Default: as many requests as the heap has room for, and 100 per
+   *   connection
+   * @param caller - what the errors of invalid options name, such as `middleware()`
+   * @returns the host
+   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
    */
-  enter(request: IncomingMessage): boolean {
-    if (this.#inProgress >= this.#max && !this.#isEssential?.(request)) return false;
-    this.#inProgress += 1;
-    return true;
-  }
-
-  /** @internal */
-  leave(): void {
-    this.#inProgress -= 1;
+  static over<Request>(
+    parent: ParentScope<Request>,
+    options: RequestHostOptions<Request>,
+    caller: string,
+  ): RequestHost {
+    Connections.watch();
+    const { maxRequests = affordableRequests() } = options;
+    return new RequestHost(new RequestScopes(parent, { ...options, maxRequests }, caller), options);
   }
 
   /**
    * @internal Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once.
    */
-  wait(request: IncomingMessage): boolean {
-    if (this.#waiting >= this.#mostWaiting && !this.#isEssential?.(request)) return false;
+  wait({ request }: ActiveRequest): boolean {
+    if (this.#waiting >= this.#mostWaiting && !this.scopes.isEssential(request as never)) return false;
     this.#waiting += 1;
     return true;
   }
@@ -146,11 +193,6 @@ export class Load {
   };
 }
 
-const CONNECTION = Symbol('ambit.connection');
-
-/** What dies under its requests: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
-type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
-
 /**
  * The active requests of one connection, as a list linked through them. When a socket dies, Node notifies only the first
  * of its pipelined requests, so this one listens to the socket for all of them.
@@ -162,13 +204,11 @@ export class Connection {
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
-  /** The response that says `Connection: close`. */
-  #closing: ServerResponse | undefined = undefined;
   #inProgress = 0;
   /** Pipelined requests that have not begun; made for the first of them. */
   #waiting: (() => void)[] | undefined = undefined;
   /** That of the requests that wait. */
-  #load: Load | undefined = undefined;
+  #host: RequestHost | undefined = undefined;
   #isTurnScheduled = false;
   /** Made when more requests than the limit have come. */
   #input: UnparsedInput | undefined = undefined;
@@ -185,16 +225,11 @@ export class Connection {
 
   /** That of a request which is not the first one of its connection. */
   static of(req: IncomingMessage): Connection | undefined {
-    return (channelOf(req) as Channel)[CONNECTION];
+    return channelOf(req)[CONNECTION];
   }
 
   static open(req: IncomingMessage, connections: Connections | undefined): Connection {
     return new Connection(channelOf(req), connections);
-  }
-
-  /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
-  static finishOn(socket: Socket): boolean {
-    return (socket as Channel)[CONNECTION]?.finish() ?? false;
   }
 
   get isAlive(): boolean {
@@ -202,10 +237,9 @@ export class Connection {
     return !channel.closed && !(this.#isHttp2 && channel.destroyed);
   }
 
-  /** The connection of a socket speaks another protocol from now on. */
-  static leaveHttp(socket: Socket): void {
-    const connection = (socket as Channel)[CONNECTION];
-    if (connection) connection.#input?.leave();
+  /** It speaks another protocol from now on. */
+  leaveHttp(): void {
+    this.#input?.leave();
   }
 
   /** It closes behind the requests that it has. */
@@ -245,9 +279,9 @@ export class Connection {
   }
 
   /** Calls `begin` when it is its turn, unless the connection closes before; `passTurn()` must follow. */
-  waitForTurn(load: Load, begin: () => void): void {
+  waitForTurn(host: RequestHost, begin: () => void): void {
     (this.#waiting ??= []).push(begin);
-    this.#load = load;
+    this.#host = host;
     this.#scheduleTurn();
     // Not while a chunk is being parsed, which may contain CONNECT or garbage at its end.
     if (this.#isOverLimit && !this.#input) process.nextTick(this.#holdInput);
@@ -268,14 +302,14 @@ export class Connection {
 
   /** Whether all turns are taken, so that a request that waits begins only when another one has finished. */
   get isFull(): boolean {
-    return this.#inProgress >= (this.#load?.maxPerConnection ?? Infinity);
+    return this.#inProgress >= (this.#host?.maxPerConnection ?? Infinity);
   }
 
   /** One at a time for each connection: the requests of other connections, and whatever else happens, come in between. */
   #scheduleTurn(): void {
     if (this.#isTurnScheduled || !this.#waiting?.length || this.isFull) return;
     this.#isTurnScheduled = true;
-    this.#load?.soon(this.#giveTurn);
+    this.#host?.soon(this.#giveTurn);
   }
 
   readonly #giveTurn = (): void => {
@@ -289,15 +323,16 @@ export class Connection {
   };
 
   get #isOverLimit(): boolean {
-    return this.#inProgress + (this.#waiting?.length ?? 0) > (this.#load?.maxPerConnection ?? Infinity);
+    return this.#inProgress + (this.#waiting?.length ?? 0) > (this.#host?.maxPerConnection ?? Infinity);
   }
 
   readonly #holdInput = (): void => {
     const socket = this.#channel as Socket;
-    if (this.#input || !this.#load || !this.#isOverLimit || !this.isAlive || !speaksHttp(socket)) return;
-    this.#input = new UnparsedInput(socket, this.#load, () => this.#isOverLimit);
+    if (this.#input || !this.#host || !this.#isOverLimit || !this.isAlive || !speaksHttp(socket)) return;
+    this.#input = new UnparsedInput(socket, this.#host, () => this.#isOverLimit);
   };
 
+  /** Whether it has complete requests to respond to: it is closed behind them, and others are lost. */
   finish(): boolean {
     if (this.#isFinishing) return true;
     let last = this.newest;
@@ -307,40 +342,10 @@ export class Connection {
     const socket = this.#channel as Socket;
     while (this.newest && this.newest !== last) this.newest.lose();
     closeBehindResponses(socket);
-    this.sayClose(last.res);
+    this.connections?.sayClose(last.res);
     // The head may have left before it could say so.
     last.res.once('finish', () => socket.destroySoon());
     return true;
-  }
-
-  /** Of pipelined responses only the last may say it: Node closes the connection behind it, with all that waits there. */
-  sayClose(res: ServerResponse): void {
-    if (this.#isHttp2) return;
-    this.#takeBackClose();
-    this.#closing = res;
-    this.#closing.shouldKeepAlive = false;
-  }
-
-  /** For the requests that are active when the server begins to close. */
-  sayCloseOnLast(): void {
-    for (const { res } of this) if (isLast(res)) return this.sayClose(res);
-  }
-
-  /** For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind. */
-  sayCloseLate({ res, older }: ConnectedRequest): void {
-    if (this.#closing === res) return;
-    if (res.hasHeader('connection') || (!older && !this.#closing)) this.sayClose(res);
-    // The connection will be closed when it is idle.
-    else this.#takeBackClose();
-  }
-
-  #takeBackClose(): void {
-    const res = this.#closing;
-    this.#closing = undefined;
-    if (!res) return;
-    // Fastify has said it as well.
-    if (!res.headersSent && res.getHeader('connection') === 'close') res.removeHeader('connection');
-    res.shouldKeepAlive = true;
   }
 
   readonly #lose = (): void => {
@@ -358,237 +363,277 @@ export class Connection {
   }
 }
 
-function channelOf(req: IncomingMessage): Http2Stream | Socket {
-  // Who speaks HTTP/1 may write another version, too.
-  if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
-  return req.socket;
-}
-
-const CONNECTIONS = Symbol('ambit.connections');
-
-/** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
-const REAP_EVERY_MS = 250;
-
-interface ServerWithConnections extends Server {
-  [CONNECTIONS]?: Connections;
+interface TurnListener {
+  /** Called when the request counts as one that is in progress on its connection; `passTurn()` must follow. */
+  readonly take: () => void;
+  /** Called once, in the asynchronous context of this request, and not of the one that makes way for it. */
+  readonly begin: () => void;
 }
 
 /**
- * The connections of one server, and how they are closed.
+ * A request that waits until fewer requests of its connection are in progress. One whose response is the next to leave
+ * begins at once: behind a middleware that takes its time others may have overtaken it, and they finish only after it.
+ */
+class PendingTurn {
+  readonly #host: RequestHost;
+  readonly #begin: () => void;
+  #isOver = false;
+
+  constructor(request: ConnectedRequest, connection: Connection, host: RequestHost, { take, begin }: TurnListener) {
+    this.#host = host;
+    this.#begin = AsyncResource.bind(begin);
+    const onTurn = (): void => {
+      if (request.isFinished) return connection.passTurn();
+      take();
+      this.#beginOnce();
+    };
+    connection.waitForTurn(host, onTurn);
+    const beginNext = (): void => {
+      if (this.#isOver) return;
+      if (connection.isFull) host.soon(() => this.#beginOnce());
+      else connection.putFirst(onTurn);
+    };
+    // Most often the response before it hands over its turn as it finishes.
+    onNextToLeave(request.res, () => queueMicrotask(beginNext));
+  }
+
+  cancel(): void {
+    if (!this.#isOver) this.#host.endWait();
+    this.#isOver = true;
+  }
+
+  #beginOnce(): void {
+    if (this.#isOver) return;
+    this.cancel();
+    this.#begin();
+  }
+}
+
+/** Whether others finish only after this request, or, where a middleware is mounted twice, only with it. */
+function mayNotWait({ req, res, older }: ConnectedRequest): boolean {
+  let before = older;
+  while (before && before.res !== res) before = before.older;
+  return before !== undefined || res.socket !== null || req.httpVersionMajor > 1;
+}
+
+type Done = (error?: unknown) => void;
+
+/** For what is done when the listeners of an event have all been called, at less than `queueMicrotask()` costs. */
+const NOW = Promise.resolve();
+
+/**
+ * A request on its connection, from its arrival until its response is sent or its client has disconnected; it finishes once.
+ *
+ * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
+ * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
  *
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { Connections } from '@ambit/http/host';
+ * import { Container } from '@ambit/container';
+ * import { ConnectedRequest, RequestHost } from '@ambit/http/host';
  *
- * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
- * const connections = Connections.of(server);
- * connections.close();
- * server.close(() => connections.closed());
+ * const host = RequestHost.over(new Container({ tags: ['application'] }), {}, 'myServer()');
+ * createServer((req, res) => {
+ *   const request = new ConnectedRequest(req, res, host);
+ *   request.open((error) => {
+ *     res.statusCode = error ? 500 : 200;
+ *     res.end(request.scope?.resolve<string>('IGreeting'));
+ *   });
+ * }).listen(3000);
  * ```
  */
-export class Connections {
-  readonly #server: ServerWithConnections;
-  /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
-  readonly #accepted = new Set<Socket>();
-  /** Those that have had a request. */
-  readonly #connections = new Set<Connection>();
-  readonly #streams = new Set<Http2Stream>();
-  readonly #sessions = new Set<ServerHttp2Session>();
-  #reaping: NodeJS.Timeout | undefined = undefined;
-  /** `close()` was called. Every request reads it: a property costs less than a getter. */
-  isClosing = false;
-  #closingSince = 0;
-  #keepIdleMs = 0;
-  /** A request has come to us. */
-  #isServing = false;
+export class ConnectedRequest {
+  /** The request. */
+  readonly req: IncomingMessage;
+  /** Its response. */
+  readonly res: ServerResponse;
+  /** The request before it on the connection, while both are in progress. */
+  older: ConnectedRequest | undefined = undefined;
+  /** The request behind it on the connection, while both are in progress. */
+  newer: ConnectedRequest | undefined = undefined;
+  /** Its scope and its signal. */
+  readonly active: ActiveRequest;
+  /** The response is out, or the client has disconnected. */
+  isFinished = false;
+  readonly #host: RequestHost;
+  readonly #connection: Connection;
+  /** What it waits for. */
+  #turn: PendingTurn | undefined = undefined;
+  #hasTurn = false;
+  #onFinished: (() => void)[] | undefined = undefined;
 
-  static readonly #acceptedByAnyServer = (message: unknown): void => {
-    const { socket } = message as { socket: Socket };
-    const server = serverOf(socket);
-    // Those of servers that do not speak HTTP are no business of ours.
-    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
-  };
-  static #isWatching = false;
-
-  private constructor(server: Server) {
-    this.#server = server;
-    server.on('connection', (socket: Socket) => this.#meet(socket));
-    // The one below has read a handshake. Only this one knows whether a request came.
-    server.on('secureConnection', (socket: Socket) => this.#meet(socket));
-    server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
+  /**
+   * Begins when the request has arrived, and watches its response and its connection from then on.
+   *
+   * @param req - the request
+   * @param res - its response
+   * @param host - what all requests of the middleware, plugin or handler have in common
+   * @param request - the request as the framework knows it, for the functions among the options. Default: `req`
+   */
+  constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost, request: unknown = req) {
+    this.req = req;
+    this.res = res;
+    this.#host = host;
+    this.active = new ActiveRequest(host.scopes, request);
+    const { callsFinish, connections } = host.framework;
+    const connection = Connection.of(req) ?? Connection.open(req, connections ?? Connections.ofSocket(req.socket));
+    this.#connection = connection;
+    connection.add(this);
+    if (!callsFinish) {
+      // The compatibility layer of HTTP/2 emits `finish` in every case, also when the stream was cut off.
+      res.on('finish', () => this.finish(req.httpVersionMajor > 1 && !this.isWhole));
+      res.on('close', () => this.finish(true));
+    }
+    // Behind a middleware that takes its time, the server may have begun to close,
+    if (connection.connections?.isClosing) connection.connections.sayCloseLate(this);
+    // and all that we listen for may have happened.
+    if (this.isWhole || !connection.isAlive || connection.isFinishing) this.finish(!this.isWhole);
   }
 
   /**
-   * Those of the server; the same object at each call.
+   * Finds that of a request.
    *
-   * @param server - a server of `node:http`, `node:https` or `node:http2`
-   * @returns its connections
+   * @param req - the request
+   * @param res - its response
+   * @returns undefined if the request has finished, or no host has made one
    */
-  static of(server: Server): Connections {
-    const served = server as ServerWithConnections;
-    return (served[CONNECTIONS] ??= new Connections(served));
+  static of(req: IncomingMessage, res: ServerResponse): ConnectedRequest | undefined {
+    for (const request of Connection.of(req) ?? []) if (request.res === res) return request;
+    return undefined;
+  }
+
+  /** The request scope; undefined until it is opened. */
+  get scope(): IContainer | undefined {
+    return this.active.openedScope;
   }
 
   /**
-   * Those of the server that a request came to.
+   * Calls `act` once, when the request has finished. Call it before that: it does not look back.
    *
-   * @param socket - the socket of the request
-   * @returns undefined if the request came through no server, but was injected
+   * @param act - is called in the order of these calls
    */
-  static ofSocket(socket: Socket): Connections | undefined {
-    const server = serverOf(socket);
-    return server && Connections.of(server);
+  onFinished(act: () => void): void {
+    (this.#onFinished ??= []).push(act);
   }
 
-  /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
-  static watch(): void {
-    if (!this.#isWatching) subscribe('net.server.socket', this.#acceptedByAnyServer);
-    this.#isWatching = true;
-  }
-
-  /** @internal The requests in progress. */
-  *requests(): Generator<ConnectedRequest> {
-    for (const connection of this.#connections) yield* connection;
+  /** Resolves when the request has finished. Call it before that: it does not look back. */
+  whenFinished(): Promise<void> {
+    return new Promise((resolve) => this.onFinished(resolve));
   }
 
   /**
-   * Enters a connection on which the first request has come.
+   * Has the request scope opened, then `done` called, once fewer requests of the connection are in progress than the limit. `done`
+   * is called with the error where there is no scope, and never where the request finishes before.
    *
-   * @param connection - the connection
-   * @param channel - its socket, or its stream of HTTP/2
+   * @param done - goes on with the request. Its error may be `AMBIT_HTTP_OVERLOADED`: too many requests are in progress
    */
-  add(connection: Connection, channel: Http2Stream | Socket): void {
-    this.#connections.add(connection);
-    if (!this.#isServing)
-      finishBeforeErrors(this.#server, {
-        finishOn: (socket) => Connection.finishOn(socket),
-        leaveHttp: (socket) => Connection.leaveHttp(socket),
-      });
-    this.#isServing = true;
-    if ('rstCode' in channel) this.#meetStream(channel);
+  open(done: Done): void {
+    const connection = this.#connection;
+    if (this.isFinished) {
+      // Behind what Node refused, no more requests are taken.
+      if (!connection.isFinishing) this.#openScope(done);
+    } else if ((this.#hasTurn = connection.takeTurn())) this.#enter(done);
+    else this.#wait(done);
+  }
+
+  /** The connection is lost, or will take no response to this request: finishes it. */
+  lose(): void {
+    this.finish(!this.isWhole);
+  }
+
+  /** Finishes a request whose response is out, or never will be, where no event said so. */
+  finishIfSent(): void {
+    const { isWhole, res } = this;
+    if (isWhole || res.destroyed || this.#host.framework.isAbandoned?.(res)) this.finish(!isWhole);
   }
 
   /**
-   * Removes a connection that has closed.
+   * Finishes the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
    *
-   * @param connection - the connection
+   * @param isDisconnected - whether the client left before it had its response
    */
-  delete(connection: Connection): void {
-    this.#connections.delete(connection);
+  finish(isDisconnected: boolean): void {
+    if (this.isFinished) return;
+    this.isFinished = true;
+    this.#connection.remove(this);
+    if (isDisconnected) this.active.disconnect();
+    this.#turn?.cancel();
+    // The listeners of the response behind ours still have the scope.
+    const reason = this.#reason;
+    void NOW.then(() => this.active.finish(reason));
+    for (const act of this.#onFinished ?? []) act();
+    this.#passTurn();
   }
 
-  /**
-   * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
-   * closed. `closed()` must follow.
-   *
-   * @param keepIdleMs - how long those stay open for a request that is on its way already
-   */
-  close(keepIdleMs = 0): void {
-    if (this.isClosing) return;
-    this.isClosing = true;
-    this.#closingSince = performance.now();
-    this.#keepIdleMs = keepIdleMs;
-    this.#server.prependListener('request', this.#sayClose);
-    for (const connection of this.#connections) connection.sayCloseOnLast();
-    for (const session of this.#sessions) session.close();
-    this.#spareResponses();
-    // Restarted, so that connections have one whole interval to become idle by themselves.
-    this.#stopReaping();
-    this.startReaping();
+  /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */
+  get isWhole(): boolean {
+    return this.res.writableEnded && this.res.writableFinished;
   }
 
-  /** The server has closed: takes back what `close()` has changed, so that it may listen again. */
-  closed(): void {
-    this.isClosing = false;
-    this.#stopReaping();
-    this.#server.off('request', this.#sayClose);
-    restoreCloseIdle(this.#server);
+  /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
+  get #reason(): unknown {
+    const { disconnectReason, failure } = this.active;
+    if (disconnectReason) return disconnectReason;
+    const { statusCode } = this.res;
+    // Who responded to the error did not pass it on.
+    return failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
   }
 
-  /** Finishes requests of which no event says that they are finished, until the server has closed. */
-  startReaping(): void {
-    this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
-  }
-
-  /** Cuts all connections, WebSockets among them. */
-  destroyAll(): void {
-    this.#server.closeAllConnections?.();
-    for (const session of this.#sessions) session.destroy();
-    for (const socket of this.#accepted) socket.destroy();
-  }
-
-  /** Resolves when every request that is active now has finished. */
-  async whenFinished(): Promise<void> {
-    await Promise.all(Array.from(this.requests(), (request) => request.whenFinished()));
-  }
-
-  readonly #sayClose = (req: IncomingMessage, res: ServerResponse): void => {
-    (Connection.of(req) ?? Connection.open(req, this)).sayClose(res);
-  };
-
-  #meet(socket: Socket): void {
-    if (this.#accepted.has(socket)) return;
-    this.#accepted.add(socket);
-    socket.once('close', () => this.#accepted.delete(socket));
-  }
-
-  /** Node closes sessions by itself from version 24 on. The streams in progress finish, and no more are taken. */
-  #meetSession(session: ServerHttp2Session): void {
-    if (this.#sessions.has(session)) return;
-    this.#sessions.add(session);
-    session.once('close', () => this.#sessions.delete(session));
-    if (this.isClosing) session.close();
-  }
-
-  #meetStream(stream: Http2Stream): void {
-    this.#streams.add(stream);
-    stream.once('close', () => this.#streams.delete(stream));
-    if (stream.session) this.#meetSession(stream.session as ServerHttp2Session);
-    this.startReaping();
-  }
-
-  /** To Node a connection is idle when `end()` of its response was called, though a slow client may not have all of it yet. */
-  #spareResponses(): void {
-    replaceCloseIdle(this.#server, (closeIdle) => {
-      if (this.#keepsIdle) return;
-      const leaving: ServerResponse[] = [];
-      for (const { req, res } of this.requests())
-        if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
-      whileUnfinished(leaving, closeIdle);
+  #wait(done: Done): void {
+    const host = this.#host;
+    const enter = (): void => this.#enter(done);
+    if (mayNotWait(this)) return enter();
+    if (!host.wait(this.active)) return this.#refuse(new HttpError('AMBIT_HTTP_OVERLOADED'), done);
+    this.#turn = new PendingTurn(this, this.#connection, host, {
+      take: () => void (this.#hasTurn = true),
+      begin: enter,
     });
   }
 
-  get #keepsIdle(): boolean {
-    return performance.now() - this.#closingSince < this.#keepIdleMs;
-  }
-
-  #stopReaping(): void {
-    clearInterval(this.#reaping);
-    this.#reaping = undefined;
-  }
-
-  #reap(): void {
-    for (const stream of this.#streams) destroyIfForgotten(stream);
-    for (const request of this.requests()) request.finishIfSent();
-    if (this.isClosing) this.#closeIdle();
-  }
-
-  /** A response whose head was sent when the server began to close leaves its connection open; soon after, it is idle. */
-  #closeIdle(): void {
-    if (this.#keepsIdle) return;
-    const server = this.#server;
-    server.closeIdleConnections?.();
-    // A server of Node that closes does not look any more whether heads are late.
-    const isLate = performance.now() - this.#closingSince > (server.headersTimeout || Infinity);
-    for (const socket of this.#accepted) {
-      if (socket.bytesRead === 0 || (isLate && hasNoRequest(socket))) socket.destroy();
+  #enter(done: Done): void {
+    try {
+      this.#host.scopes.admit(this.active);
+    } catch (error) {
+      return this.#refuse(error, done);
     }
+    this.#openScope(done);
   }
-}
 
-/** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
-function destroyIfForgotten(stream: Http2Stream): void {
-  if (stream.closed && !stream.destroyed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
-    stream.destroy();
+  /** That of a request that has finished is disposed at once. */
+  #openScope(done: Done): void {
+    const { active, isFinished } = this;
+    const { scopes } = this.#host;
+    if (scopes.isCurrent) this.#emitInScope();
+    let opening: Promise<void> | undefined;
+    try {
+      opening = scopes.openScope(active, undefined as never);
+    } catch (error) {
+      return done(error);
+    } finally {
+      if (isFinished) active.finish(this.#reason);
+    }
+    if (!opening) return active.run(done);
+    const goOn = (error?: unknown): void => {
+      // The client has disconnected, and what failed then failed because its scope was disposed.
+      if (!this.isFinished) active.run(() => done(error));
+    };
+    opening.then(goOn, goOn);
+  }
+
+  #emitInScope(): void {
+    const run = (emit: () => boolean): boolean => this.active.run(emit);
+    emitWithin(this.req, run);
+    emitWithin(this.res, run);
+  }
+
+  #refuse(overloaded: unknown, done: Done): void {
+    this.res.setHeader('retry-after', '1');
+    done(overloaded);
+  }
+
+  #passTurn(): void {
+    if (this.#hasTurn) this.#connection.passTurn();
+    this.#hasTurn = false;
+  }
 }

@@ -3,14 +3,17 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import {
   checkFunctions,
+  checkTransactionOptions,
   HttpError,
-  isAfterDisconnect,
   type ParentScope,
   report,
   type RequestOptions,
+  type RequestTransactionOptions,
+  termsOf,
 } from '@ambit/host';
-import { ConnectedRequest, type RequestHost, scopeOpener } from './connected-request.js';
-import { Connections, Load, type LoadOptions } from './connection.js';
+import { inOwnContext } from '@ambit/transaction';
+import { ConnectedRequest, type LoadOptions, RequestHost } from './connection.js';
+import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
 import { respondPlainly } from './response-gate.js';
 
 /** A request of `node:http` with its scopes. */
@@ -98,18 +101,13 @@ export function createHandler(
   handler: Handler,
   options: HandlerOptions = {},
 ): HttpListener {
-  const { onError, onDisposeError } = options;
-  const opener = scopeOpener(container, { ...options, caller: 'createHandler()', requestOf: ({ req }) => req });
-  checkFunctions(options, 'onError', 'onDisposeError', 'isEssential');
-  Connections.watch();
-  const host: RequestHost = {
-    load: new Load(options),
-    onDisposeError: (error, { req }) => report(onDisposeError, error, req),
-  };
+  const { onError } = options;
+  checkFunctions(options, 'onError');
+  const host = RequestHost.over(container, options, 'createHandler()');
   const fail = async (error: unknown, request: ConnectedRequest): Promise<void> => {
-    const { req, res, isDisconnected } = request;
-    request.active.failure = error;
-    if (isDisconnected && isAfterDisconnect(error)) return;
+    const { active, req, res } = request;
+    active.failure = error;
+    if (active.isOfDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);
@@ -128,7 +126,7 @@ export function createHandler(
   };
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     const request = new ConnectedRequest(req, res, host);
-    request.open(opener, (error) => {
+    request.open((error) => {
       const { scope } = request;
       if (!scope || error) return void fail(error, request);
       const scoped = req as ScopedRequest;
@@ -137,6 +135,69 @@ export function createHandler(
     });
   };
   return serve as HttpListener;
+}
+
+/** The terms of the transaction of a handler, and when its response rolls back. */
+export interface WithTransactionOptions
+  extends RequestTransactionOptions<ScopedRequest>, HeldResponseOptions<ScopedRequest> {}
+
+/**
+ * Runs a handler in a transaction, and calls it with the scope of the transaction. The response is held back until COMMIT
+ * has succeeded. A handler that fails, and a client that leaves, roll back at once.
+ *
+ * @param handler - the handler that needs a transaction
+ * @param options - the terms of the transaction
+ * @returns a handler for `createHandler()`
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import type { IContainer } from '@ambit/container';
+ * import type { IConnection } from '@ambit/transaction';
+ *
+ * declare const container: IContainer;
+ * const placeOrder = withTransaction(async (_req, res, scope) => {
+ *   await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', ['42']);
+ *   res.writeHead(201).end();
+ * });
+ * createServer(createHandler(container, placeOrder)).listen(3000);
+ * ```
+ */
+export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
+  checkTransactionOptions(options);
+  checkFunctions(options, 'onSecondResponse');
+  const terms = termsOf(options);
+  const begin: Handler = async (req, res, scope) => {
+    const transaction = await beginTransaction(req, res, scope, terms(req));
+    req.transactionScope = transaction.scope;
+    let release!: () => void;
+    let refuse!: (error: unknown) => void;
+    const released = new Promise<void>((resolve, reject) => {
+      release = resolve;
+      refuse = reject;
+    });
+    const held = new HeldResponse(req, res, transaction, {
+      handle: refuse,
+      report: (error) => report(options.onSecondResponse, error, req),
+      onReleased: release,
+    });
+    const call = async (): Promise<void> => {
+      try {
+        await held.run(() => handler(req, res, transaction.scope));
+      } catch (error) {
+        held.fail(error);
+        // The handler is done: what responds now is `onError`.
+        held.isHandlingError = true;
+        if (held.isReplaced) held.reportLate(error);
+        else if (!held.hold(refuse, error)) throw error;
+      }
+    };
+    await Promise.all([call(), released]);
+  };
+  return function transaction(req, res, scope) {
+    return inOwnContext(begin, req, res, scope);
+  };
 }
 
 /** A client that has got a part of a response learns of the failure only from a closed connection. */

@@ -20,15 +20,14 @@ export {
   type RequestTransactionTerms,
   termsOf,
 } from '@ambit/host';
-export { closeUnlessEnded, type HeldResponseOptions } from './response-gate.js';
-export { Connections, Load, type LoadOptions } from './connection.js';
-export { beginTransaction, HeldResponse } from './with-transaction.js';
+export { closeUnlessEnded } from './response-gate.js';
+export { Connections } from './connections.js';
+export { beginTransaction, type ErrorHandlers, HeldResponse, type HeldResponseOptions } from './held-response.js';
 export {
+  affordableRequests,
   ConnectedRequest,
-  CurrentScope,
-  type OpenerOptions,
-  type RequestHost,
-  scopeOpener,
-  type ScopeOpener,
-} from './connected-request.js';
+  type LoadOptions,
+  RequestHost,
+  type RequestHostOptions,
+} from './connection.js';
 export { type TimeLimit, within } from './shutdown.js';

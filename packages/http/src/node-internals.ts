@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
-import type { Http2ServerResponse } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
-import type { Load } from './connection.js';
+import type { Connection, RequestHost } from './connection.js';
 import type { ResponseGate } from './response-gate.js';
 
 /*
@@ -27,6 +27,18 @@ interface ServedSocket extends Socket {
   readonly server?: Server;
   readonly _httpMessage?: (ServerResponse & { readonly _headerSent?: boolean }) | null;
   readonly _handle?: { reading?: boolean; readStart(): number } | null;
+}
+
+export const CONNECTION = Symbol('ambit.connection');
+
+/** What dies under its requests: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
+export type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
+
+/** That of a request. */
+export function channelOf(req: IncomingMessage): Channel {
+  // Who speaks HTTP/1 may write another version, too.
+  if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
+  return req.socket;
 }
 
 export function serverOf(socket: Socket): Server | undefined {
@@ -186,7 +198,7 @@ type DataListener = (chunk: Buffer) => void;
  */
 export class UnparsedInput {
   readonly #socket: Socket;
-  readonly #load: Load;
+  readonly #host: RequestHost;
   readonly #isHeld: () => boolean;
   readonly #parser: DataListener | undefined;
   #kept: Buffer[] = [];
@@ -199,12 +211,12 @@ export class UnparsedInput {
 
   /**
    * @param socket - speaks HTTP/1
-   * @param load - limits what is kept on all connections together, and shares out the time for parsing it
+   * @param host - limits what is kept on all connections together, and shares out the time for parsing it
    * @param isHeld - whether the parser may get nothing now; call `parseOn()` when that may have changed
    */
-  constructor(socket: Socket, load: Load, isHeld: () => boolean) {
+  constructor(socket: Socket, host: RequestHost, isHeld: () => boolean) {
     this.#socket = socket;
-    this.#load = load;
+    this.#host = host;
     this.#isHeld = isHeld;
     this.#isPaused = socket.isPaused();
     // Node's own is the first. Those of the application see the bytes when they come.
@@ -228,7 +240,7 @@ export class UnparsedInput {
   parseOn(): void {
     if (this.#isScheduled || this.#kept.length === 0 || !this.#mayParse) return;
     this.#isScheduled = true;
-    this.#load.soon(this.#parseNext);
+    this.#host.soon(this.#parseNext);
   }
 
   /** The connection no longer speaks HTTP: what is kept belongs to the new protocol. */
@@ -244,7 +256,7 @@ export class UnparsedInput {
 
   /** The connection has closed. */
   drop(): void {
-    this.#load.release(this.#keptBytes);
+    this.#host.release(this.#keptBytes);
     this.#kept = [];
     this.#keptBytes = 0;
   }
@@ -257,7 +269,7 @@ export class UnparsedInput {
     if (this.#kept.length === 0 && this.#mayParse) return this.#parse(chunk);
     this.#kept.push(chunk);
     this.#keptBytes += chunk.length;
-    const hasRoom = this.#load.keep(chunk.length) && this.#keptBytes < MOST_UNPARSED;
+    const hasRoom = this.#host.keep(chunk.length) && this.#keptBytes < MOST_UNPARSED;
     if (hasRoom) return undefined;
     this.#isFull = true;
     Socket.prototype.pause.call(this.#socket);
@@ -270,7 +282,7 @@ export class UnparsedInput {
     const chunk = this.#kept.shift();
     if (!chunk) return;
     this.#keptBytes -= chunk.length;
-    this.#load.release(chunk.length);
+    this.#host.release(chunk.length);
     this.#isFull = false;
     this.#read();
     this.#parse(chunk);

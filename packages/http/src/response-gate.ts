@@ -1,7 +1,8 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError, type RequestTransactionOptions } from '@ambit/host';
+import { clearRepresentation, HttpError } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
+import type { HeldResponse } from './held-response.js';
 import {
   divert,
   divertAgain,
@@ -175,7 +176,7 @@ type Phase = 'none' | 'head' | 'part' | 'whole' | 'leaving' | 'left';
  */
 export class ResponseGate {
   readonly #res: ServerResponse;
-  readonly #keeper: GateKeeper;
+  readonly #keeper: HeldResponse;
   /** What is behind the gate: Node's methods, or what was wrapped around them before. */
   #direct: Methods;
   #phase: Phase = 'none';
@@ -189,7 +190,7 @@ export class ResponseGate {
   /** Listeners for `drain` that a middleware keeps for a stream of its own, which knows nothing of this gate. */
   #kept: (() => unknown)[] | undefined = undefined;
 
-  constructor(res: ServerResponse, keeper: GateKeeper) {
+  constructor(res: ServerResponse, keeper: HeldResponse) {
     this.#res = res;
     this.#keeper = keeper;
     this.#direct = methodsOf(res);
@@ -386,37 +387,4 @@ export class ResponseGate {
 /** Node, and middlewares that compress, write the head so before the first byte. */
 function isImplicit(res: ServerResponse, args: unknown[]): boolean {
   return args.length === 1 && args[0] === res.statusCode;
-}
-
-/** What decides whether a held response may leave: its transaction. */
-export interface GateKeeper {
-  /** An error handler is being called. */
-  readonly isHandlingError: boolean;
-  /** Whether a response of this status may go out at all. One that may not is discarded, and another may follow. */
-  readonly admits: (status: number) => boolean;
-  readonly onDiscarded: (isWhole: boolean) => void;
-  /** Called before `decide`, while `forget()` still makes way for this response. */
-  readonly onFirstResponse: () => void;
-  /** Resolves when the response may go out, rejects with the error to respond with instead. */
-  readonly decide: (status: number) => Promise<void>;
-  readonly onRefused: (error: unknown) => void;
-  readonly onSecondResponse: () => void;
-}
-
-/** How a handler went on while its response was held back. */
-export interface HeldCall {
-  readonly next: (error?: unknown) => void;
-  readonly error: unknown;
-}
-
-/** The same on all hosts that hold the response back until COMMIT. */
-export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
-  RequestTransactionOptions<never>,
-  'rollbackOn'
-> {
-  /**
-   * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
-   * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.
-   */
-  readonly onSecondResponse?: (error: unknown, req: Request) => void;
 }

@@ -3,7 +3,7 @@ import type { Http2SecureServer, Http2Server } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
 import { checkContainer, checkFunctions, checkTimes, HttpError, reported, type Reporter } from '@ambit/host';
-import { Connections } from './connection.js';
+import { Connections } from './connections.js';
 
 /** From here on, `Infinity` included, Node fires a timer at once. */
 const TOO_LONG_MS = 2 ** 31;

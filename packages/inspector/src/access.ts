@@ -37,7 +37,7 @@ class Attempts {
 /** A working day; then the browser asks for the token again. */
 const LASTS_MS = 8 * 60 * 60 * 1000;
 
-/** What a browser has that has sent the token: when its session is over, and a proof. It contains no token, and survives a restart. */
+/** The session of a browser that has sent the token: when it is over, and a proof. It contains no token, and survives a restart. */
 export class Sessions {
   readonly #token: string;
 

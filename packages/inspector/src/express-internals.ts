@@ -20,7 +20,7 @@ interface Application {
   readonly _router?: { readonly stack: readonly Layer[] };
 }
 
-/** What stands where a value of the request may be. */
+/** The placeholder of a value of the request. */
 const SOMETHING = ':…';
 
 /**
@@ -65,7 +65,7 @@ function wayTo(route: object, stack: readonly Layer[], path: string): string | u
   return undefined;
 }
 
-/** What was declared for the part of the path that the layer takes, and the rest of the path. */
+/** The declared pattern of the part of the path that the layer takes, and the rest of the path. */
 function mountedAt(layer: Layer, path: string): { text: string; rest: string } | undefined {
   if (layer.slash || layer.regexp?.fast_slash) return { text: '', rest: path };
   const taken = takenBy(layer, path);

@@ -45,7 +45,7 @@ export class Drawing {
     };
   }
 
-  /** What `explain()` says about the key of this node, in a scope like the one that owns it. */
+  /** The text of `explain()` for the key of this node, in a scope like the one that owns it. */
   explain(id: string): string | undefined {
     if (this.#nodes.length === 0) this.view();
     const node = this.#nodes.find((one) => one.id === id);

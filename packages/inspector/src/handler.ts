@@ -60,7 +60,7 @@ export interface HandlerParts {
   readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
   readonly drawing: Drawing;
-  /** What a view reads while it is shown, by the name of its address. */
+  /** The data of each view, by the name of its address. */
   readonly data: Readonly<Record<string, () => unknown>>;
   readonly details: (id: number) => RequestDetails | undefined;
   /** Runs the work without recording the scopes that it opens. */
@@ -192,7 +192,7 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   return body.length <= LONGEST_FORM ? body : undefined;
 }
 
-/** What the pages show. */
+/** The data of the pages. */
 export interface PageFeed {
   /** Called when the first page opens. */
   start(): void;

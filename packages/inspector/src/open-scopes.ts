@@ -87,7 +87,7 @@ export class OpenScopes {
   }
 }
 
-/** What is known about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
+/** The facts about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
 export interface ScopeEntry {
   readonly id: number;
   readonly box: string;

@@ -12,7 +12,7 @@ import type { ScopeDeclaration } from '@ambit/container/tools';
 export class InspectorError extends Error {
   /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'InspectorError';
-  /** What happened; the only code of this package. */
+  /** The only code of this package. */
   readonly code = 'AMBIT_INSPECTOR_OPTION';
 
   /**
@@ -30,7 +30,7 @@ function withLink(message: string, code: string): string {
   return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
 }
 
-/** What the inspector shows, and where and for whom its page is. */
+/** The options of the inspector: the data that it shows, the address of its page, and who may open it. */
 export interface InspectorOptions {
   /** The application container. */
   readonly container: Container;

@@ -77,7 +77,7 @@ export class CreationRecorder {
   }
 }
 
-/** What `transactionCheck()` of @ambit/transaction/check publishes. */
+/** The message of `transactionCheck()` of @ambit/transaction/check. */
 export interface FindingMessage {
   readonly kind: string;
   readonly place?: { readonly file: string; readonly line: number };
@@ -98,7 +98,7 @@ export interface CompletedStatement {
   readonly sql: string;
   readonly milliseconds: number;
   readonly error?: unknown;
-  /** What the call was announced by. */
+  /** The message that announced the call. */
   readonly statement?: object;
 }
 
@@ -358,7 +358,7 @@ export class Recorder {
     return { number: this.#ticks, now, requests, services: this.creations.counts.all(), names: names.all() };
   }
 
-  /** What changed since the last call. */
+  /** The changes since the last call. */
   tick(pool?: Now['pool']): Tick {
     const now = this.#state(pool);
     const requests = this.#requests.takeChanged();
@@ -415,7 +415,7 @@ interface Created {
 const CREATED = 'ambit:instance:created';
 const MOST = 2000;
 
-/** What the application creates before its first request: that is when pools connect, and files are read. */
+/** The instances that the application creates before its first request: that is when pools connect, and files are read. */
 export class StartUpRecorder {
   readonly #application: Container;
   readonly #services: StartUpService[] = [];

@@ -4,7 +4,7 @@ import type { Outcome, RequestDetails, RequestSummary, ScopeSpan, Step, StepKind
 
 type Sums = Pick<RequestSummary, 'alike' | 'keys' | 'statementMs' | 'statements' | 'texts' | 'waited'>;
 
-/** What a request sent and created, added up; it counts also what is beyond the steps that are kept. */
+/** The totals of a request; they include steps beyond those that are kept. */
 export class RequestSums {
   readonly #names: NamesTable;
   readonly #sent = new Map<number, number>();
@@ -44,7 +44,7 @@ export class RequestSums {
   }
 }
 
-/** What a host knows about a new request. */
+/** The facts that a host publishes about a new request. */
 export interface Arrival {
   readonly method: string;
   /** The route as declared; undefined until the host has matched it. */

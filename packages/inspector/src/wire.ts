@@ -100,7 +100,7 @@ export interface RequestSummary {
   readonly open: number;
   /** Scopes that are open longer than the limit although the request is complete. */
   readonly leaks: number;
-  /** What the transaction check has found. */
+  /** The findings of the transaction check. */
   readonly findings: number;
   /** Factories and constructors that threw, and keys that could not be resolved. */
   readonly failures: number;
@@ -152,7 +152,7 @@ export interface Step {
   readonly outside?: boolean;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
-  /** What the transaction check found: the kind of the finding. */
+  /** The kind of the finding of the transaction check. */
   readonly found?: string;
   /** The line of code of a finding or of a statement. */
   readonly where?: string;
@@ -166,7 +166,7 @@ export interface Line {
   readonly source: string;
   /** Such as `info` or `error`. */
   readonly level: string;
-  /** What the page shows, up to 2,000 characters. */
+  /** The text for the page, up to 2,000 characters. */
   readonly text: string;
 }
 
@@ -193,7 +193,7 @@ export interface NamesFrom {
   readonly texts: readonly string[];
 }
 
-/** What changed; sent a few times a second. */
+/** A change; sent a few times a second. */
 export interface Tick {
   /** One more than that of the message before. */
   readonly number: number;
@@ -284,4 +284,4 @@ export interface StartUp {
   readonly services: readonly StartUpService[];
 }
 
-// What the inspector's server sends to its page, and what a recording is exported as.
+// The messages of the inspector's server to its page, and the format of an exported recording.

@@ -14,7 +14,7 @@ import { openTransactionScopes, requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
 
 describe('afterBegin', () => {
-  let pool: FakePool & { afterBegin?: AfterBegin };
+  let pool: FakePool & { afterBegin?: AfterBegin | undefined };
   let request: TinyContainer;
 
   beforeEach(() => {

@@ -49,7 +49,7 @@ describe('execute() on the connection of a transaction', () => {
     let kind: 'none' | 'refused' = 'refused';
     const pool = new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'query' ? kind : 'none' }) });
     const transaction = await beginTransaction(requestScope(pool));
-    await expect(transaction.connection.execute('INSERT 1')).rejects.toMatchObject({ code: '55000' });
+    await expect(transaction.connection.execute('INSERT 1')).rejects.toMatchObject({ sqlState: '55000' });
     kind = 'none';
     await expect(transaction.connection.execute('INSERT 2')).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
     await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });

@@ -10,29 +10,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sql: ['core'],
   pool: ['core', 'sql'],
   transaction: ['core', 'pool', 'sql'],
-  run: ['core', 'pool', 'transaction'],
-  orm: ['core', 'sql', 'transaction'],
-  drizzle: ['core', 'orm', 'transaction'],
-  knex: ['core', 'orm', 'transaction'],
-  kysely: ['core', 'orm', 'transaction'],
-  'mikro-orm': ['core', 'kysely', 'orm', 'transaction'],
-  typeorm: ['core', 'orm', 'sql', 'transaction'],
-  prisma: ['core', 'orm', 'transaction'],
   check: ['core', 'sql'],
-  outbox: ['core', 'sql'],
   replicas: ['core', 'pool'],
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sandbox', 'sql'],
-  transactional: ['core', 'run', 'transaction'],
+  transactional: ['core', 'transaction'],
   sandbox: ['core', 'pool', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
-  pg: ['core', 'pool', 'postgres'],
-  'postgres-js': ['core', 'pool', 'postgres'],
-  pglite: ['core', 'pool', 'postgres'],
-  mysql2: ['core', 'pool', 'sql'],
-  'better-sqlite3': ['core', 'pool', 'sqlite'],
-  'node-sqlite': ['core', 'pool', 'sqlite'],
+  extension: ['core', 'pool', 'postgres', 'sql', 'sqlite', 'transaction'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),
@@ -71,4 +57,17 @@ test.each(files)('%s does not import itself through the values of others', (file
   };
   visit(file);
   expect([...reached]).not.toContain(file);
+});
+
+test('drivers and adapters in other packages load no driver of this one', () => {
+  const reached = new Set<string>();
+  const visit = (at: string): void => {
+    reached.add(at);
+    for (const imported of importsOf(at, { withTypes: false })) if (!reached.has(imported)) visit(imported);
+  };
+  visit('extension/index.ts');
+  const loads = (file: string): boolean =>
+    /^import (?!type )[^;]*from '(?:pg|libsql)(?:\/\w+)?';/m.test(readFileSync(join(src, file), 'utf8'));
+  expect(files.filter(loads).length).toBeGreaterThan(1);
+  expect([...reached].filter(loads)).toEqual([]);
 });

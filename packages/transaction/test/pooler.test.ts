@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { saysNothingStored } from '../src/core/sql-state.js';
-import { translated } from '../src/postgres/errors.js';
-import { StatementNames } from '../src/postgres/session.js';
+import { translated } from '../src/postgres/language.js';
+import { StatementNames } from '../src/postgres/driver.js';
 
 const said = (severity: string, code: string): Error =>
   Object.assign(new Error('server conn crashed?'), { severity, code });

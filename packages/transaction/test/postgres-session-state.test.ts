@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '../src/index.js';
-import { leavesSessionState } from '../src/postgres/session-state.js';
+import { leavesSessionState } from '../src/postgres/language.js';
 import { hasPostgres } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 

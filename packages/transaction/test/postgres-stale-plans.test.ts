@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, type IDatabasePool, type IPooledConnection, runInTransaction } from '../src/index.js';
-import { StatementNames } from '../src/postgres/session.js';
+import { StatementNames } from '../src/postgres/driver.js';
 import { hasPostgres } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';

@@ -125,7 +125,7 @@ describe('runInTransaction()', () => {
         runs += 1;
         return insert(scope, options);
       });
-      await expect(work).rejects.toThrow(kind === 'refused' ? 'refused' : 'died');
+      await expect(work).rejects.toThrow(kind === 'refused' ? 'refused' : 'lost');
       expect(runs).toBe(1);
     },
   );

@@ -7,7 +7,6 @@ import {
   TransactionError,
   transactionOf,
 } from '../src/index.js';
-import { createOutbox } from '../src/outbox/index.js';
 import { sandbox, type Sandbox, type SandboxOptions } from '../src/testing/index.js';
 import { databases, openPostgres, openSqlite, type PostgresDatabase, type TestDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
@@ -27,9 +26,7 @@ const insert = (on: Pick<IDatabasePool, 'query'>, id: number): Promise<unknown> 
 const ids = async (on: Pick<IDatabasePool, 'query'>): Promise<number[]> =>
   (await on.query<Note>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id);
 
-describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
-  const dialect = name === 'PostgreSQL' ? 'postgres' : 'sqlite';
-
+describe.each(databases)('a sandbox on $name', ({ missing, open }) => {
   describe.skipIf(missing)('is a pool for one test', () => {
     let database: TestDatabase;
     let pool: IDatabasePool;
@@ -142,25 +139,6 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
       await expect(run(true)).rejects.toThrow('wanted');
       await run(false);
       expect(called).toEqual(['after rollback', 'before commit', 'after commit: 2']);
-    });
-
-    test('delivers events of its outbox once their transaction has committed, and forgets them with the rest', async () => {
-      const outbox = createOutbox(box, { dialect });
-      await outbox.createTable();
-      const publish = (topic: string) => (connection: IConnection) => outbox.publish(connection, { topic, payload: 1 });
-      const undone = inTransaction(box, async (connection) => {
-        await publish('undone')(connection);
-        throw new Error('wanted');
-      });
-      await expect(undone).rejects.toThrow('wanted');
-      await inTransaction(box, publish('done'));
-      const delivered: string[] = [];
-      const relay = outbox.relay(({ topic }) => void delivered.push(topic));
-      relay.start();
-      await expect.poll(() => delivered).toEqual(['done']);
-      await relay.dispose();
-      await box.rollback();
-      await expect(pool.query('SELECT * FROM outbox')).rejects.toThrow(TransactionError);
     });
 
     test('says what a second connection waits for', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createOutbox } from '@ambit/transaction/outbox';
+import { createOutbox } from '@ambit/outbox';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { join } from 'node:path';

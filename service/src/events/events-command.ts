@@ -1,4 +1,4 @@
-import type { Outbox } from '@ambit/transaction/outbox';
+import type { Outbox } from '@ambit/outbox';
 
 const USAGE = `npm run events -- list                shows the events that could not be delivered
 npm run events -- retry <id> ...      sends these again, or all of them: npm run events -- retry all`;

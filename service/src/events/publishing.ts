@@ -1,7 +1,7 @@
 import { type IContainer, onStart } from '@ambit/container';
 import { afterCommit, type IConnection, type IDatabasePool } from '@ambit/transaction';
-import { createOutbox, type Outbox, type Relay } from '@ambit/transaction/outbox';
-import type { IRequestContext } from '../audit.js';
+import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
+import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/pool.js';
 import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { OutboxEvent } from '@ambit/transaction/outbox';
+import type { OutboxEvent } from '@ambit/outbox';
 import type { EventsConfig } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
 

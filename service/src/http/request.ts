@@ -4,7 +4,7 @@ import type { IContainer } from '@ambit/container';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Format, IsEmail } from 'typebox/format';
-import type { IRequestContext } from '../audit.js';
+import type { IRequestContext } from '../ids.js';
 import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
 import { Problem } from '../problem.js';

@@ -4,7 +4,7 @@ import { onStart } from '@ambit/container';
 import { executeOn, type IConnection, type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { IRequestContext } from '../audit.js';
+import type { IRequestContext } from '../ids.js';
 import type { ISqlDialect } from '../database/pool.js';
 import type { HttpResponse } from '../http/response.js';
 import { feature, hosts, infrastructure, of } from '../infrastructure.js';

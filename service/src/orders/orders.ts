@@ -1,7 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
-import type { IRequestContext } from '../audit.js';
 import { type ISqlDialect, sqlFor } from '../database/pool.js';
 import {
   type IdempotentRequest,
@@ -9,10 +8,10 @@ import {
   type KeyHeader,
   type ReplayableResponse,
 } from '../idempotency/idempotency.js';
-import { idOf, newId } from '../ids.js';
+import { idOf, type IRequestContext, newId } from '../ids.js';
 import { feature, hosts, infrastructure, of } from '../infrastructure.js';
-import { isoNow } from '../iso-now.js';
-import { type IInventoryService, InventoryService } from './inventory-service.js';
+import { isoNow } from '../logging/logger.js';
+import { Problem } from '../problem.js';
 
 export interface IOrderRepository {
   create(body: NewOrder): Promise<Order>;
@@ -62,6 +61,120 @@ export class OrderRepository implements IOrderRepository {
     await this.#connection.query(INSERT_ORDER, order);
     await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], rows]);
   }
+}
+
+/**
+ * Takes the items from stock and records them, or does neither if the stock of any product is too low. Returns the tracked
+ * products with their levels before. `$1` is the id of the request, `$2` a JSON array of `{ productId, quantity }` that
+ * names each product once.
+ *
+ * It is one statement, so that the rows of the stock are locked for one round trip and COMMIT. They are locked in one fixed
+ * order, before any is changed, so two orders for the same products cannot deadlock.
+ *
+ * `= ANY (ARRAY(...))` makes the planner expect few elements and use the index for each. With an array parameter it would
+ * plan the statement again for every order.
+ */
+const TAKE_AND_RECORD = sqlFor(
+  ({ elements, forUpdate }) =>
+    `WITH wanted AS (
+       SELECT item.value ->> 'productId' AS product_id, CAST(item.value ->> 'quantity' AS integer) AS quantity
+       FROM ${elements('$2')} AS item
+     ), tracked AS (
+       SELECT product_id, level FROM stock WHERE product_id = ANY (ARRAY(SELECT product_id FROM wanted))
+       ORDER BY product_id ${forUpdate}
+     ), short AS (
+       SELECT product_id FROM tracked JOIN wanted USING (product_id) WHERE level < quantity
+     ), taken AS (
+       UPDATE stock SET level = stock.level - quantity FROM tracked JOIN wanted USING (product_id)
+       WHERE stock.product_id = tracked.product_id AND stock.product_id = ANY (ARRAY(SELECT product_id FROM wanted))
+         AND NOT EXISTS (SELECT 1 FROM short)
+     ), recorded AS (
+       INSERT INTO reservations (request_id, product_id, quantity)
+       SELECT $1, product_id, quantity FROM wanted WHERE NOT EXISTS (SELECT 1 FROM short)
+     )
+     SELECT product_id, level FROM tracked`,
+);
+
+/** The same in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
+const SELECT_LEVELS = sqlFor(
+  ({ elements }) =>
+    `SELECT product_id, level FROM stock
+     WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${elements('$1')} AS item)`,
+);
+
+const TAKE = sqlFor(
+  ({ elements }) =>
+    `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
+     FROM ${elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
+);
+
+/** `$1` is the id of the request, `$2` the JSON array. */
+const RECORD = sqlFor(
+  ({ elements }) =>
+    `INSERT INTO reservations (request_id, product_id, quantity)
+     SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
+     FROM ${elements('$2')} AS item`,
+);
+
+export interface IInventoryService {
+  /** Takes all items from stock, or none. A product without a stock level is not tracked, only recorded. */
+  reserve(items: readonly OrderItem[]): Promise<void>;
+}
+
+interface StockLevel {
+  readonly product_id: string;
+  /** Text where INTEGER has 64 bits. */
+  readonly level: number | string;
+}
+
+export class InventoryService implements IInventoryService {
+  readonly #connection: IConnection;
+  readonly #context: IRequestContext;
+  readonly #dialect: ISqlDialect;
+
+  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect) {
+    this.#connection = connection;
+    this.#context = context;
+    this.#dialect = dialect;
+  }
+
+  async reserve(items: readonly OrderItem[]): Promise<void> {
+    const wanted = totals(items);
+    const rows = JSON.stringify([...wanted.values()]);
+    const { requestId } = this.#context;
+    if (this.#dialect.writesInWith) {
+      refuseShortage(wanted, await this.#query(TAKE_AND_RECORD, [requestId, rows]));
+      return;
+    }
+    const levels = await this.#query(SELECT_LEVELS, [rows]);
+    refuseShortage(wanted, levels);
+    if (levels.length > 0) await this.#query(TAKE, [rows]);
+    await this.#query(RECORD, [requestId, rows]);
+  }
+
+  #query(statement: Readonly<Record<ISqlDialect['name'], string>>, params: readonly unknown[]): Promise<StockLevel[]> {
+    return this.#connection.query<StockLevel>(statement[this.#dialect.name], params);
+  }
+}
+
+/** Checked in the order of the items, because the databases return the rows in different orders. */
+function refuseShortage(wanted: ReadonlyMap<string, OrderItem>, levels: readonly StockLevel[]): void {
+  const left = new Map(levels.map(({ product_id, level }) => [product_id, level]));
+  for (const { productId, quantity } of wanted.values()) {
+    const level = Number(left.get(productId) ?? quantity);
+    if (level >= quantity) continue;
+    throw new Problem(409, `Not enough stock of ${JSON.stringify(productId)}: ${quantity} wanted, ${level} left`);
+  }
+}
+
+/** A product that is ordered twice is taken from stock once. */
+function totals(items: readonly OrderItem[]): Map<string, OrderItem> {
+  const wanted = new Map<string, OrderItem>();
+  for (const { productId, quantity } of items) {
+    const before = wanted.get(productId)?.quantity ?? 0;
+    wanted.set(productId, { productId, quantity: before + quantity });
+  }
+  return wanted;
 }
 
 export const orderFeature = feature(

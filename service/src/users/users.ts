@@ -5,12 +5,12 @@ import { runInTransaction, TransactionError } from '@ambit/transaction';
 import { unchecked } from '@ambit/transaction/check';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { IAuditLogger } from '../audit.js';
 import type { Queryable } from '../database/pool.js';
 import type { HttpResponse } from '../http/response.js';
 import { type IdempotentRequest, idempotentRequest, type KeyHeader } from '../idempotency/idempotency.js';
 import { idOf, newId, storedId } from '../ids.js';
 import { alias, feature, hosts, infrastructure, of } from '../infrastructure.js';
+import type { IAuditLogger } from '../logging/logger.js';
 import { Problem } from '../problem.js';
 
 export interface Page {

@@ -57,7 +57,7 @@ export function decoratorsOf(rewriter: Rewriter, node: { getDecorators(): Decora
   return found;
 }
 
-/** What stands after the `@`, without its call. */
+/** The expression after the `@`, without its call. */
 export function nameOf(decorator: Decorator): Node {
   const expression = decorator.getExpression();
   return Node.isCallExpression(expression) ? expression.getExpression() : expression;
@@ -69,7 +69,7 @@ export const isInjected = (rewriter: Rewriter, declaration: ClassDeclaration): b
     .getConstructors()
     .some((one) => one.getParameters().some((parameter) => decoratorsOf(rewriter, parameter).size > 0));
 
-/** What a parameter asks for: `all('IRule')`, or why it cannot be said. */
+/** The dependency of a parameter: `all('IRule')`, or why it is unknown. */
 export type Asked = string | Left;
 
 /** Reads the decorators of one parameter. */

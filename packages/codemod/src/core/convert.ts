@@ -13,7 +13,7 @@ export interface ChangedFile {
   readonly after: string;
 }
 
-/** What a conversion did. */
+/** The result of a conversion. */
 export interface Conversion {
   /** How many files were read. */
   readonly read: number;
@@ -21,9 +21,9 @@ export interface Conversion {
   readonly files: readonly ChangedFile[];
   /** How many constructs of each kind were converted. */
   readonly converted: ReadonlyMap<string, number>;
-  /** What is left to do, by file and line. */
+  /** The code that is left to do, by file and line. */
   readonly left: readonly Finding[];
-  /** What was converted and behaves differently. */
+  /** Converted code that behaves differently. */
   readonly checks: readonly Finding[];
 }
 
@@ -70,7 +70,7 @@ export function convert(library: Library, sources: readonly SourceText[], option
       allowImportingTsExtensions: true,
       paths: {
         ...Object.fromEntries(Object.entries(paths).map(([key, list]) => [key, [...list]])),
-        // What `baseUrl` stood for.
+        // TypeScript resolved these by `baseUrl`.
         ...(baseUrl === undefined ? {} : { '*': [`${baseUrl}/*`] }),
       },
     },

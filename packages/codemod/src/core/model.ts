@@ -23,22 +23,22 @@ export interface Finding {
   readonly line: number;
   /** The construct, such as `@inject on a property`. */
   readonly construct: string;
-  /** What to write instead, or what to look at. */
+  /** The replacement, or where to look. */
   readonly advice: string;
 }
 
 /** Why a construct is left, and what to write instead. */
 export type Left = Pick<Finding, 'construct' | 'advice'>;
 
-/** What the codemod knows of the names of one library. */
+/** The names of one library. */
 export interface Knowledge {
   /** The name of its package. */
   readonly name: LibraryName;
-  /** What it is imported as. */
+  /** The name of its import. */
   readonly modules: readonly string[];
   /** Modules that build on it, and what takes their place. */
   readonly companions: Readonly<Record<string, string>>;
-  /** What to write in place of an export that was left. */
+  /** The replacements of exports that are left. */
   readonly advice: Readonly<Record<string, string>>;
   /** How its containers can be recognised. */
   readonly containers: ContainerModel;
@@ -63,7 +63,7 @@ export interface Program {
   readonly globalModule: string;
 }
 
-/** What the codemod knows of one library. */
+/** The knowledge of the codemod about one library. */
 export interface Library extends Knowledge {
   /**
    * Converts one file of the program.

@@ -10,7 +10,7 @@ export function symbolOf(node: Node | undefined): TsSymbol | undefined {
   return Node.isPropertyAccessExpression(node) ? node.getNameNode().getSymbol() : undefined;
 }
 
-/** What `users` or `services.users` stands for, also in another file. */
+/** The declaration that `users` or `services.users` refers to, also in another file. */
 export function declarationsOf(node: Node | undefined): Node[] {
   const symbol = symbolOf(node);
   return symbol ? resolved(symbol).getDeclarations() : [];
@@ -155,7 +155,7 @@ export function isToken(node: Node | undefined): boolean {
   );
 }
 
-/** What of the library an expression names: `injectable`, or `interfaces.Container`. */
+/** The export of the library that an expression names: `injectable`, or `interfaces.Container`. */
 export class Origins {
   private readonly known = new Map<TsSymbol, string | undefined>();
 
@@ -244,7 +244,7 @@ export class Origins {
   }
 }
 
-/** What the containers of the whole program say about a setting. */
+/** The values of a setting in all containers of the program. */
 export function settingsIn<T>(
   program: Program,
   modules: readonly string[],

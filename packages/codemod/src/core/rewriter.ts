@@ -261,7 +261,7 @@ class ObsoleteImports {
   }
 }
 
-/** What of one file was converted, what is left, and what behaves differently. */
+/** Converts one file; notes the code that is left, and the code that behaves differently. */
 export class Progress {
   readonly left: Finding[] = [];
   readonly checks: Finding[] = [];
@@ -475,7 +475,7 @@ export class Rewriter {
     return this.style.isTypeScript ? markOfType(name) : name;
   }
 
-  /** What of the library the node names. */
+  /** The export of the library that the node names. */
   origin(node: Node | undefined): string | undefined {
     return this.origins.of(node);
   }
@@ -511,7 +511,7 @@ export class Rewriter {
     this.progress.check(node, construct, advice);
   }
 
-  /** What to write in place of the first name in the node that Ambit has no equal for. */
+  /** The replacement of the first name in the node that Ambit has no equal for. */
   adviceWithin(node: Node, otherwise: string): string {
     for (const one of node.getDescendants()) {
       const advice = this.library.advice[this.origin(one) ?? ''];

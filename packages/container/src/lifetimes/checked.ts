@@ -1,21 +1,25 @@
 import type { Shown } from '../keys.js';
-import type { CheckedAlias, CheckedEntry, LifetimeOf, OwnLifetime, Requiring, ServiceOf } from './needs.js';
 import type { Alias, Also, Conditional, Entry, Override, Unfit } from './entry.js';
+import type { CheckedAlias, CheckedEntry, Requiring, ServiceOf } from './needs.js';
+import type { LifetimeOf, OwnLifetime } from './outlives.js';
 
 // Does each entry of a feature fit the graph? `Earlier` are the keys of the features before it.
 
-/** What joins the entries of an earlier feature, if what it makes fits what is known under the key. */
+/** An entry that joins those of an earlier feature, if its service fits the key. */
 type Joined<G, K, E, Longer, Earlier, Good> = K extends Earlier
   ? CheckedEntry<G, E, Longer> extends E
-    ? E extends Entry<unknown, infer T, unknown, unknown>
-      ? [T] extends [ServiceOf<G, K>]
-        ? Good
-        : Unfit<`it does not fit ${Shown<K>}`, T, ServiceOf<G, K>>
-      : never
+    ? FittingKey<G, K, E, Good>
     : CheckedEntry<G, E, Longer>
   : `${Shown<K>} is not registered by an earlier feature`;
 
-/** One of the entries `Group` that replace others, if they have all lifetimes of those: what holds one counts on that. */
+type FittingKey<G, K, E, Good> =
+  E extends Entry<unknown, infer T, unknown, unknown>
+    ? [T] extends [ServiceOf<G, K>]
+      ? Good
+      : Unfit<`it does not fit ${Shown<K>}`, T, ServiceOf<G, K>>
+    : never;
+
+/** One of the entries `Group` that replace others, if they have all lifetimes of those: services that hold one count on that. */
 type Replacing<G, K, E, Group, Longer, Earlier, Good> = [LifetimeOf<G, K>] extends [OwnLifetime<G, Group>]
   ? Joined<G, K, E, Longer, Earlier, Good>
   : `${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped: what replaces it must be so, too`;
@@ -25,7 +29,7 @@ type ReplacingAll<G, K, N, Group, Longer, Earlier> = {
   readonly [I in keyof N]: N[I] extends Override<infer E> ? Replacing<G, K, E, Group, Longer, Earlier, N[I]> : never;
 };
 
-/** What is new under its key. */
+/** An entry under a new key. */
 type New<G, N, Longer> =
   N extends Alias<unknown>
     ? CheckedAlias<G, N, Longer>
@@ -33,23 +37,23 @@ type New<G, N, Longer> =
       ? { readonly [I in keyof N]: CheckedEntry<G, N[I], Longer> }
       : CheckedEntry<G, N, Longer>;
 
-/** One value of a feature object: itself, or what is wrong with it. */
+/** One value of a feature object: itself, or the text of what is wrong with it. */
 type CheckedAt<G, K, N, Longer, Earlier> =
   N extends Conditional<infer E, infer Own>
-    ? CheckedAt<Within<G, Own>, K, E, Longer, Earlier> extends infer Verdict
-      ? [Verdict] extends [E]
-        ? N
-        : Verdict
-      : never
+    ? IfGood<CheckedAt<Within<G, Own>, K, E, Longer, Earlier>, E, N>
     : N extends Override<infer E>
       ? Replacing<G, K, E, E, Longer, Earlier, N>
       : N extends Also<infer E>
         ? Joined<G, K, E, Longer, Earlier, N>
         : N extends readonly Override<infer Group>[]
           ? ReplacingAll<G, K, N, Group, Longer, Earlier>
-          : K extends Earlier
-            ? `an earlier feature registers ${Shown<K>}: say .override() to replace it, or .also() to add to it`
-            : New<G, N, Longer>;
+          : NewUnlessEarlier<G, K, N, Longer, Earlier>;
+
+type IfGood<Verdict, E, N> = [Verdict] extends [E] ? N : Verdict;
+
+type NewUnlessEarlier<G, K, N, Longer, Earlier> = K extends Earlier
+  ? `an earlier feature registers ${Shown<K>}: say .override() to replace it, or .also() to add to it`
+  : New<G, N, Longer>;
 
 /** The graph as the entries of an optional feature see it: where one of them is there, all are. */
 type Within<G, Own> = {

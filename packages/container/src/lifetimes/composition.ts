@@ -4,7 +4,8 @@ import type { Key } from '../keys.js';
 import type { ScopeDeclaration } from '../verify.js';
 
 import type { CheckedReplacements } from './checked.js';
-import type { Outlasting, ServiceOf } from './needs.js';
+import type { ServiceOf } from './needs.js';
+import type { Outlasting } from './outlives.js';
 import { Entry } from './entry.js';
 
 /** A graph that the compiler has checked, ready for a container. */
@@ -13,7 +14,7 @@ export interface Composition<G, Tags> {
   readonly is?: readonly [G, Tags];
   /** For `container.addRegistration(...)`, in the order of the features. */
   readonly registrations: readonly Binding[];
-  /** What the container opens, for `verify(container, ...scopes)` and `graph(container, ...scopes)`. */
+  /** The scopes that the application opens, for `verify(container, ...scopes)` and `graph(container, ...scopes)`. */
   readonly scopes: readonly ScopeDeclaration[];
   /**
    * Services in place of those of the graph, checked like the graph itself, for tests: `override(container, ...app.replacing({ ... }))`.

@@ -96,11 +96,11 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
   }
 }
 
-/** What `U` has to be where a service `T` is known as a `U`. */
+/** The constraint of `U` where a service `T` is known as a `U`. */
 type WiderThan<T, U> = [T] extends [U] ? unknown : Unfit<'the service does not fit', T, U>;
 
 /**
- * What the compiler prints where a service does not fit: the problem, and both types. A conditional type, because the compiler prints its result and
+ * The compiler prints it where a service does not fit: the problem, and both types. A conditional type, because the compiler prints its result and
  * not its name.
  */
 export type Unfit<Problem, Delivers, Wanted> = [Problem] extends [string]
@@ -141,6 +141,6 @@ export interface Conditional<out E, out Own> {
 
 /** Why a class has no list of keys, in place of the list. */
 export interface NoList<out Why extends string> extends ReadonlyArray<never> {
-  /** What to do about it. Only in types. */
+  /** How to fix it. Only in types. */
   readonly noList: Why;
 }

@@ -11,14 +11,14 @@ import {
   type Lazy,
   type Optional,
 } from '../keys.js';
-import { scope, singleton } from '../modifiers.js';
-import { Registration } from '../registration.js';
+import { Registration, scope, singleton } from '../registration.js';
 import type { Checked, CheckedFeature } from './checked.js';
 import { absent, composed, named, type Composition } from './composition.js';
 import { Entry, type Alias, type AliasByLifetime, type Conditional } from './entry.js';
-import type { Outlasting, OwnList } from './needs.js';
+import type { OwnList } from './needs.js';
+import type { Outlasting } from './outlives.js';
 
-/** What a condition is where it holds. */
+/** The condition's type where it holds. */
 type Truthy<C> = Exclude<C, undefined | null | false | 0 | 0n | ''>;
 
 /** The functions that make the entries of a graph, and the graph. `Tags` are its lifetimes, the longest first. */
@@ -126,7 +126,7 @@ export interface Lifetimes<Tags extends readonly string[]> {
 
   /**
    * An optional feature. Where the condition does not hold, each of its keys delivers `undefined`, and what it would replace or add to stays as it is.
-   * What needs one of its keys accepts `undefined`, unless it is in the same feature.
+   * A service that needs one of its keys accepts `undefined`, unless it is in the same feature.
    * @param condition - whether the feature is in the graph: any value, of which only its truth counts
    * @param feature - the feature, or a function that receives an entry with the condition's value and returns the feature; the function is called in any case
    * @returns the entries of the feature, each of which may be missing
@@ -207,7 +207,7 @@ export function lifetimes<const Tags extends readonly [string, ...string[]]>(...
     const unknown = asked.find((tag) => !tags.includes(tag));
     if (unknown !== undefined || !asked[0])
       refuse(`The lifetime ${show(unknown)} is unknown`, `use one of ${tags.map(show).join(', ')}`);
-    // What only the outermost keeps applies wherever it is added.
+    // A service of the outermost lifetime applies wherever it is added.
     const applies = asked.every((tag) => tag === tags[0]) ? [] : [scope((at) => asked.some((tag) => at.hasTag(tag)))];
     return new Entry({ lifetimes: asked }, registration?.pipe(...applies));
   };

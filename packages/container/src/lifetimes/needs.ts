@@ -1,5 +1,6 @@
 import type { All, Dependency, Lazy, Optional, Shown } from '../keys.js';
-import type { Alias, AliasByLifetime, Also, Conditional, Entry, NoList, Unfit } from './entry.js';
+import type { Alias, AliasByLifetime, Conditional, Entry, NoList, Unfit } from './entry.js';
+import type { Captive } from './outlives.js';
 
 // Does a service get what it needs? Each result is the entry itself, or the text of what is wrong.
 
@@ -14,7 +15,7 @@ type NotRegistered<G, K> = G extends Requiring
   ? `${Shown<K>} is not registered: neither this feature has it nor one that it requires`
   : `${Shown<K>} is not registered`;
 
-/** What is wrong with the keys of a list, apart from their types; never where nothing is. */
+/** The problems of the keys of a list, apart from their types; never where there are none. */
 type KeyProblems<G, Needs, Tag, Longer> = {
   [I in keyof Needs]: KeyProblem<G, Needs[I], Tag, Longer>;
 }[keyof Needs & number];
@@ -30,8 +31,7 @@ type KeyProblem<G, D, Tag, Longer> = D extends keyof G
         ? Captive<G, K, Tag, Longer>
         : never
       : D extends All<infer K>
-        ? // It delivers what there is, but an alias is always there, so that its key has to be, too.
-          K extends keyof G
+        ? K extends keyof G
           ? G[K] extends Alias<infer Other>
             ? KeyProblem<G, Other, Tag, Longer>
             : never
@@ -48,12 +48,20 @@ type Mandatory<P> = P extends readonly [unknown, ...infer Rest] ? [unknown, ...M
 /** Why the services of a list do not fit the parameters. */
 type Misfit<Services, Needs, P> = P extends readonly unknown[]
   ? Services extends readonly [...Mandatory<P>, ...unknown[]]
-    ? Services['length'] extends Partial<P>['length']
-      ? MisfitAt<Services, Needs, P>
-      : `there is no parameter ${Required<P>['length'] & number}`
-    : Services extends readonly unknown[]
-      ? `parameter ${Services['length'] & number} has no key`
-      : never
+    ? MisfitOfMany<Services, Needs, P>
+    : TooFew<Services>
+  : never;
+
+type MisfitOfMany<
+  Services extends readonly unknown[],
+  Needs,
+  P extends readonly unknown[],
+> = Services['length'] extends Partial<P>['length']
+  ? MisfitAt<Services, Needs, P>
+  : `there is no parameter ${Required<P>['length'] & number}`;
+
+type TooFew<Services> = Services extends readonly unknown[]
+  ? `parameter ${Services['length'] & number} has no key`
   : never;
 
 type MisfitAt<Services, Needs, P> = {
@@ -62,7 +70,7 @@ type MisfitAt<Services, Needs, P> = {
     : Unfit<`${Shown<Needs[I]>} does not fit parameter ${I & string}`, Services[I & keyof Services], At<P, I>>;
 }[keyof Needs & number];
 
-/** An entry, or what is wrong with what it needs. */
+/** An entry, or the text of what is wrong with its needs. */
 export type CheckedEntry<G, E, Longer> =
   E extends Entry<infer Tag, unknown, infer Needs, infer Takes>
     ? Needs extends NoList<infer Why>
@@ -74,19 +82,17 @@ export type CheckedEntry<G, E, Longer> =
         : KeyProblems<G, Needs, Tag, Longer>
     : 'not an entry of a graph: make it with of, make, value, alias or registered';
 
-/** An alias, or what is wrong with the keys that it stands for. */
+/** An alias, or the text of what is wrong with its keys. */
 export type CheckedAlias<G, N, Longer> =
   N extends AliasByLifetime<infer Keys>
-    ? [AliasProblems<G, Keys, Longer>] extends [infer Problems]
-      ? [Problems] extends [never]
-        ? N
-        : Problems
-      : never
+    ? Unless<N, AliasProblems<G, Keys, Longer>>
     : N extends Alias<infer Other>
       ? Other extends keyof G
         ? N
         : NotRegistered<G, Other>
       : never;
+
+type Unless<N, Problems> = [Problems] extends [never] ? N : Problems;
 
 type AliasProblems<G, Keys, Longer> = {
   [Tag in keyof Keys]: Tag extends keyof Longer
@@ -103,12 +109,12 @@ export type OwnList<C> = C extends { readonly inject: infer Needs extends readon
     ? []
     : NoList<'list the keys of its parameters: of(lifetime, Class, [keys])'>;
 
-// What does a key of a graph deliver? `G` is the graph: its entries by key.
+// Which service does a key of a graph deliver? `G` is the graph: its entries by key.
 
-/** What the key delivers: of several registrations, any of theirs. */
+/** The service of the key: of several registrations, any of theirs. */
 export type ServiceOf<G, K> = K extends keyof G ? MadeBy<G, G[K]> : never;
 
-/** What the entry `N` of the graph makes; with `when`, perhaps undefined. */
+/** The service of the entry `N` of the graph; with `when`, perhaps undefined. */
 type MadeBy<G, N> =
   N extends Entry<unknown, infer T, unknown, unknown>
     ? T
@@ -120,7 +126,7 @@ type MadeBy<G, N> =
           ? MadeBy<G, E> | undefined
           : never;
 
-/** What a list of keys delivers. */
+/** The services of a list of keys. */
 type Delivered<G, Needs> = { -readonly [I in keyof Needs]: DeliveredAt<G, Needs[I]> };
 
 type DeliveredAt<G, D> = D extends keyof G
@@ -132,38 +138,3 @@ type DeliveredAt<G, D> = D extends keyof G
       : D extends Optional<infer K>
         ? ServiceOf<G, K> | undefined
         : never;
-
-// Is a key available as long as the service that needs it? `Longer` says which lifetimes are as long as which.
-
-/** For each lifetime, an object whose keys are those that are as long or longer: `keyof` a union of them has those that all have. */
-export type Outlasting<Tags, Longer = unknown> = Tags extends readonly [infer Tag extends string, ...infer Shorter]
-  ? { [K in Tag]: Longer & { [L in Tag]: L } } & Outlasting<Shorter, Longer & { [L in Tag]: L }>
-  : unknown;
-
-/** The lifetimes of the key: of several registrations, all of theirs. */
-export type LifetimeOf<G, K> = K extends keyof G
-  ? G[K] extends Also<Entry<infer More, unknown, unknown, unknown>>
-    ? More | OwnLifetime<G, G[K]>
-    : OwnLifetime<G, G[K]>
-  : never;
-
-/** The lifetimes of the entry `N` of the graph. */
-export type OwnLifetime<G, N> =
-  N extends Entry<infer Tag, unknown, unknown, unknown>
-    ? Tag
-    : N extends AliasByLifetime<infer Keys>
-      ? keyof Keys
-      : N extends Alias<infer Other>
-        ? LifetimeOf<G, Other>
-        : N extends readonly Entry<infer Tag, unknown, unknown, unknown>[]
-          ? Tag
-          : N extends Conditional<infer E, unknown>
-            ? OwnLifetime<G, E>
-            : never;
-
-/** The text for a key that no scope as long as its dependent delivers, for each lifetime of that; otherwise never. */
-type Captive<G, K, Tag, Longer> = Tag extends keyof Longer
-  ? [LifetimeOf<G, K> & keyof Longer[Tag]] extends [never]
-    ? `captive dependency: ${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped, and is disposed before this ${Tag & string} service`
-    : never
-  : never;

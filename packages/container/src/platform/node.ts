@@ -1,4 +1,4 @@
-/** What the container takes from Node, Bun and Deno. `web.ts` has the same for browsers and Workers. */
+/** The functions of Node, Bun and Deno that the container uses. `web.ts` has the same for browsers and Workers. */
 import { setTimeout } from 'node:timers';
 
 export { AsyncLocalStorage } from 'node:async_hooks';

@@ -1,4 +1,4 @@
-/** What the container needs of its platform, where nothing of Node exists: browsers, Workers, other runtimes. */
+/** The functions of the platform where nothing of Node exists: browsers, Workers, other runtimes. */
 type Listener = (message: unknown) => void;
 
 /** As much of `node:diagnostics_channel` as the container uses, for listeners in the same program. */

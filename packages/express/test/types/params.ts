@@ -1,5 +1,5 @@
 import { Container } from '@ambit/container';
-import { containerMiddleware, rollbackOnError, withDeps, withTransaction } from '@ambit/express';
+import { containerMiddleware, withDeps, withTransaction } from '@ambit/express';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 
 /** `exactly<A>()(b)(true)` compiles when the type of `b` is `A` and nothing else. */
@@ -30,7 +30,7 @@ app.post('/orders/:orderId', containerMiddleware(container), withTransaction({ r
 );
 Router().get('/orders/:orderId', withTransaction(), (req) => exactly<string>()(req.params.orderId)(true));
 app.route('/orders/:orderId').post(withTransaction(), (req) => exactly<string>()(req.params.orderId)(true));
-app.use('/orders/:orderId', withTransaction(), rollbackOnError);
+app.use('/orders/:orderId', withTransaction());
 
 // A handler that says its types itself is taken behind them.
 app.post('/orders/:orderId', withTransaction(), (req: Request<OrderParams, Order, Order>, res: Response<Order>) => {

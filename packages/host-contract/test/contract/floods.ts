@@ -49,14 +49,14 @@ export function floodContract(test: StageTest): void {
       const work = new Pause();
       const running = await serveCounting(stage, { maxRequestsPerConnection: 4 }, work.here);
       const client = await stage.client();
-      const count = 20_000;
-      client.write(Array.from({ length: count }, (_, id) => requestText(post(id, 'x'.repeat(800)))).join(''));
+      const requests = Array.from({ length: 200 }, (_, id) => requestText(post(id, 'x'.repeat(800))));
+      client.write(requests.join('') + requests[0]!.repeat(20_000));
       await stage.happenings.until(() => running.now === 4, '4 are in progress');
       await stage.get('/live');
       expect(client.unsent).toBeGreaterThan(1_000_000);
       expect(stage.scopes.open).toHaveLength(4);
       work.letGo();
-      for (let id = 0; id < 1000; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
+      for (let id = 0; id < 200; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
     });
 
     test('none that waits is begun when the client disconnects first', async ({ stage }) => {

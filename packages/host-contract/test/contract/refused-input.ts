@@ -71,11 +71,11 @@ export function refusedInputContract(test: StageTest): void {
     });
 
     test('has all of a long response', async ({ stage }) => {
-      const chunks = Array.from({ length: 100 }, () => 'x'.repeat(100_000));
+      const chunks = Array.from({ length: 30 }, () => 'x'.repeat(100_000));
       await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(chunks) }));
       const client = await stage.client();
       client.write(requestText({ path: '/', headers }) + behind);
-      expect((await client.response(10_000)).text).toHaveLength(10_000_000);
+      expect((await client.response(10_000)).text).toHaveLength(3_000_000);
       await client.closed();
     });
   });

@@ -5,9 +5,8 @@ import type { Duplex } from 'node:stream';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Container } from '@ambit/container';
-import { Happenings, RawClient, type RawResponse, requestText, ScopeLedger } from '../../src/index.js';
+import { Chance, Happenings, RawClient, type RawResponse, requestText, ScopeLedger } from '../../src/index.js';
 import type { Call, Host, Reply, RunningHost } from '../hosts/host.js';
-import { Chance } from './simulation/chance.js';
 
 /** Only a failing pipeline waits that long. */
 const RESPONSE_MS = 20_000;

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout } from 'node:timers';
-import { type Linked, LinkedList } from './linked-list.js';
+import { type Linked, LinkedList } from './queues.js';
 
 /** Time and chance, so that a test can control both. */
 export interface Clock {
@@ -46,14 +46,16 @@ interface Pending extends Linked<Pending> {
  */
 class SharedTimer {
   readonly #ms: number;
+  readonly #onUnused: () => void;
   /** In the order of their start, which is the order in which they fire. */
   readonly #pending = new LinkedList<Pending>();
   #timer: NodeJS.Timeout | undefined = undefined;
   /** Since it last fired. */
   #used = false;
 
-  constructor(ms: number) {
+  constructor(ms: number, onUnused: () => void) {
     this.#ms = ms;
+    this.#onUnused = onUnused;
   }
 
   start(fn: () => void): () => void {
@@ -91,30 +93,30 @@ class SharedTimer {
   /** A length in use will be used again: a new timer on a busy path makes V8 discard its optimised code for that path. */
   #rest(): void {
     if (this.#used) this.#arm(this.#ms).unref();
-    else timers.delete(this.#ms);
+    else this.#onUnused();
     this.#used = false;
   }
 }
 
-const timers = new Map<number, SharedTimer>();
-
-/** Calls `fn` after `ms`, as `setTimeout` does. The function it returns cancels the timer. */
-function startSharedTimer(fn: () => void, ms: number): () => void {
-  const whole = Math.max(1, Math.ceil(ms));
-  let timer = timers.get(whole);
-  if (!timer) {
-    timer = new SharedTimer(whole);
-    timers.set(whole, timer);
-  }
-  return timer.start(fn);
+function clockOfNode(): Clock {
+  const timers = new Map<number, SharedTimer>();
+  return {
+    now: () => performance.now(),
+    setTimer: (fn, ms) => {
+      const whole = Math.max(1, Math.ceil(ms));
+      let timer = timers.get(whole);
+      if (!timer) {
+        timer = new SharedTimer(whole, () => timers.delete(whole));
+        timers.set(whole, timer);
+      }
+      return timer.start(fn);
+    },
+    random: () => Math.random(),
+  };
 }
 
 /** The clock of Node: what is used where the option `clock` is not given. */
-export const systemClock: Clock = {
-  now: () => performance.now(),
-  setTimer: startSharedTimer,
-  random: () => Math.random(),
-};
+export const systemClock: Clock = clockOfNode();
 
 const nothing = (): void => undefined;
 

@@ -173,7 +173,21 @@ export function because(error: unknown): string {
   return isTransactionError(error) ? ` because of ${error.code}` : '';
 }
 
-/** What the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`. */
+/**
+ * What the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`.
+ *
+ * @param cause - the error of the driver
+ * @param sqlState - what PostgreSQL would give
+ * @returns `AMBIT_TX_STATEMENT_FAILED`, for `translate()` of a `Language`
+ *
+ * @example
+ * ```ts
+ * import { refusedStatement } from '@ambit/transaction/extension';
+ *
+ * const translate = (error: unknown) =>
+ *   refusedStatement(error, (error as { errno?: number }).errno === 1062 ? '23505' : undefined);
+ * ```
+ */
 export function refusedStatement(cause: unknown, sqlState: string | undefined): TransactionError {
   const missing =
     sqlState === '42P01' || sqlState === '42S02'
@@ -232,7 +246,22 @@ export function savepointAlone(): TransactionError {
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
 }
 
-/** The message names the SQLSTATE that the server gave as its reason; its text is in the cause only. */
+/**
+ * A connection that broke. The message names the SQLSTATE that the server gave as its reason; its text is in the cause only.
+ *
+ * @param cause - why, as the driver says it
+ * @param sqlState - where it is not the one of the cause: `08003` says that nothing was sent, and so nothing stored
+ * @param what - the first sentence of the message, without its full stop
+ * @returns `AMBIT_TX_CONNECTION_LOST`, for `translate()` of a `Language`
+ *
+ * @example
+ * ```ts
+ * import { connectionLost, refusedStatement } from '@ambit/transaction/extension';
+ *
+ * const translate = (error: unknown, { isLost }: { isLost: boolean }) =>
+ *   isLost ? connectionLost(error) : refusedStatement(error, undefined);
+ * ```
+ */
 export function connectionLost(
   cause: unknown,
   sqlState?: string,
@@ -251,11 +280,27 @@ export function lostBefore(lostBecause: unknown): TransactionError {
 }
 
 interface Reporter {
-  readonly onError: (error: TransactionError) => void;
+  readonly onError?: ((error: TransactionError) => void) | undefined;
 }
 
-/** Reports a failure that changes no outcome. A reporter that fails must not change how a transaction completes. */
-export function report({ onError }: Reporter, error: TransactionError): void {
+/**
+ * Reports a failure that changes no outcome. Without a reporter, or where that fails, it is a process warning: a reporter that
+ * fails must not change how a transaction completes.
+ *
+ * @param options - `onError` is called with the failure
+ * @param error - the failure
+ *
+ * @example
+ * ```ts
+ * import { TransactionError } from '@ambit/transaction';
+ * import { report } from '@ambit/transaction/extension';
+ *
+ * function lateFailure(cause: unknown, onError?: (error: TransactionError) => void): void {
+ *   report({ onError }, new TransactionError('AMBIT_TX_RELAY', 'The table could not be read', { cause }));
+ * }
+ * ```
+ */
+export function report({ onError = warn }: Reporter, error: TransactionError): void {
   // The call is made at once; an async function turns a throw into a rejection.
   (async () => onError(error))().catch(() => warn(error));
 }

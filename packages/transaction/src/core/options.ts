@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import type { ServiceMap, Settings as ContainerSettings } from '@ambit/container';
-import { type Clock, systemClock } from './clock.js';
+import type { Clock } from './clock.js';
 import type { BeginOptions, ExecuteOptions, IConnection, IDatabasePool } from './contract.js';
-import { TransactionError, warn } from './errors.js';
+import { TransactionError } from './errors.js';
 
 /** The keys of `ServiceMap` whose service is a `T`. */
 type KeyOf<T> = { [K in keyof ServiceMap]: ServiceMap[K] extends T ? K : never }[keyof ServiceMap] & string;
@@ -66,118 +66,62 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
 }
 
 const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serializable'];
-const DEFAULT_TERMS: BeginOptions = {};
 
 /**
- * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
- * transactions begins with them.
+ * Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all.
+ *
+ * @param options - what a caller passed
+ * @returns a copy, to spread over the defaults
  *
  * @example
  * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ * import { given } from '@ambit/transaction/extension';
  *
- * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
- *   const settings = TransactionSettings.of(options);
- *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
- *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
+ * interface Options {
+ *   readonly max?: number | undefined;
  * }
+ * const settingsOf = (options: Options) => ({ max: 10, ...given(options) });
  * ```
  */
-export class TransactionSettings {
-  private constructor(
-    /** @internal What BEGIN is called with. */
-    readonly terms: BeginOptions,
-    /** @internal */
-    readonly database: Required<DatabaseKeys>,
-    /** @internal */
-    readonly acquireTimeoutMs: number | undefined,
-    /** @internal */
-    readonly timeoutMs: number,
-    /** @internal */
-    readonly endTimeoutMs: number,
-    /** @internal */
-    readonly cancelAfterMs: number,
-    /** @internal */
-    readonly clock: Clock,
-    /** @internal */
-    readonly signal: AbortSignal | undefined,
-    /** @internal */
-    readonly onError: (error: TransactionError) => void,
-  ) {}
-
-  /**
-   * Checks the options, and fills every gap.
-   *
-   * @param options - the terms of the transactions
-   * @returns the settings, which do not change with the options
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
-   */
-  static of(options: TransactionOptions = {}): TransactionSettings {
-    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
-    const { onError = warn, clock = systemClock } = options;
-    checkTime('acquireTimeoutMs', acquireTimeoutMs);
-    checkTime('timeoutMs', timeoutMs);
-    checkTime('endTimeoutMs', endTimeoutMs);
-    checkTime('cancelAfterMs', cancelAfterMs);
-    checkSignal(signal);
-    checkFunction('onError', onError);
-    checkClock(clock);
-    const terms = termsOf(options);
-    const keys = readKeys(options);
-    return new TransactionSettings(
-      terms,
-      keys,
-      acquireTimeoutMs,
-      timeoutMs,
-      endTimeoutMs,
-      cancelAfterMs,
-      clock,
-      signal,
-      onError,
-    );
-  }
-
-  /**
-   * The same settings for one request, or one run: for what differs between them, and is not checked again.
-   *
-   * @param own - what differs
-   * @returns other settings
-   */
-  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
-    return new TransactionSettings(
-      this.terms,
-      this.database,
-      this.acquireTimeoutMs,
-      own.timeoutMs ?? this.timeoutMs,
-      this.endTimeoutMs,
-      this.cancelAfterMs,
-      this.clock,
-      own.signal ?? this.signal,
-      own.onError ?? this.onError,
-    );
-  }
-}
-
-/** Absent rather than undefined where nothing was asked. */
-function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
-  checkIsolation(isolation);
-  checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
-  return readOnly === undefined ? { isolation } : { isolation, readOnly };
-}
-
-/** Only the options that have a value: `undefined`, as in `{ max: config.max }`, means the default like no option at all. */
 export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a number of milliseconds, `Infinity` for never, or undefined
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkTime } from '@ambit/transaction/extension';
+ *
+ * checkTime('pollMs', 1000);
+ * ```
+ */
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${inspect(value)}`);
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a whole number from `least` on, or undefined
+ * @param least - the smallest number allowed
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkCount } from '@ambit/transaction/extension';
+ *
+ * checkCount('max', 10, 1);
+ * ```
+ */
 export function checkCount(name: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
   throw new TransactionError(
@@ -191,24 +135,68 @@ export function checkBoolean(name: string, value: unknown): void {
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${inspect(value)}`);
 }
 
+/**
+ * Checks an option of a package that extends this one.
+ *
+ * @param name - the name of the option, for the message
+ * @param value - a function, or undefined
+ * @param options - `required`: undefined is refused, too
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ *
+ * @example
+ * ```ts
+ * import { checkFunction } from '@ambit/transaction/extension';
+ *
+ * checkFunction('onError', console.error);
+ * ```
+ */
 export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
   if (typeof value === 'function' || (value === undefined && !required)) return;
   throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${inspect(value)}`);
 }
 
+/**
+ * Checks the option `clock`.
+ *
+ * @param clock - a `Clock`, or undefined
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: it lacks a function of a `Clock`
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from '@ambit/transaction';
+ * import { checkClock } from '@ambit/transaction/extension';
+ *
+ * checkClock(systemClock);
+ * ```
+ */
 export function checkClock(clock: Partial<Clock> | undefined): void {
   if (clock === undefined) return;
   for (const name of ['now', 'setTimer', 'random'] as const)
     checkFunction(`clock.${name}`, clock[name], { required: true });
 }
 
-function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
+export function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   if (signal === undefined || signal === null) return;
   if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
   throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
 }
 
-/** For `execute()` on a database that does not number its types. */
+/**
+ * Checks the options of `execute()`, for a database that does not number its types.
+ *
+ * @param options - what the caller of `execute()` passed
+ * @returns whether rows are asked for as arrays
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: parsers by the number of a type
+ *
+ * @example
+ * ```ts
+ * import type { ExecuteOptions } from '@ambit/transaction';
+ * import { wantsArrays } from '@ambit/transaction/extension';
+ *
+ * const queryOf = (sql: string, options: ExecuteOptions) => ({ sql, rowsAsArray: wantsArrays(options) });
+ * ```
+ */
 export function wantsArrays(options: ExecuteOptions): boolean {
   checkExecuteOptions(options);
   if (options.types !== undefined) {

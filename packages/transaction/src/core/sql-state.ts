@@ -19,7 +19,19 @@ export function fieldOf(error: unknown, name: Field): unknown {
   }
 }
 
-/** The `code` of an error, or nothing. */
+/**
+ * The `code` of an error, whose getter or proxy may throw.
+ *
+ * @param error - whatever was thrown
+ * @returns its code; an empty text where it has none, or cannot be read
+ *
+ * @example
+ * ```ts
+ * import { codeOf } from '@ambit/transaction/extension';
+ *
+ * const isLost = (error: unknown): boolean => /^(?:ECONN|EPIPE)/.test(codeOf(error));
+ * ```
+ */
 export function codeOf(error: unknown): string {
   const code = fieldOf(error, 'code');
   return typeof code === 'string' ? code : '';

@@ -11,7 +11,14 @@ export interface Wire {
   readonly outsideTransaction?: boolean;
   /** In a transaction, every `send()` has finished when the call returns. */
   readonly synchronous?: boolean;
-  /** One statement; without `params` it is one of our own, without `options` only its rows are wanted. */
+  /**
+   * Sends one statement.
+   *
+   * @param sql - the statement, with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`; without them it is a statement of the pool, such as COMMIT
+   * @param options - how rows and values are given; without them only the rows are wanted
+   * @returns the rows, how many there were, the command and the columns
+   */
   send(
     sql: string,
     params?: readonly unknown[],
@@ -19,21 +26,47 @@ export interface Wire {
   ): ExecuteResult<never> | Promise<ExecuteResult<never>>;
   /** Asks the database to cancel the statement in progress. */
   cancel?(): void;
-  /** Called once, for the next user; one that may be broken, or is in a transaction, must not reach them as it is. */
+  /**
+   * Called once, for the next user; one that may be broken, or is in a transaction, must not reach them as it is.
+   *
+   * @param possiblyBroken - close it instead
+   * @returns a promise where it takes time; the place of the connection is free when it settles
+   */
   release(possiblyBroken: boolean): void | Promise<void>;
 }
 
 /** What differs between databases, whichever driver is used. */
 export interface Language {
-  /** What begins a transaction. */
+  /**
+   * What begins a transaction.
+   *
+   * @param options - the isolation, and whether it only reads
+   * @returns the statements, in this order
+   */
   begin(options: BeginOptions): readonly string[];
   /** Gives the level of the open transaction, where `$1` is asked for. */
   readonly isolationSql?: string | undefined;
-  /** Whether the statement leaves something in the connection that must not reach its next user. */
+  /**
+   * Whether a statement leaves something in the connection that must not reach its next user, who then gets another.
+   *
+   * @param sql - a statement of the application
+   * @returns true where the connection is closed after its use
+   */
   leavesSessionState(sql: string): boolean;
-  /** Throws where the database would commit the open transaction by itself, or the like; never for a SELECT, INSERT or the like. */
+  /**
+   * Throws where the database would commit the open transaction by itself, or the like; never for a SELECT, INSERT or the like.
+   *
+   * @param sql - a statement of the application
+   * @param where - whether a transaction is open, and whether the connection only reads
+   */
   check?(sql: string, where: { readonly inTransaction: boolean; readonly readOnly: boolean }): void;
-  /** The error with a code of ours and an SQLSTATE. */
+  /**
+   * The error of a driver with a code of this package and an SQLSTATE.
+   *
+   * @param error - what `send()` of a wire threw
+   * @param where - whether the connection is lost, and whether it only reads
+   * @returns `refusedStatement()`, `connectionLost()` or another
+   */
   translate(error: unknown, where: { readonly isLost: boolean; readonly readOnly: boolean }): TransactionError;
 }
 
@@ -46,6 +79,7 @@ interface Connections {
 
 /** Where a pool gets its connections. */
 export interface Driver {
+  /** What differs between databases. */
   readonly language: Language;
   /** How many connections there may be. */
   readonly max: number;
@@ -55,17 +89,35 @@ export interface Driver {
   readonly name?: string;
   /** Default: those that are checked out. */
   readonly size?: Connections;
+  /**
+   * A connection for one caller, until it is released.
+   *
+   * @param options - what the caller asked `getConnection()` for
+   * @returns the connection
+   */
   connect(options: AcquireOptions): Promise<Wire> | Wire;
-  /** The error for a caller without a connection: with why the driver refused it, or with nothing where it took too long. */
+  /**
+   * The error for a caller without a connection.
+   *
+   * @param refusal - why the driver refused it; nothing where it took too long
+   * @returns the error
+   */
   noConnection?(refusal?: { readonly cause: unknown }): TransactionError;
   /**
-   * The result of a statement outside of every transaction that needs no connection of its own; nothing where it needs one.
-   * `isFree` where nobody else has a connection to write with.
+   * Runs a statement outside of every transaction that needs no connection of its own.
+   *
+   * @param statement - the statement, its values, and how its rows are given
+   * @param isFree - nobody else has a connection to write with
+   * @returns the result; nothing where the statement needs a connection
    */
   alone?(
     statement: { sql: string; params: readonly unknown[] | undefined; options: ExecuteOptions | undefined },
     isFree: boolean,
   ): ExecuteResult<never> | undefined | Promise<ExecuteResult<never> | undefined>;
-  /** `ms` is for what does not end by itself. */
+  /**
+   * Closes the driver, once no connection is checked out.
+   *
+   * @param ms - how long it may wait for what does not end by itself
+   */
   close(ms: number): Promise<void>;
 }

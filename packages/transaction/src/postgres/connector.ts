@@ -2,27 +2,22 @@ import type { ClientConfig } from 'pg';
 import { TransactionError } from '../core/errors.js';
 import { isPermanent } from '../core/sql-state.js';
 import { driverConfigs, type TargetSessionAttrs } from './options.js';
-import { noServer, readOnlyRefusal } from './errors.js';
-import { Session, type SessionOwner } from './session.js';
+import type { PostgresDriver, Session } from './driver.js';
+import { noServer, readOnlyRefusal } from './language.js';
 
 /** For how long a host that failed is tried last. */
 const AVOID_MS = 5000;
 
-interface Owner extends SessionOwner {
-  /** The connection was made, and is not wanted. */
-  onUnwanted(session: Session): void;
-}
-
 /** Makes connections: to the first host whose server is what the caller needs. */
 export class Connector {
-  readonly #owner: Owner;
+  readonly #owner: PostgresDriver;
   /** One for each host. */
   readonly #configs: readonly ClientConfig[];
   readonly #avoidUntil = new Map<ClientConfig, number>();
   readonly #connecting = new Set<Session>();
   #closed = false;
 
-  constructor(owner: Owner) {
+  constructor(owner: PostgresDriver) {
     this.#owner = owner;
     this.#configs = driverConfigs(owner.settings);
   }
@@ -65,7 +60,7 @@ export class Connector {
     forReading: boolean,
   ): Promise<Session> {
     const { connectTimeoutMs } = this.#owner.settings;
-    const session = new Session(config, this.#owner);
+    const session = this.#owner.createSession(config);
     this.#connecting.add(session);
     try {
       await session.client.connect();

@@ -1,10 +1,11 @@
 import type { ConnectionOptions } from 'node:tls';
 import { inspect } from 'node:util';
 import type { ClientConfig } from 'pg';
-import { type Clock, systemClock } from '../core/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { checkBoolean, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
 /** What a server must be like, in the words of libpq. */
 const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
@@ -188,8 +189,6 @@ export interface PostgresPoolOptions {
 
 const DEFAULTS = {
   max: 10,
-  maxWaiting: 1000,
-  acquireTimeoutMs: 5000,
   connectTimeoutMs: 5000,
   idleTimeoutMs: 30_000,
   checkAfterMs: 1000,
@@ -197,18 +196,16 @@ const DEFAULTS = {
   keepAliveDelayMs: 10_000,
   queryTimeoutMs: 30_000,
   cancelGraceMs: 1000,
-  closeTimeoutMs: 10_000,
   prepare: true,
   onError: (): void => undefined,
-  clock: systemClock,
 } satisfies PostgresPoolOptions;
 
 export type PostgresSettings = PostgresPoolOptions &
+  PoolSettings &
   Required<Pick<PostgresPoolOptions, keyof typeof DEFAULTS>> &
   Servers;
 
 const TIMES = [
-  'acquireTimeoutMs',
   'connectTimeoutMs',
   'idleTimeoutMs',
   'checkAfterMs',
@@ -217,7 +214,6 @@ const TIMES = [
   'queryTimeoutMs',
   'cancelGraceMs',
   'statementTimeoutMs',
-  'closeTimeoutMs',
 ] as const;
 
 export function readPostgresOptions(options: PostgresPoolOptions): PostgresSettings {
@@ -228,12 +224,9 @@ export function readPostgresOptions(options: PostgresPoolOptions): PostgresSetti
     throw new TransactionError('AMBIT_TX_OPTION', what);
   }
   checkCount('max', options.max, 1);
-  checkCount('maxWaiting', options.maxWaiting, 0);
   checkBoolean('prepare', options.prepare);
-  checkFunction('afterBegin', options.afterBegin);
   checkFunction('onError', options.onError);
-  checkClock(options.clock);
-  return { ...DEFAULTS, ...given(options), ...readServers(options) };
+  return { ...DEFAULTS, ...given(options), ...readDriverOptions(options), ...readServers(options) };
 }
 
 /** What the driver receives for each host. The time for a connection is divided among the hosts. */

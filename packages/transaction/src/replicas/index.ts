@@ -2,9 +2,7 @@ import { readReplicatedOptions, type ReplicatedPoolOptions } from './options.js'
 import { ReplicatedPool } from './replicated-pool.js';
 
 export type { ReplicatedPoolOptions } from './options.js';
-export type { ReplicatedPool } from './replicated-pool.js';
-export type { ReadSource } from './replicated-pool.js';
-export type { ReplicaSession } from './session.js';
+export type { ReadSource, ReplicaSession, ReplicatedPool } from './replicated-pool.js';
 
 /**
  * A pool over a PostgreSQL primary and its hot standbys. What is read with `readOnly: true` comes from a replica that has

@@ -1,16 +1,16 @@
 import { type Clock, startTimer, within } from '../core/clock.js';
-import type {
-  AcquireOptions,
-  AfterBegin,
-  BeginOptions,
-  DatabaseConnection,
-  ExecuteOptions,
-  ExecuteResult,
-  IPooledConnection,
-  Row,
+import {
+  type AcquireOptions,
+  type AfterBegin,
+  type BeginOptions,
+  type DatabaseConnection,
+  executeOn,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IPooledConnection,
+  type Row,
 } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { executeOn } from '../core/execute-on.js';
 import { codeOf, isPermanent, saysNothingStored, sqlStateOf } from '../core/sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, probe, UNKNOWN, WRITTEN } from './replica.js';

@@ -2,7 +2,7 @@ import { type Clock, within } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
-import { AcquireRequest, cancelledBy, onCancelled } from '../pool/checkout.js';
+import { AcquireRequest, cancelledBy, onCancelled } from '../pool/pool.js';
 import type { ReplicatedSettings } from './options.js';
 import type { Primary } from './primary.js';
 
@@ -105,11 +105,8 @@ export class Replica {
 
   async connect(options: AcquireOptions): Promise<IPooledConnection> {
     const { isolation, timeoutMs = Infinity } = options;
-    const request = new AcquireRequest({
-      terms: isolation === undefined ? { readOnly: true } : { isolation, readOnly: true },
-      acquireTimeoutMs: Math.min(timeoutMs, this.#settings.replicaTimeoutMs),
-      signal: undefined,
-    });
+    const terms = isolation === undefined ? { readOnly: true } : { isolation, readOnly: true };
+    const request = new AcquireRequest(terms, Math.min(timeoutMs, this.#settings.replicaTimeoutMs));
     const why = cancelledBy(options);
     if (why) request.cancel(why.reason);
     const stopListening = onCancelled(options, ({ reason }) => request.cancel(reason));

@@ -1,11 +1,11 @@
-import type {
-  BeginOptions,
-  ExecuteOptions,
-  ExecuteResult,
-  IDatabasePool,
-  IPooledConnection,
+import {
+  type BeginOptions,
+  executeOn,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IDatabasePool,
+  type IPooledConnection,
 } from '../core/contract.js';
-import { executeOn } from '../core/execute-on.js';
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
 import type { SandboxSettings } from './sandbox.js';

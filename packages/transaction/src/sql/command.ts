@@ -1,10 +1,23 @@
-import { type Dialect, POSTGRES, tokensOf } from './lexer.js';
+import { type Dialect, tokensOf } from './lexer.js';
 
 const BEHIND_WITH = new Set(['select', 'insert', 'update', 'delete', 'replace', 'merge', 'values']);
 const OTHER_NAMES: Readonly<Record<string, string>> = { VALUES: 'SELECT', TABLE: 'SELECT', REPLACE: 'INSERT' };
 const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 
-/** The command of a statement in the words of PostgreSQL, for a database that does not report it. Empty for an empty statement. */
+/**
+ * The command of a statement in the words of PostgreSQL, for a database that does not report it.
+ *
+ * @param sql - one statement
+ * @param dialect - how the database reads it
+ * @returns such as `SELECT` or `INSERT`, also behind a `WITH`; an empty text for an empty statement
+ *
+ * @example
+ * ```ts
+ * import { commandOf, MYSQL } from '@ambit/transaction/extension';
+ *
+ * console.log(commandOf('WITH a AS (SELECT 1) UPDATE t SET b = 1', MYSQL)); // UPDATE
+ * ```
+ */
 export function commandOf(sql: string, dialect: Dialect): string {
   let depth = 0;
   let isBehindWith = false;
@@ -25,21 +38,19 @@ function named(word: string): string {
   return OTHER_NAMES[command] ?? command;
 }
 
-/** Whether PostgreSQL reports a number of rows for the command. */
+/**
+ * Whether PostgreSQL reports a number of rows for the command.
+ *
+ * @param command - what `commandOf()` returned
+ * @returns where it is false, `rowCount` is null
+ *
+ * @example
+ * ```ts
+ * import { countsRows } from '@ambit/transaction/extension';
+ *
+ * const rowCountOf = (command: string, count: number) => (countsRows(command) ? count : null);
+ * ```
+ */
 export function countsRows(command: string): boolean {
   return COUNTED.has(command);
-}
-
-const WRITES = /\b(?:insert|update|delete|merge)\b/i;
-
-/** Whether a WITH of the statement may write, for which PostgreSQL has no cursor. A column of such a name may look like it. */
-export function mayWriteInWith(sql: string): boolean {
-  if (!WRITES.test(sql)) return false;
-  let before = '';
-  for (const { kind, text } of tokensOf(sql, POSTGRES)) {
-    if (kind === 'space' || kind === 'comment') continue;
-    if (kind === 'word' && before === '(' && WRITES.test(text)) return true;
-    before = text;
-  }
-  return false;
 }

@@ -1,6 +1,4 @@
-import type { BeginOptions } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkIsolation } from '../core/options.js';
 import { type Dialect, EITHER, POSTGRES, SQLITE, tokensOf } from './lexer.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;
@@ -17,7 +15,23 @@ export function isPlain(sql: string): boolean {
   return PLAIN.test(sql);
 }
 
-/** Whether the statement would begin or complete a transaction that somebody else controls. */
+/**
+ * Whether the statement would begin or complete a transaction that somebody else controls. Both PostgreSQL and SQLite are asked
+ * how they read it.
+ *
+ * @param sql - one statement
+ * @returns false for a savepoint, and for `ROLLBACK TO`
+ *
+ * @example
+ * ```ts
+ * import { TransactionError } from '@ambit/transaction';
+ * import { isTransactionControl } from '@ambit/transaction/extension';
+ *
+ * function refuse(sql: string): void {
+ *   if (isTransactionControl(sql)) throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', 'The library sent ' + sql);
+ * }
+ * ```
+ */
 export function isTransactionControl(sql: string): boolean {
   return !isPlain(sql) && readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
 }
@@ -47,7 +61,20 @@ function readings(sql: string): string[] {
   return [POSTGRES, SQLITE].map((dialect) => wordsAtStart(sql, dialect));
 }
 
-/** How a statement begins, in lower case and without comments, in this dialect; empty for SELECT, INSERT and the like. */
+/**
+ * How a statement begins, in lower case and without comments.
+ *
+ * @param sql - one statement
+ * @param dialect - how the database reads it
+ * @returns its first words, four at most; an empty text for SELECT, INSERT and the like
+ *
+ * @example
+ * ```ts
+ * import { firstWords, MYSQL } from '@ambit/transaction/extension';
+ *
+ * const commitsByItself = (sql: string): boolean => /^(?:create|alter|drop) table\b/.test(firstWords(sql, MYSQL));
+ * ```
+ */
 export function firstWords(sql: string, dialect: Dialect): string {
   return isPlain(sql) ? '' : wordsAtStart(sql, dialect);
 }
@@ -63,14 +90,6 @@ function wordsAtStart(sql: string, dialect: Dialect): string {
     if (words.length === ENOUGH_WORDS) break;
   }
   return words.join(' ');
-}
-
-/** BEGIN, as PostgreSQL has it. */
-export function beginStatement({ isolation, readOnly }: BeginOptions): string {
-  checkIsolation(isolation);
-  const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
-  const access = readOnly === undefined ? '' : readOnly ? ' READ ONLY' : ' READ WRITE';
-  return `BEGIN${level}${access}`;
 }
 
 /** What a statement does with a savepoint. */

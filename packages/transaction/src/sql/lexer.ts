@@ -14,6 +14,7 @@ export interface Dialect {
   readonly mysql?: true;
 }
 
+/** PostgreSQL. */
 export const POSTGRES: Dialect = {
   nameQuotes: '"',
   brackets: 'subscript',
@@ -50,12 +51,17 @@ export const EITHER: Dialect = {
 };
 
 /** `text` is a string literal, `name` a quoted name, `mark` any other single character. */
-type Kind = 'space' | 'comment' | 'text' | 'name' | 'parameter' | 'number' | 'word' | 'mark';
+export type TokenKind = 'space' | 'comment' | 'text' | 'name' | 'parameter' | 'number' | 'word' | 'mark';
 
+/** A piece of a statement. */
 export interface Token {
-  readonly kind: Kind;
+  /** What it is. */
+  readonly kind: TokenKind;
+  /** The piece as it is written. */
   readonly text: string;
+  /** Where it begins in the statement. */
   readonly start: number;
+  /** Where the next one begins. */
   readonly end: number;
   /** False for a comment, text or name that nothing closes. It goes on to the end. */
   readonly closed: boolean;
@@ -67,7 +73,7 @@ const LETTER = String.raw`A-Za-z_\u0080-\uffff`;
 function beginnings({ nameQuotes, lineEnds, postgresTexts, brackets, mysql }: Dialect): RegExp {
   const texts = String.raw`(?:[bBnNxX]|[uU]&)?'`;
   const postgres = String.raw`|[eE]'|\$(?:[${LETTER}][\w\u0080-\uffff]*)?\$`;
-  const sources: Readonly<Record<Exclude<Kind, 'mark'>, string>> = {
+  const sources: Readonly<Record<Exclude<TokenKind, 'mark'>, string>> = {
     space: String.raw`\s+`,
     comment: mysql ? String.raw`(?:#|--(?=\s|$))[^\n]*|/\*` : String.raw`--[^${lineEnds}]*|/\*`,
     text: mysql ? `${texts}|"` : postgresTexts ? texts + postgres : texts,
@@ -91,7 +97,20 @@ function beginningsIn(dialect: Dialect): RegExp {
   return made;
 }
 
-/** All of the text, token by token. */
+/**
+ * All of a statement, token by token.
+ *
+ * @param sql - a statement, or a script
+ * @param dialect - how the database reads it
+ * @returns the tokens, whose texts together are `sql`
+ *
+ * @example
+ * ```ts
+ * import { MYSQL, tokensOf } from '@ambit/transaction/extension';
+ *
+ * const hasComment = (sql: string): boolean => [...tokensOf(sql, MYSQL)].some(({ kind }) => kind === 'comment');
+ * ```
+ */
 export function* tokensOf(sql: string, dialect: Dialect): Generator<Token> {
   const beginning = beginningsIn(dialect);
   let nested = dialect.nestedComments;
@@ -101,7 +120,7 @@ export function* tokensOf(sql: string, dialect: Dialect): Generator<Token> {
     beginning.lastIndex = start;
     const match = beginning.exec(sql);
     const opening = match?.[0] ?? '';
-    let kind: Kind = KINDS.find((_kind, index) => match?.[index + 1] !== undefined) ?? 'mark';
+    let kind: TokenKind = KINDS.find((_kind, index) => match?.[index + 1] !== undefined) ?? 'mark';
     let end: number | undefined = start + opening.length;
     if (opening === '/*') {
       const nestedEnd = nested ? endOfNestedComment(sql, start) : undefined;

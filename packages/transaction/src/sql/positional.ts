@@ -11,16 +11,36 @@ interface Positional {
   readonly count: number;
 }
 
-/** Translates `$n` to `?`, outside of literals, for drivers that bind by place. Each text is read once. */
+/**
+ * Translates `$n` to `?`, outside of literals, for drivers that bind by place. Each text is read once.
+ *
+ * @example
+ * ```ts
+ * import { MYSQL, PositionalTexts } from '@ambit/transaction/extension';
+ *
+ * const texts = new PositionalTexts(MYSQL);
+ * console.log(texts.translate('UPDATE t SET a = $2 WHERE id = $1', [1, 'x'], String)); // UPDATE t SET a = ? WHERE id = ?
+ * ```
+ */
 export class PositionalTexts {
   readonly #dialect: Dialect;
   readonly #known = new Map<string, Positional>();
 
+  /** @param dialect - how the database reads a statement */
   constructor(dialect: Dialect) {
     this.#dialect = dialect;
   }
 
-  /** The text and its values in the order of the `?`, each as `convert` makes it. */
+  /**
+   * A statement for the driver.
+   *
+   * @param sql - one statement with `$1 ... $n`
+   * @param params - the values of `$1 ... $n`
+   * @param convert - makes of each value, and the number of its parameter, what the driver takes
+   * @returns the text, and the values in the order of the `?`
+   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, or too many
+   * @throws what `convert` throws
+   */
   translate<T>(
     sql: string,
     params: readonly unknown[],

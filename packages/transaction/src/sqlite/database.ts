@@ -1,4 +1,4 @@
-import Libsql from 'libsql';
+import type Libsql from 'libsql';
 import type { ExecuteResult, ExecuteOptions } from '../core/contract.js';
 import { TransactionError, savepointAlone } from '../core/errors.js';
 import { commandOf, countsRows } from '../sql/command.js';
@@ -305,6 +305,7 @@ interface Use {
 export class SqliteDatabase implements SqliteSession {
   /** One that was closed says so itself: its errors are those of a closed pool. */
   readonly isOpen = true;
+  readonly #driver: typeof Libsql;
   readonly #path: string;
   readonly #readOnly: boolean;
   /** In the order in which they were prepared, so the first is the one to forget. */
@@ -319,7 +320,9 @@ export class SqliteDatabase implements SqliteSession {
   #locked = false;
   #closed = false;
 
-  constructor(path: string, { readOnly = false } = {}) {
+  /** The driver is passed in, so that pools over other drivers of SQLite load no libsql. */
+  constructor(driver: typeof Libsql, path: string, { readOnly = false } = {}) {
+    this.#driver = driver;
     this.#path = path;
     this.#readOnly = readOnly;
     this.#libsql = this.#open();
@@ -431,7 +434,7 @@ export class SqliteDatabase implements SqliteSession {
   #open(): InstanceType<typeof Libsql> {
     checkFile(this.#path);
     try {
-      const libsql = new Libsql(this.#path, { timeout: OPENING_BUSY_MS });
+      const libsql = new this.#driver(this.#path, { timeout: OPENING_BUSY_MS });
       libsql.exec(
         'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 0',
       );

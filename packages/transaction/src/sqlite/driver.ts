@@ -1,3 +1,4 @@
+import type Libsql from 'libsql';
 import type { Clock } from '../core/clock.js';
 import { connectionLost, TransactionError } from '../core/errors.js';
 import type { ExecuteOptions, ExecuteResult, AcquireOptions } from '../core/contract.js';
@@ -134,6 +135,7 @@ export class SqliteDriver implements Driver {
   readonly language = SQLITE_LANGUAGE;
   readonly max = 1;
   readonly maxReaders?: number;
+  readonly #libsql: typeof Libsql;
   readonly #settings: SqliteSettings;
   readonly #writer: SqliteDatabase;
   /** For single reads: they block, so one is enough, and it is always free. */
@@ -144,12 +146,13 @@ export class SqliteDriver implements Driver {
   /** Statements that the reader has refused once. */
   readonly #knownWrites = new Set<string>();
 
-  constructor(settings: SqliteSettings) {
+  constructor(libsql: typeof Libsql, settings: SqliteSettings) {
     const { path, maxReaders } = settings;
+    this.#libsql = libsql;
     this.#settings = settings;
-    this.#writer = new SqliteDatabase(path);
+    this.#writer = new SqliteDatabase(libsql, path);
     if (path === ':memory:') return;
-    this.#reader = new SqliteDatabase(path, { readOnly: true });
+    this.#reader = new SqliteDatabase(libsql, path, { readOnly: true });
     this.maxReaders = maxReaders;
   }
 
@@ -220,7 +223,7 @@ export class SqliteDriver implements Driver {
   }
 
   #openSnapshot(): SqliteDatabase {
-    const opened = new SqliteDatabase(this.#settings.path, { readOnly: true });
+    const opened = new SqliteDatabase(this.#libsql, this.#settings.path, { readOnly: true });
     this.#snapshots.push(opened);
     return opened;
   }

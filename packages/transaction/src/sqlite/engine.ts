@@ -1,4 +1,4 @@
-import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import type { DatabasePool, ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { wantsArrays } from '../core/options.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
@@ -10,30 +10,72 @@ import { changesSession, resultOfChanges, resultOfRows, severalStatements, sqlit
 import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './driver.js';
 
 /** One statement of a driver that calls SQLite directly. */
-export interface EngineStatement {
+export interface SqliteEngineStatement {
   /** Whether it gives rows. */
   readonly isReader: boolean;
-  /** The names of its columns, as they were when it was last run: a table may be changed. */
+  /**
+   * The names of its columns, as they were when it was last run: a table may be changed.
+   *
+   * @returns the names
+   */
   columns(): readonly string[];
-  /** Rows as arrays, integers as bigints. */
+  /**
+   * Runs a statement that gives rows.
+   *
+   * @param values - the values of its parameters, by place
+   * @returns the rows as arrays, integers as bigints
+   */
   all(values: readonly unknown[]): unknown[][];
-  /** How many rows it changed, and the rowid that was inserted last. */
+  /**
+   * Runs a statement that gives no rows.
+   *
+   * @param values - the values of its parameters, by place
+   * @returns how many rows it changed, and the rowid that was inserted last
+   */
   run(values: readonly unknown[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint };
 }
 
 /** A driver that calls SQLite directly: every call has finished when it returns. Errors have SQLite's names in `code`. */
-export interface Engine {
+export interface SqliteEngine {
+  /** False once it is closed. */
   readonly isOpen: boolean;
+  /** Whether a transaction is open. */
   readonly inTransaction: boolean;
-  prepare(sql: string): EngineStatement;
+  /**
+   * Prepares a statement of the application.
+   *
+   * @param sql - one statement, with `?` for its parameters
+   * @returns the statement
+   */
+  prepare(sql: string): SqliteEngineStatement;
+  /**
+   * Runs a statement of this package, such as BEGIN.
+   *
+   * @param sql - the statement
+   */
   exec(sql: string): void;
+  /** Closes the database. */
   close(): void;
 }
 
 const MOST_STATEMENTS = 200;
 
-/** The pool over an engine: one connection, handed out in turn. */
-export function poolOver(engine: Engine, options: DriverPoolOptions): Pool {
+/**
+ * The pool over a driver that calls SQLite directly: one connection, handed out in turn.
+ *
+ * @param engine - the open database; `close()` of the pool closes it, unless `keepOpen` is set
+ * @param options - who may wait for the connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ *
+ * @example
+ * ```ts
+ * import { type SqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
+ *
+ * const poolOverEngine = (engine: SqliteEngine) => sqlitePoolOver(engine, { acquireTimeoutMs: 2000 });
+ * ```
+ */
+export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions): DatabasePool {
   const settings = readDriverOptions(options);
   const { clock, acquireTimeoutMs } = settings;
   const session = new EngineSession(engine);
@@ -50,11 +92,11 @@ export function poolOver(engine: Engine, options: DriverPoolOptions): Pool {
 
 /** Prepared statements are kept for the next user. */
 class EngineSession implements SqliteSession {
-  readonly #engine: Engine;
+  readonly #engine: SqliteEngine;
   readonly #texts = new PositionalTexts(SQLITE);
-  readonly #statements = new Map<string, EngineStatement>();
+  readonly #statements = new Map<string, SqliteEngineStatement>();
 
-  constructor(engine: Engine) {
+  constructor(engine: SqliteEngine) {
     this.#engine = engine;
   }
 
@@ -83,7 +125,7 @@ class EngineSession implements SqliteSession {
     return resultOfRows(rows, statement.columns(), { command, asArrays });
   }
 
-  #prepare(text: string): EngineStatement {
+  #prepare(text: string): SqliteEngineStatement {
     if (isScriptInSqlite(text)) throw severalStatements();
     const statement = this.#engine.prepare(text);
     if (changesSession(text)) return statement;

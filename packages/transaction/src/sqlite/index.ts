@@ -1,3 +1,4 @@
+import Libsql from 'libsql';
 import type { DatabasePool } from '../core/contract.js';
 import { Pool } from '../pool/pool.js';
 import { SqliteDriver } from './driver.js';
@@ -30,5 +31,5 @@ export type { SqlitePoolOptions } from './options.js';
  */
 export function createSqlitePool(options: SqlitePoolOptions): DatabasePool {
   const settings = readSqliteOptions(options);
-  return new Pool(new SqliteDriver(settings), settings);
+  return new Pool(new SqliteDriver(Libsql, settings), settings);
 }

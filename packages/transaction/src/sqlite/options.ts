@@ -1,7 +1,8 @@
-import { type Clock, systemClock } from '../core/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { checkCount } from '../core/options.js';
+import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
 /** Which file a pool opens, how many may read it at a time, and the time limits. */
 export interface SqlitePoolOptions {
@@ -21,25 +22,13 @@ export interface SqlitePoolOptions {
   readonly clock?: Clock;
 }
 
-const DEFAULTS = {
-  acquireTimeoutMs: 5000,
-  maxWaiting: 1000,
-  maxReaders: 4,
-  closeTimeoutMs: 10_000,
-  clock: systemClock,
-} satisfies Omit<SqlitePoolOptions, 'path'>;
-
-export type SqliteSettings = SqlitePoolOptions & Required<Pick<SqlitePoolOptions, keyof typeof DEFAULTS>>;
+export type SqliteSettings = PoolSettings & Required<Pick<SqlitePoolOptions, 'path' | 'maxReaders'>>;
 
 export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
-  for (const name of ['acquireTimeoutMs', 'closeTimeoutMs'] as const) checkTime(name, options[name]);
-  checkCount('maxWaiting', options.maxWaiting, 0);
-  checkCount('maxReaders', options.maxReaders, 1);
-  checkFunction('afterBegin', options.afterBegin);
-  checkClock(options.clock);
-  const { path } = options;
+  const { path, maxReaders = 4 } = options;
+  checkCount('maxReaders', maxReaders, 1);
   if (typeof path !== 'string' || path === '') {
     throw new TransactionError('AMBIT_TX_OPTION', 'path must name a file, or be ":memory:"');
   }
-  return { ...DEFAULTS, ...given(options), path };
+  return { ...readDriverOptions(options), path, maxReaders };
 }

@@ -1,13 +1,9 @@
 import { type Clock, systemClock } from '../core/clock.js';
-import type {
-  AcquireOptions,
-  DatabaseConnection,
-  DatabasePool,
-  ExecuteResult,
-  PoolSize,
-  Row,
-} from '../core/contract.js';
-import { WaitQueue } from '../pool/pool.js';
+import type { AcquireOptions, ExecuteResult } from '../core/contract.js';
+import { connectionLost, refusedStatement } from '../core/errors.js';
+import { sqlStateOf } from '../core/sql-state.js';
+import type { Driver, Language, Wire } from '../pool/driver.js';
+import { Pool, type PooledConnection } from '../pool/pool.js';
 import { commandOf } from '../sql/command.js';
 import { isRollbackTo } from '../sql/control-statements.js';
 import { POSTGRES } from '../sql/lexer.js';
@@ -31,170 +27,151 @@ export function databaseError(message: string, sqlState: string): Error {
   return Object.assign(new Error(message), { code: sqlState });
 }
 
-export interface FakeCheckout {
+interface FakeDatabase {
   readonly clock: Clock;
-  readonly faultAt: (point: FaultPoint) => FakeFault;
   readonly synchronous: boolean;
-  readonly violate: (rule: string) => void;
-  readonly store: (statements: readonly string[]) => void;
-  readonly onRelease: () => void;
+  readonly faultAt: (point: FaultPoint) => FakeFault;
+  readonly stored: string[];
+  readonly violations: string[];
 }
 
-type Session = 'idle' | 'open' | 'failed' | 'dead';
+const LANGUAGE: Language = {
+  begin: () => ['BEGIN'],
+  leavesSessionState: () => false,
+  translate: (error, { isLost }) => (isLost ? connectionLost(error) : refusedStatement(error, sqlStateOf(error))),
+};
+
+/** One statement of the pool's own, or of the user's. */
+function pointOf(sql: string, params: readonly unknown[] | undefined): FaultPoint {
+  if (params) return 'query';
+  return sql === 'COMMIT' ? 'commit' : sql === 'ROLLBACK' ? 'rollback' : 'begin';
+}
 
 /**
  * A connection that behaves like PostgreSQL: it remembers what each transaction did, fails where the test says, and
  * records everything that a correct caller would never do.
  */
-export class FakeConnection implements DatabaseConnection {
+class FakeWire implements Wire {
   readonly synchronous: boolean;
-  readonly #checkout: FakeCheckout;
-  #session: Session = 'idle';
+  isLost = false;
+  readonly #database: FakeDatabase;
+  #state: 'idle' | 'open' | 'failed' = 'idle';
   #written: string[] = [];
   #savepoints: { readonly name: string; readonly written: number }[] = [];
-  #busy = false;
-  #completed = false;
-  #released = false;
-  #cancelled = false;
+  /** A COMMIT has succeeded, or a ROLLBACK was sent. */
+  #isOver = false;
   /** Rejects the statement in progress. */
-  #interrupt: ((error: Error) => void) | undefined;
+  #interrupt: ((error: Error) => void) | undefined = undefined;
 
-  constructor(checkout: FakeCheckout) {
-    this.#checkout = checkout;
-    this.synchronous = checkout.synchronous;
+  constructor(database: FakeDatabase) {
+    this.#database = database;
+    this.synchronous = database.synchronous;
   }
 
-  beginTransaction(): Promise<void> {
-    if (this.#session !== 'idle') this.#checkout.violate('BEGIN in an open transaction');
-    return this.#statement('begin', () => {
-      this.#session = 'open';
+  /** The request is sent, the database acts, the response is sent. Each of the three can fail. */
+  send(sql: string, params?: readonly unknown[]): ExecuteResult<never> | Promise<ExecuteResult<never>> {
+    const point = pointOf(sql, params);
+    this.#checkUse(sql, point);
+    if (point === 'rollback') this.#isOver = true;
+    const { ms, kind } = this.#database.faultAt(point);
+    // Only BEGIN may wait there; for anything else no response can get lost.
+    if (this.synchronous && point !== 'begin') return this.#arrive(sql, point, kind === 'never' ? 'lost' : kind);
+    return new Promise((resolve, reject) => {
+      const interrupt = (this.#interrupt = (error: Error): void => {
+        this.#interrupt = undefined;
+        if (this.#state === 'open') this.#state = 'failed';
+        reject(error);
+      });
+      const arrive = (): void => {
+        // Nobody waits for a statement that was cancelled meanwhile.
+        if (this.#interrupt !== interrupt) return;
+        this.#interrupt = undefined;
+        // An async function turns a throw into a rejection.
+        resolve((async () => this.#arrive(sql, point, kind))());
+      };
+      if (kind !== 'never') this.#database.clock.setTimer(arrive, ms);
     });
-  }
-
-  commit(): Promise<void> {
-    if (this.#session === 'failed') this.#checkout.violate('COMMIT after a failure was seen');
-    if (this.#completed) this.#checkout.violate('COMMIT after COMMIT or ROLLBACK');
-    this.#completed = true;
-    const written = this.#written;
-    return this.#statement('commit', () => {
-      const stores = this.#session === 'open';
-      this.#finish();
-      if (!stores) throw databaseError('COMMIT of a failed transaction rolled back', '40000');
-      this.#checkout.store(written);
-    });
-  }
-
-  rollback(): Promise<void> {
-    if (this.#completed) this.#checkout.violate('ROLLBACK after COMMIT or ROLLBACK');
-    this.#completed = true;
-    return this.#statement('rollback', () => this.#finish());
-  }
-
-  async query<R extends object = Row>(sql: string): Promise<R[]> {
-    if (this.#completed) this.#checkout.violate(`"${sql}" after COMMIT or ROLLBACK`);
-    await this.#statement('query', () => this.#execute(sql));
-    return [];
-  }
-
-  /** There are no rows here, so none were changed. */
-  async execute<R extends object = Row>(sql: string): Promise<ExecuteResult<R>> {
-    const rows = await this.query<R>(sql);
-    return { rows, rowCount: 0, command: commandOf(sql, POSTGRES), fields: [] };
   }
 
   cancel(): void {
-    this.#cancelled = true;
-    const { ms, kind } = this.#checkout.faultAt('cancel');
+    const { clock, faultAt } = this.#database;
+    const { ms, kind } = faultAt('cancel');
     if (kind === 'never') return;
-    this.#checkout.clock.setTimer(() => this.#interrupt?.(databaseError('canceled on request', '57014')), ms);
+    clock.setTimer(() => this.#interrupt?.(databaseError('canceled on request', '57014')), ms);
   }
 
-  release(destroy: boolean | Error = false): void {
-    if (this.#released) return this.#checkout.violate('released twice');
-    this.#released = true;
-    if (destroy === false) {
-      if (this.#session !== 'idle') this.#checkout.violate(`released while ${this.#session}`);
-      if (this.#busy) this.#checkout.violate('released during a statement');
-      if (this.#cancelled) this.#checkout.violate('released after a cancel request');
+  release(): void {
+    this.#isOver = true;
+  }
+
+  #checkUse(sql: string, point: FaultPoint): void {
+    const { violations } = this.#database;
+    if (this.#isOver) violations.push(`"${sql}" after COMMIT, ROLLBACK or release()`);
+    if (point === 'begin' && this.#state !== 'idle') violations.push('BEGIN in an open transaction');
+    if (point === 'commit' && this.#state === 'failed') violations.push('COMMIT after a failure was seen');
+    if (this.#interrupt) violations.push(`"${sql}" during another statement`);
+  }
+
+  #arrive(sql: string, point: FaultPoint, kind: FakeFault['kind']): ExecuteResult<never> {
+    if (this.isLost || kind === 'lost') throw this.#die();
+    if (kind === 'refused' || kind === 'conflict') throw this.#refuse(point, kind === 'conflict' ? '40001' : '55000');
+    const command = this.#act(sql, point);
+    if (kind === 'lost after') throw this.#die();
+    return { rows: [], rowCount: 0, command, fields: [] };
+  }
+
+  #act(sql: string, point: FaultPoint): string {
+    if (point === 'query') {
+      this.#execute(sql);
+      return commandOf(sql, POSTGRES);
     }
-    this.#checkout.onRelease();
+    const commits = point === 'commit' && this.#state === 'open';
+    if (commits) this.#database.stored.push(...this.#written);
+    this.#isOver ||= commits;
+    this.#written = [];
+    this.#state = point === 'begin' ? 'open' : 'idle';
+    // In response to the COMMIT of a failed transaction PostgreSQL says that it has rolled back.
+    return point === 'commit' && !commits ? 'ROLLBACK' : sql;
   }
 
   #execute(sql: string): void {
     if (isRollbackTo(sql)) return this.#rollbackTo(sql);
-    if (this.#session === 'failed') throw databaseError('the transaction is aborted', '25P02');
+    if (this.#state === 'failed') throw databaseError('the transaction is aborted', '25P02');
     const savepoint = /^SAVEPOINT (\w+)/.exec(sql)?.[1];
     const release = /^RELEASE SAVEPOINT (\w+)/.exec(sql)?.[1];
     if (savepoint) this.#savepoints.push({ name: savepoint, written: this.#written.length });
     else if (release) this.#savepoints.splice(this.#find(release));
-    else if (this.#session === 'open') this.#written.push(sql);
-    else this.#checkout.store([sql]);
+    else if (this.#state === 'open') this.#written.push(sql);
+    else this.#database.stored.push(sql);
   }
 
   #rollbackTo(sql: string): void {
     const index = this.#find(sql.split(' ').at(-1) ?? '');
     this.#written.length = this.#savepoints[index]?.written ?? 0;
     this.#savepoints.length = index + 1;
-    this.#session = 'open';
+    this.#state = 'open';
   }
 
   #find(name: string): number {
     const index = this.#savepoints.map((savepoint) => savepoint.name).lastIndexOf(name);
-    if (index === -1) throw databaseError(`no such savepoint: ${name}`, '3B001');
-    return index;
+    if (index !== -1) return index;
+    if (this.#state === 'open') this.#state = 'failed';
+    throw databaseError(`no such savepoint: ${name}`, '3B001');
   }
 
-  #finish(): void {
-    this.#session = 'idle';
-    this.#written = [];
-  }
-
-  /** One statement: the request is sent, the database acts, the response is sent. Each of the three can fail. */
-  #statement(point: FaultPoint, act: () => void): Promise<void> {
-    const { clock, faultAt, violate } = this.#checkout;
-    if (this.#released) violate(`${point} after release`);
-    if (this.#busy) violate(`${point} during another statement`);
-    const { ms, kind } = faultAt(point);
-    this.#busy = true;
-    return new Promise<void>((resolve, reject) => {
-      const respond = (error?: Error): void => {
-        if (!this.#interrupt) return;
-        this.#interrupt = undefined;
-        this.#busy = false;
-        if (!error) return resolve();
-        if (this.#session === 'open') this.#session = 'failed';
-        reject(error);
-      };
-      this.#interrupt = respond;
-      // Only BEGIN may wait there; for anything else no response can get lost.
-      if (this.synchronous && point !== 'begin') this.#arrive(kind === 'never' ? 'lost' : kind, act, respond);
-      else if (kind !== 'never') clock.setTimer(() => this.#arrive(kind, act, respond), ms);
-    });
-  }
-
-  #arrive(kind: FakeFault['kind'], act: () => void, respond: (error?: Error) => void): void {
-    // Nobody waits for a statement that was cancelled meanwhile.
-    if (!this.#interrupt) return;
-    if (this.#session === 'dead' || kind === 'lost') return this.#die(respond);
-    if (kind === 'refused') return respond(this.#refuse('55000'));
-    if (kind === 'conflict') return respond(this.#refuse('40001'));
-    try {
-      act();
-    } catch (error) {
-      return respond(error as Error);
+  /** A statement that was refused makes the transaction fail; after a refused COMMIT or ROLLBACK it is over. */
+  #refuse(point: FaultPoint, sqlState: string): Error {
+    if (point === 'query') this.#state = this.#state === 'idle' ? 'idle' : 'failed';
+    else {
+      this.#state = 'idle';
+      this.#written = [];
     }
-    return kind === 'lost after' ? this.#die(respond) : respond();
-  }
-
-  #refuse(sqlState: string): Error {
-    // After a refused COMMIT the transaction is over.
-    if (this.#completed) this.#finish();
     return databaseError('refused', sqlState);
   }
 
-  #die(respond: (error?: Error) => void): void {
-    this.#session = 'dead';
-    respond(new Error('the connection died'));
+  #die(): Error {
+    this.isLost = true;
+    return new Error('the connection died');
   }
 }
 
@@ -213,7 +190,8 @@ export interface FakePoolOptions {
 }
 
 /**
- * A pool without a database: a statement is remembered as text, and stored when its transaction commits.
+ * A pool without a database: a statement is remembered as text, and stored when its transaction commits. It queues, checks and
+ * refuses as every pool of this package does; only what its connections lead to is not there.
  *
  * @example
  * ```ts
@@ -227,16 +205,12 @@ export interface FakePoolOptions {
  * }
  * ```
  */
-export class FakePool implements DatabasePool {
+export class FakePool extends Pool {
   /** The statements of committed transactions, in order of commit, and those that ran in none. */
-  readonly stored: string[] = [];
+  readonly stored: string[];
   /** What a caller did that no caller may do, such as a query after COMMIT. A test expects none. */
-  readonly violations: string[] = [];
-  readonly #queue: WaitQueue;
-  readonly #max: number;
-  readonly #acquireTimeoutMs: number;
+  readonly violations: string[];
   readonly #clock: Clock;
-  readonly #synchronous: boolean;
   readonly #faultAt: (point: FaultPoint) => FakeFault;
 
   /** @param options - how many connections there are, and what happens at each step */
@@ -247,21 +221,17 @@ export class FakePool implements DatabasePool {
     synchronous = false,
     faultAt = noFault,
   }: FakePoolOptions = {}) {
-    this.#max = max;
-    this.#acquireTimeoutMs = acquireTimeoutMs;
+    const database: FakeDatabase = { clock, synchronous, faultAt, stored: [], violations: [] };
+    super(driverOf(database, max), { acquireTimeoutMs, maxWaiting: Infinity, closeTimeoutMs: Infinity, clock });
+    this.stored = database.stored;
+    this.violations = database.violations;
     this.#clock = clock;
-    this.#synchronous = synchronous;
     this.#faultAt = faultAt;
-    this.#queue = new WaitQueue(max, { clock, maxWaiting: Infinity });
   }
 
   /** How many connections are checked out. */
   get out(): number {
-    return this.#queue.taken;
-  }
-
-  get size(): PoolSize {
-    return { open: this.#max, idle: this.#max - this.#queue.taken, waiting: this.#queue.waiting };
+    return this.size.open - this.size.idle;
   }
 
   /**
@@ -272,68 +242,25 @@ export class FakePool implements DatabasePool {
    * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`, `AMBIT_TX_POOL_CLOSED` or `AMBIT_TX_ABORTED`: no connection became free
    * @throws an `Error` at every fault but `never`, which lets the call wait forever
    */
-  async getConnection(options: AcquireOptions = {}): Promise<FakeConnection> {
-    const leave = await this.#queue.enter(options, options.timeoutMs ?? this.#acquireTimeoutMs);
+  override async getConnection(options?: AcquireOptions): Promise<PooledConnection> {
+    const connection = await super.getConnection(options);
     const { ms, kind } = this.#faultAt('acquire');
-    if (kind === 'never') {
-      leave();
-      return new Promise(() => undefined);
-    }
-    await new Promise<void>((resolve) => void this.#clock.setTimer(resolve, ms));
-    if (kind !== 'none') {
-      leave();
-      throw new Error('no connection could be made');
-    }
-    return new FakeConnection({
-      clock: this.#clock,
-      faultAt: this.#faultAt,
-      synchronous: this.#synchronous,
-      violate: (rule) => void this.violations.push(rule),
-      store: (statements) => void this.stored.push(...statements),
-      onRelease: leave,
-    });
+    if (kind !== 'never') await new Promise<void>((resolve) => void this.#clock.setTimer(resolve, ms));
+    if (kind === 'none') return connection;
+    connection.release();
+    if (kind === 'never') return new Promise(() => undefined);
+    throw new Error('no connection could be made');
   }
+}
 
-  /**
-   * Stores the text of one statement.
-   *
-   * @param sql - the statement; its parameters are not looked at
-   * @returns no rows
-   * @throws what `getConnection()` throws, and an `Error` at a fault of the statement
-   */
-  async query<R extends object = Row>(sql: string): Promise<R[]> {
-    const connection = await this.getConnection();
-    try {
-      return await connection.query<R>(sql);
-    } finally {
-      connection.release();
-    }
-  }
-
-  /**
-   * Stores the text of one statement.
-   *
-   * @param sql - the statement; its parameters are not looked at
-   * @returns no rows, and 0 changed rows
-   * @throws what `getConnection()` throws, and an `Error` at a fault of the statement
-   */
-  async execute<R extends object = Row>(sql: string): Promise<ExecuteResult<R>> {
-    const connection = await this.getConnection();
-    try {
-      return await connection.execute<R>(sql);
-    } finally {
-      connection.release();
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#queue.close();
-    await this.#queue.empty();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
+function driverOf(database: FakeDatabase, max: number): Driver {
+  return {
+    language: LANGUAGE,
+    max,
+    size: { open: max },
+    connect: () => new FakeWire(database),
+    close: () => Promise.resolve(),
+  };
 }
 
 function noFault(): FakeFault {

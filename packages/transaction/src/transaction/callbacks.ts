@@ -1,8 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
 import { settleWithin } from '../core/clock.js';
 import { report, TransactionError } from '../core/errors.js';
-import type { TransactionOptions, TransactionSettings } from '../core/options.js';
+import type { TransactionOptions } from '../core/options.js';
 import { savepointIn } from '../sql/control-statements.js';
+import type { TransactionSettings } from './start.js';
 
 /** What a call needs of the settings of a transaction. */
 type CallSettings = Required<Pick<TransactionOptions, 'clock' | 'endTimeoutMs' | 'onError'>>;
@@ -40,6 +41,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }
 
+/** When a callback of a transaction is called: the method of `Transaction` with this name; `beforeResponse` is `afterCommit()` that `commit()` waits for. */
 export type CallbackKind = 'beforeCommit' | 'beforeResponse' | 'afterCommit' | 'afterRollback' | 'afterEnd';
 
 interface Callback {

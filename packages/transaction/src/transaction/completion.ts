@@ -2,12 +2,11 @@ import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { because, isTransactionError, report, TransactionError } from '../core/errors.js';
 import { transactionFinished } from '../core/events.js';
-import type { TransactionSettings } from '../core/options.js';
+import type { StatementQueue } from '../core/queues.js';
 import { saysNothingStored } from '../core/sql-state.js';
-import type { StatementQueue } from '../core/statement-queue.js';
-import { callSafely } from '../pool/checkout.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
-import type { ScopedConnection } from './scoped-connection.js';
+import type { TransactionSettings } from './start.js';
+import type { ScopedConnection } from './transaction.js';
 
 /** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
@@ -342,5 +341,71 @@ export class Completion {
     } catch (error) {
       onSettled({ error });
     }
+  }
+}
+
+/** Never throws: the transaction has completed, and its outcome stands. `broken` is why the connection must not be used again. */
+export function release(connection: IPooledConnection, broken: Error | undefined, settings: TransactionSettings): void {
+  callSafely(
+    () => connection.release(broken),
+    (cause) =>
+      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', 'release() of the connection failed', { cause })),
+  );
+}
+
+/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
+function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result !== undefined) Promise.resolve(result).catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
+/** Something that happens once. It creates a promise only where somebody waits for it. */
+export class Milestone {
+  #isReached = false;
+  #promise: Promise<void> | undefined = undefined;
+  #resolve: (() => void) | undefined = undefined;
+
+  reach(): void {
+    this.#isReached = true;
+    this.#resolve?.();
+  }
+
+  reached(): Promise<void> {
+    this.#promise ??= new Promise((resolve) => {
+      if (this.#isReached) resolve();
+      else this.#resolve = resolve;
+    });
+    return this.#promise;
+  }
+}
+
+/** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
+export class LostSignal {
+  #error: TransactionError | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #listener: ((error: TransactionError) => void) | undefined = undefined;
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#error) this.#controller.abort(this.#error);
+    }
+    return this.#controller.signal;
+  }
+
+  /** One listener at a time, for much less than a signal costs. */
+  listen(listener: (error: TransactionError) => void): void {
+    this.#listener = listener;
+    if (this.#error) listener(this.#error);
+  }
+
+  notify(error: TransactionError): void {
+    this.#error = error;
+    this.#controller?.abort(error);
+    this.#listener?.(error);
   }
 }

@@ -40,6 +40,23 @@ export function refuseOutsider(inProgress: readonly NestedRun[], what = 'The con
  * A nested run in separate calls, for ORMs whose nested transactions are not one function: `begin()`, then `release()` or
  * `undo()`, or `undo()` after a `release()` that failed. Further calls change nothing. A connection of an ORM may begin one
  * after another, until `end()`; the code that uses the connection is part of each of them.
+ *
+ * @example
+ * ```ts
+ * import type { Transaction } from '@ambit/transaction';
+ *
+ * // What an ORM calls where its nested transactions are not one function.
+ * function driverOf(transaction: Transaction) {
+ *   const savepoint = transaction.createSavepoint();
+ *   return {
+ *     begin: () => savepoint.begin(),
+ *     query: (sql: string) => savepoint.within(() => transaction.connection.query(sql)),
+ *     commit: () => savepoint.release(),
+ *     rollback: (reason: unknown) => savepoint.undo(reason),
+ *     close: () => savepoint.end(),
+ *   };
+ * }
+ * ```
  */
 export class Savepoint {
   readonly #outer: Transaction;
@@ -48,18 +65,31 @@ export class Savepoint {
   #isBegun = false;
   #name = '';
 
-  /** A `parent` is needed where the code that begins a run within another is not itself part of that. */
+  /** @internal Call `createSavepoint()` of the transaction instead. */
   constructor(outer: Transaction, parent?: Savepoint) {
     this.#outer = outer;
     this.#parent = parent;
   }
 
-  /** Makes `work` part of the run. Where none is begun this changes nothing. */
+  /**
+   * Makes `work` part of the run. Where none is begun this changes nothing.
+   *
+   * @param work - what sends statements of the run
+   * @returns what `work` returns
+   */
   within<T>(work: () => T): T {
     const enter = (): T => withinRun(this.#run, work);
     return this.#parent ? this.#parent.within(enter) : enter();
   }
 
+  /**
+   * Sets the savepoint.
+   *
+   * @param options - what the ORM asks of the run, such as an isolation level: refused where the transaction has another
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: the options ask for what only BEGIN can give, the code is outside of the run in
+   *   progress, or this run has begun already
+   * @throws what a statement on the connection of the transaction throws
+   */
   begin(options: object = {}): Promise<void> {
     return this.within(async () => {
       if (this.#isBegun) throw alreadyBegun();
@@ -79,13 +109,22 @@ export class Savepoint {
     });
   }
 
+  /**
+   * Keeps the statements of the run, as a part of the transaction.
+   *
+   * @throws what a statement on the connection of the transaction throws
+   */
   async release(): Promise<void> {
     if (!this.#isBegun) return;
     await this.within(() => this.#send('RELEASE SAVEPOINT'));
     this.#close();
   }
 
-  /** Undoes the statements of the run, unless the transaction is completed. Its callbacks receive the reason. Never rejects. */
+  /**
+   * Undoes the statements of the run, unless the transaction is completed. Never rejects.
+   *
+   * @param reason - what the callbacks of the run receive
+   */
   async undo(reason?: unknown): Promise<void> {
     if (!this.#isBegun) return;
     if (this.#outer.state === 'open') await this.within(() => this.#undo(reason));
@@ -149,7 +188,7 @@ export async function runInSavepoint<T>(
 }
 
 /**
- * What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
+ * @internal What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
  * transaction was begun at the level that the database chose, that is compared with what the run asks for.
  */
 export function refuseOtherOptions(

@@ -5,8 +5,12 @@ type Callback = () => Promise<void> | undefined;
 /** What a foreign scope waits for before it is disposed. */
 const CALLBACKS = Symbol('ambit.beforeDispose');
 
+/** Work that its disposal waits for: a scope may outlive millions of transactions, and can only ever be given cleanup callbacks. */
+const UNFINISHED = Symbol('ambit.unfinished');
+
 interface WatchedScope extends IContainer {
   [CALLBACKS]?: Set<Callback>;
+  [UNFINISHED]?: Set<Promise<void>>;
 }
 
 /**
@@ -37,12 +41,10 @@ function replaceDispose(scope: IContainer): Set<Callback> {
   return callbacks;
 }
 
-/** By scope, because a scope may outlive millions of transactions and can only ever be given cleanup callbacks. */
-const unfinished = new WeakMap<IContainer, Set<Promise<void>>>();
-
 /** Makes the disposal of `scope` wait for work that is in progress. `work` never rejects. */
 export function disposeAfter(work: Promise<void>, scope: IContainer): void {
-  const all = unfinished.get(scope) ?? watch(scope);
+  const watched: WatchedScope = scope;
+  const all = (watched[UNFINISHED] ??= watch(scope));
   all.add(work);
   void work.then(() => all.delete(work));
 }
@@ -52,7 +54,6 @@ function watch(scope: IContainer): Set<Promise<void>> {
   const finish = async (): Promise<void> => {
     for (const work of all) await work;
   };
-  unfinished.set(scope, all);
   try {
     if (scope.defer) scope.defer(finish);
     else beforeDispose(scope, finish);

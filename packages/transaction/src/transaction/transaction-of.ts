@@ -6,8 +6,10 @@ import { type AfterCommitOptions, callAndReport } from './callbacks.js';
 import type { TransactionState } from './completion.js';
 import { isOutsideOf, withinRun } from './savepoint.js';
 import { disposeAfter } from './scope-disposal.js';
-import { TRANSACTION } from './scoped-connection.js';
 import type { Transaction } from './transaction.js';
+
+/** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
+export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 
 /** A transaction scope, or its `IConnection`. */
 interface OfTransaction {
@@ -90,17 +92,11 @@ export function afterCommit(
   if (calling) disposeAfter(calling, scope);
 }
 
-/** The transaction that the scope is in, and not one that began in it. */
-export function transactionAround(scope: IContainer, connection: string): Transaction | undefined {
-  return find(scope, connection);
-}
-
-/** The transaction that one on this database would wait for: it is on the same pool, or registered under the same key. */
-export function transactionOnSame(scope: IContainer, keys: Required<DatabaseKeys>): Transaction | undefined {
-  return find(scope, keys.connection, keys.pool);
-}
-
-function find(scope: IContainer, connection: string, pool?: string): Transaction | undefined {
+/**
+ * The transaction that the scope is in, and not one that began in it. With a pool also one that a transaction on this database
+ * would wait for: it is on the same pool.
+ */
+export function transactionAround(scope: IContainer, connection: string, pool?: string): Transaction | undefined {
   for (let at: Scope | undefined = scope as Scope; at; at = at.parent as Scope | undefined) {
     const transaction = at[TRANSACTION];
     if (transaction && isOn(transaction, { connection, pool })) return transaction;

@@ -1,17 +1,44 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
-import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
+import {
+  type AfterBegin,
+  cannotExecute,
+  executeOn,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IConnection,
+  type IPooledConnection,
+  type Row,
+} from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
-import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
-import { checkFunction, checkOneOf, type TransactionSettings, type TransactionOptions } from '../core/options.js';
-import { StatementQueue } from '../core/statement-queue.js';
-import { release } from '../pool/checkout.js';
+import {
+  announceStatement,
+  publishEnded,
+  since,
+  statementSent,
+  transactionBegun,
+  transactionFinished,
+  transactionStatement,
+} from '../core/events.js';
+import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
+import { StatementQueue } from '../core/queues.js';
+import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
-import { Completion, type TransactionOutcome, type TransactionState } from './completion.js';
+import {
+  Completion,
+  failedBefore,
+  failedStatement,
+  LostSignal,
+  Milestone,
+  type PastFailure,
+  release,
+  type TransactionOutcome,
+  type TransactionState,
+} from './completion.js';
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
-import { ScopedConnection, TRANSACTION } from './scoped-connection.js';
-import { addBegun, removeBegun } from './transaction-of.js';
+import type { TransactionSettings } from './start.js';
+import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
 
 /** Made in the callback of the driver or of a timer, they receive the stack of the caller of `commit()`. */
 const FAILED_COMMIT: ReadonlySet<string> = new Set(['AMBIT_TX_COMMIT_FAILED', 'AMBIT_TX_OUTCOME_UNKNOWN']);
@@ -130,12 +157,25 @@ export class Transaction {
     return this.#pooled.isolationSql;
   }
 
-  /** @internal A nested run in a savepoint. */
+  /**
+   * A nested run in a savepoint, for adapters of ORMs: what `runInTransaction()` in the scope of the transaction is.
+   *
+   * @param work - its statements are undone where it fails, and the transaction continues
+   * @param options - what the ORM asks of it, such as an isolation level: refused where the transaction has another
+   * @returns what `work` returns
+   * @throws `TransactionError` `AMBIT_TX_NESTED`: it asks for what only BEGIN can give, or began outside of the run in progress
+   * @throws what `work` throws
+   */
   runNested<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
     return runInSavepoint(this, work, options);
   }
 
-  /** @internal A nested run in separate calls, for the drivers of ORMs. */
+  /**
+   * A nested run in separate calls, for adapters of ORMs whose nested transactions are not one function.
+   *
+   * @param parent - the run around it, where the code that begins it is not itself part of that
+   * @returns the run, which has not begun
+   */
   createSavepoint(parent?: Savepoint): Savepoint {
     return new Savepoint(this, parent);
   }
@@ -324,7 +364,14 @@ export class Transaction {
     this.#register('afterEnd', fn);
   }
 
-  /** @internal For an ORM, which one nested run may open and all others use: no nested run undoes the callback, or refuses it. */
+  /**
+   * Registers a callback of the whole transaction, for adapters of ORMs: one nested run may open an ORM and all others use it, so
+   * no nested run undoes the callback, or refuses it.
+   *
+   * @param kind - when it is called
+   * @param fn - as for the method of this name
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   */
   onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
     this.#register(kind, fn, true);
   }
@@ -466,49 +513,112 @@ export function onAbort(signal: AbortSignal, listener: (error: TransactionError)
   return () => signal.removeEventListener('abort', call);
 }
 
-/** Something that happens once. It creates a promise only where somebody waits for it. */
-class Milestone {
-  #isReached = false;
-  #promise: Promise<void> | undefined = undefined;
-  #resolve: (() => void) | undefined = undefined;
+const DEFAULTS: ExecuteOptions = {};
 
-  reach(): void {
-    this.#isReached = true;
-    this.#resolve?.();
+/**
+ * The `IConnection` of a transaction scope. It works until the transaction completes: after that its queue refuses
+ * every statement. `commit()` and `rollback()` complete the whole transaction, so that nothing can commit it twice.
+ */
+export class ScopedConnection implements IConnection {
+  readonly #transaction: Transaction;
+  readonly #connection: IPooledConnection;
+  readonly #queue: StatementQueue;
+  /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
+  #failedStatement: PastFailure | undefined = undefined;
+  /** A failure that no `ROLLBACK TO` undoes. */
+  #rollbackOnly: PastFailure | undefined = undefined;
+
+  constructor(transaction: Transaction, connection: IPooledConnection, queue: StatementQueue) {
+    this.#transaction = transaction;
+    this.#connection = connection;
+    this.#queue = queue;
   }
 
-  reached(): Promise<void> {
-    this.#promise ??= new Promise((resolve) => {
-      if (this.#isReached) resolve();
-      else this.#resolve = resolve;
-    });
-    return this.#promise;
+  /** For `transactionOf()`, in any copy of this package. */
+  get [TRANSACTION](): Transaction {
+    return this.#transaction;
   }
-}
 
-/** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
-class LostSignal {
-  #error: TransactionError | undefined = undefined;
-  #controller: AbortController | undefined = undefined;
-  #listener: ((error: TransactionError) => void) | undefined = undefined;
+  /** Why COMMIT must not be sent. */
+  get failure(): PastFailure | undefined {
+    const failure = this.#failedStatement ?? this.#rollbackOnly;
+    if (failure || this.#transaction.nestedRuns.length === 0) return failure;
+    return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
+  }
 
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#error) this.#controller.abort(this.#error);
+  /** A run that is a part of the transaction has failed, which counts as a failed statement: a savepoint may undo it. */
+  fail(error: unknown): void {
+    this.#failedStatement ??= { error, isOfRun: true };
+  }
+
+  markRollbackOnly(error: unknown): void {
+    this.#rollbackOnly ??= { error };
+  }
+
+  async beginTransaction(): Promise<void> {
+    throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'beginTransaction() was called on the IConnection of a scope');
+  }
+
+  commit(): Promise<void> {
+    return this.#transaction.commitFromConnection();
+  }
+
+  rollback(): Promise<void> {
+    return this.#transaction.rollbackFromConnection();
+  }
+
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#run(sql, params) as Promise<R[]>;
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = DEFAULTS,
+  ): Promise<ExecuteResult<R>> {
+    return this.#run(sql, params, options) as Promise<ExecuteResult<R>>;
+  }
+
+  /** With options it is `execute()`, without them `query()`. */
+  async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
+    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
+    const { nestedRuns } = this.#transaction;
+    if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
+    const turn = this.#queue.enter();
+    if (turn) await turn;
+    try {
+      refuseTransactionControl(sql);
+      const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
+      const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
+      if (failure) throw failedBefore(failure, 'The statement was not run');
+      const connection = this.#connection;
+      if (options && !connection.execute) throw cannotExecute();
+      const start = transactionStatement.hasSubscribers ? performance.now() : 0;
+      try {
+        const pending: Promise<unknown> = options
+          ? executeOn(connection, sql, params, options)
+          : connection.query(sql, params);
+        const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
+        if (undoesFailure) this.#failedStatement = undefined;
+        this.#transaction.callbacks?.follow(sql);
+        if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
+        return result;
+      } catch (error) {
+        this.#failedStatement ??= { error };
+        if (transactionStatement.hasSubscribers)
+          this.#publish({ ...announced, sql, milliseconds: since(start), error });
+        throw failedStatement(error, this.#transaction.error);
+      }
+    } finally {
+      this.#queue.leave();
     }
-    return this.#controller.signal;
   }
 
-  /** One listener at a time, for much less than a signal costs. */
-  listen(listener: (error: TransactionError) => void): void {
-    this.#listener = listener;
-    if (this.#error) listener(this.#error);
+  #unlessAbandoned<T>(result: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => this.#queue.unlessAbandoned(result, resolve, reject));
   }
 
-  notify(error: TransactionError): void {
-    this.#error = error;
-    this.#controller?.abort(error);
-    this.#listener?.(error);
+  #publish(statement: object): void {
+    transactionStatement.publish({ scope: this.#transaction.scope, ...statement });
   }
 }

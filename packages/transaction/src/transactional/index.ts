@@ -1,6 +1,6 @@
 import { currentScope, type IContainer, runInScope } from '@ambit/container';
 import { readKeys } from '../core/options.js';
-import { runInTransaction, type RunOptions } from '../run/run-in-transaction.js';
+import { runInTransaction, type RunOptions } from '../transaction/run-in-transaction.js';
 import { transactionAround } from '../transaction/transaction-of.js';
 
 /**

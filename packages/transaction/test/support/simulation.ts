@@ -1,4 +1,5 @@
 import type { IContainer } from '@ambit/container';
+import { Chance, FAULTS, SimulatedCallbacks } from '@ambit/host-contract';
 import {
   beginTransaction,
   type IConnection,
@@ -8,9 +9,9 @@ import {
   transactionOf,
   TransactionStart,
 } from '../../src/index.js';
-import { type FakeFault, FakePool, seededRandom, SimulatedClock } from '../../src/testing/index.js';
+import { type FakeFault, FakePool, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
-import { SimulatedCallbacks } from './simulated-callbacks.js';
+import { foreignPool } from './foreign-pool.js';
 
 const ALL = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', 'afterEnd'] as const;
 
@@ -32,9 +33,11 @@ function isPending({ state }: Transaction): boolean {
 }
 
 class Simulation {
-  readonly #random: () => number;
+  readonly #chance: Chance;
   readonly #clock: SimulatedClock;
   readonly #pool: FakePool;
+  /** Where the pool is not ours. */
+  readonly #foreign: ReturnType<typeof foreignPool> | undefined;
   readonly #app: TinyContainer;
   readonly #broken: string[] = [];
   readonly #reports = new Map<string, Report>();
@@ -47,27 +50,28 @@ class Simulation {
   #marks = 0;
 
   constructor(seed: number) {
-    this.#random = seededRandom(seed);
-    this.#clock = new SimulatedClock(this.#random);
+    this.#chance = new Chance(seed);
+    this.#clock = new SimulatedClock(this.#chance.next);
     this.#callbacks = new SimulatedCallbacks({
-      chance: (probability) => this.#chance(probability),
-      below: (n) => this.#below(n),
+      chance: this.#chance,
       clock: this.#clock,
+      broke: (guarantee) => void this.#broken.push(guarantee),
     });
-    this.#faultRate = this.#chance(0.2) ? 0 : 0.15;
+    this.#faultRate = this.#chance.of(0.2) ? 0 : 0.15;
     this.#pool = new FakePool({
-      max: 1 + this.#below(2),
+      max: 1 + this.#chance.below(2),
       acquireTimeoutMs: 500,
       clock: this.#clock,
-      synchronous: this.#chance(0.25),
+      synchronous: this.#chance.of(0.25),
       faultAt: () => this.#faultAt(),
     });
-    this.#app = new TinyContainer({ defers: this.#chance(0.7) });
-    this.#app.register('IDatabasePool', () => this.#pool);
+    this.#foreign = this.#chance.of(0.5) ? foreignPool(this.#pool) : undefined;
+    this.#app = new TinyContainer({ defers: this.#chance.of(0.7) });
+    this.#app.register('IDatabasePool', () => this.#foreign?.pool ?? this.#pool);
   }
 
   async play(): Promise<string[]> {
-    const requests = 1 + this.#below(3);
+    const requests = 1 + this.#chance.below(3);
     const ends = Array.from({ length: requests }, () => this.#request());
     await this.#clock.run();
     this.#queryLate();
@@ -78,10 +82,9 @@ class Simulation {
       if (scope.tags.includes('transaction')) this.#broken.push('a transaction scope is open');
       if (scope.disposals > 1) this.#broken.push('a scope was disposed twice');
     }
-    this.#broken.push(...this.#pool.violations);
+    this.#broken.push(...this.#pool.violations, ...(this.#foreign?.violations ?? []));
     this.#compareWithStored();
     this.#callbacks.check(this.#pool.stored);
-    this.#broken.push(...this.#callbacks.broken);
     await Promise.all(this.#unsettled > 0 ? [] : ends);
     return this.#broken;
   }
@@ -89,20 +92,20 @@ class Simulation {
   async #request(): Promise<void> {
     const scope = this.#app.createScope({ tags: ['request'] });
     const client = new AbortController();
-    if (this.#chance(0.3)) this.#later(() => client.abort(new Error('the client disconnected')));
-    if (this.#chance(0.2)) this.#later(() => void this.#disposeFromTheSide(scope));
+    if (this.#chance.of(0.3)) this.#later(() => client.abort(new Error('the client disconnected')));
+    if (this.#chance.of(0.2)) this.#later(() => void this.#disposeFromTheSide(scope));
     const unruly = { is: false };
     const options = {
       signal: client.signal,
       clock: this.#clock,
-      timeoutMs: this.#chance(0.2) ? this.#below(200) : 5000,
+      timeoutMs: this.#chance.of(0.2) ? this.#chance.below(200) : 5000,
       endTimeoutMs: 300,
-      cancelAfterMs: this.#below(50),
+      cancelAfterMs: this.#chance.below(50),
       onError: (error: TransactionError) => this.#onError(error, unruly),
     };
     this.#unsettled += 1;
     const mark = `m${(this.#marks += 1)}`;
-    const work = this.#chance(0.5)
+    const work = this.#chance.of(0.5)
       ? this.#withCommit(scope, mark, unruly, options)
       : this.#run(scope, mark, unruly, options);
     const report = await this.#reportOf(work);
@@ -131,12 +134,12 @@ class Simulation {
         if (transaction) this.#meddle(transaction, mark, unruly);
         await this.#work(inner, mark);
       },
-      { ...options, retries: this.#below(3) },
+      { ...options, retries: this.#chance.below(3) },
     );
   }
 
   async #withCommit(scope: IContainer, mark: string, unruly: Unruly, options: object): Promise<void> {
-    const transaction = await (this.#chance(0.5) ? beginTransaction(scope, options) : this.#start(scope, options));
+    const transaction = await (this.#chance.of(0.5) ? beginTransaction(scope, options) : this.#start(scope, options));
     if (transaction.state !== 'open') this.#broken.push(`${mark} began and is ${transaction.state}`);
     this.#meddle(transaction, mark, unruly);
     try {
@@ -146,7 +149,7 @@ class Simulation {
       throw error;
     }
     const handle = transaction.connection;
-    if (this.#chance(0.2)) return handle.commit();
+    if (this.#chance.of(0.2)) return handle.commit();
     await transaction.commit();
     this.#callbacks.expectSettled(mark, ['beforeResponse'], 'after commit() has resolved');
   }
@@ -158,7 +161,7 @@ class Simulation {
       await this.#neverRejects(start.rollback(new Error('changed my mind')));
       this.#expect(!start.transaction || !isPending(start.transaction), 'rollback() left a transaction open');
     };
-    if (this.#chance(0.3)) this.#later(() => void changeMind());
+    if (this.#chance.of(0.3)) this.#later(() => void changeMind());
     return start.begun;
   }
 
@@ -167,18 +170,18 @@ class Simulation {
     const connection = scope.resolve<IConnection>('IConnection');
     const transaction = transactionOf(scope);
     if (transaction) this.#callbacks.register(transaction, mark);
-    for (let steps = 1 + this.#below(3); steps > 0; steps -= 1) {
+    for (let steps = 1 + this.#chance.below(3); steps > 0; steps -= 1) {
       const query = connection.query(mark);
-      if (this.#chance(0.25)) query.catch(() => undefined);
-      else await (this.#chance(0.15) ? query.catch(() => undefined) : query);
-      if (this.#chance(0.2)) await this.#nest(scope, connection, mark);
-      if (this.#chance(0.2)) await this.#clock.sleep(this.#below(100));
+      if (this.#chance.of(0.25)) query.catch(() => undefined);
+      else await (this.#chance.of(0.15) ? query.catch(() => undefined) : query);
+      if (this.#chance.of(0.2)) await this.#nest(scope, connection, mark);
+      if (this.#chance.of(0.2)) await this.#clock.sleep(this.#chance.below(100));
     }
-    if (this.#chance(0.15)) throw new Error('the handler failed');
+    if (this.#chance.of(0.15)) throw new Error('the handler failed');
   }
 
   async #nest(scope: IContainer, connection: IConnection, mark: string): Promise<void> {
-    const undone = this.#chance(0.3);
+    const undone = this.#chance.of(0.3);
     let undo = (): void => undefined;
     const nested = runInTransaction(scope, async () => {
       const transaction = transactionOf(scope);
@@ -187,7 +190,7 @@ class Simulation {
       if (undone) throw new Error('the nested part failed');
     });
     nested.catch(() => undo());
-    await (undone || this.#chance(0.5) ? nested.catch(() => undefined) : nested);
+    await (undone || this.#chance.of(0.5) ? nested.catch(() => undefined) : nested);
   }
 
   /** Everything that can commit, roll back or dispose a transaction from the side, at any time. */
@@ -195,17 +198,17 @@ class Simulation {
     this.#transactions.push({ transaction, mark });
     const owner = transaction.scope as TinyContainer;
     const changedMind = new Error('changed my mind');
-    if (this.#chance(0.1)) this.#later(() => void this.#neverRejects(transaction.rollback(changedMind)));
-    if (this.#chance(0.1)) this.#later(() => void transaction.commit().catch(() => undefined));
-    if (this.#chance(0.1)) this.#later(() => void this.#disposeFromTheSide(owner));
-    if (this.#chance(0.05)) this.#later(() => void transaction.connection.rollback().catch(() => undefined));
-    if (!this.#chance(0.2)) return;
+    if (this.#chance.of(0.1)) this.#later(() => void this.#neverRejects(transaction.rollback(changedMind)));
+    if (this.#chance.of(0.1)) this.#later(() => void transaction.commit().catch(() => undefined));
+    if (this.#chance.of(0.1)) this.#later(() => void this.#disposeFromTheSide(owner));
+    if (this.#chance.of(0.05)) this.#later(() => void transaction.connection.rollback().catch(() => undefined));
+    if (!this.#chance.of(0.2)) return;
     unruly.is = true;
-    if (this.#chance(0.3)) owner.owns(() => this.#clock.sleep(this.#below(400)));
-    if (this.#chance(0.3)) owner.owns(() => Promise.reject(new Error('an instance failed to dispose')));
-    if (this.#chance(0.3)) owner.owns(() => transaction.connection.commit());
-    if (this.#chance(0.3)) owner.owns(() => transaction.connection.query('from a dispose'));
-    if (this.#chance(0.3)) owner.owns(() => transaction.rollback());
+    if (this.#chance.of(0.3)) owner.owns(() => this.#clock.sleep(this.#chance.below(400)));
+    if (this.#chance.of(0.3)) owner.owns(() => Promise.reject(new Error('an instance failed to dispose')));
+    if (this.#chance.of(0.3)) owner.owns(() => transaction.connection.commit());
+    if (this.#chance.of(0.3)) owner.owns(() => transaction.connection.query('from a dispose'));
+    if (this.#chance.of(0.3)) owner.owns(() => transaction.rollback());
   }
 
   async #disposeFromTheSide(scope: TinyContainer): Promise<void> {
@@ -259,10 +262,9 @@ class Simulation {
   }
 
   #faultAt(): FakeFault {
-    const ms = this.#chance(0.8) ? this.#below(20) : this.#below(600);
-    if (!this.#chance(this.#faultRate)) return { ms, kind: 'none' };
-    const kinds = ['refused', 'conflict', 'lost', 'lost after', 'never'] as const;
-    return { ms, kind: kinds[this.#below(kinds.length)] ?? 'none' };
+    const ms = this.#chance.of(0.8) ? this.#chance.below(20) : this.#chance.below(600);
+    if (!this.#chance.of(this.#faultRate)) return { ms, kind: 'none' };
+    return { ms, kind: this.#chance.pick(FAULTS) };
   }
 
   async #neverRejects(rollback: Promise<void>): Promise<void> {
@@ -270,14 +272,6 @@ class Simulation {
   }
 
   #later(fn: () => void): void {
-    this.#clock.setTimer(fn, this.#below(300));
-  }
-
-  #chance(probability: number): boolean {
-    return this.#random() < probability;
-  }
-
-  #below(n: number): number {
-    return Math.floor(this.#random() * n);
+    this.#clock.setTimer(fn, this.#chance.below(300));
   }
 }

@@ -1,4 +1,4 @@
--- The events of EVENTS_URL that are not delivered yet. The table of @ambit/transaction/outbox: outboxSchema() prints it.
+-- The events of EVENTS_URL that are not delivered yet. The table of @ambit/outbox: outboxSchema() prints it.
 
 CREATE TABLE outbox (
   position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

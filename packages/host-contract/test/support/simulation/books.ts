@@ -42,7 +42,7 @@ export function checkEnd(run: Run): void {
 }
 
 function checkVisit(run: Run, visit: Visit): void {
-  visit.callbacks.check();
+  visit.callbacks.check(run.pool.stored);
   if (visit.first === 'failed' && visit.asked !== 'commit' && run.pool.stored.includes(visit.mark)) {
     visit.broke('its handler failed, and it was stored');
   }

@@ -1,15 +1,13 @@
 import type { IContainer } from '@ambit/container';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '@ambit/transaction/testing';
+import { Chance, FAULTS } from '../../../src/index.js';
 import { checkEnd, checkStanding } from './books.js';
-import { Chance } from './chance.js';
 import { Client } from './client.js';
 import { Closing } from './closing.js';
 import type { Served, SimulatedHost } from './host.js';
 import { ForeignScope, Ledger, ourApplication } from './scopes.js';
 import type { Visit } from './visit.js';
 import { ignore } from './work.js';
-
-const FAULTS = ['refused', 'conflict', 'lost', 'lost after', 'never'] as const;
 
 interface RunOptions {
   readonly seed: number;

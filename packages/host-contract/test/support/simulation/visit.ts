@@ -7,7 +7,7 @@ import {
   type TransactionError,
   type TransactionOptions,
 } from '@ambit/transaction';
-import { RequestCallbacks } from './callbacks.js';
+import { SimulatedCallbacks } from '../../../src/index.js';
 import type { FakeSocket } from './fake-socket.js';
 import type { Run } from './run.js';
 import { atEndOf } from './scopes.js';
@@ -46,9 +46,9 @@ export class Visit {
   endsItself = false;
   /** The handler does what makes a host cut the connection. */
   breaksOff = false;
-  /** The handler is one of those that say what is not so. */
   /** Its transaction has run into its time limit. */
   isTooLate = false;
+  /** The handler is one of those that say what is not so. */
   lies = false;
   commitIsSettled = false;
   readonly written = new Set<string>();
@@ -56,7 +56,8 @@ export class Visit {
   readonly knownStored = new Set<string>();
   readonly handles: IConnection[] = [];
   transaction: Transaction | undefined = undefined;
-  readonly callbacks = new RequestCallbacks(this);
+  /** Those that its handler registers. */
+  readonly callbacks: SimulatedCallbacks;
   scope: IContainer | undefined = undefined;
   signal: AbortSignal | undefined = undefined;
   disposeErrors = 0;
@@ -71,6 +72,13 @@ export class Visit {
     this.isBare = run.chance.of(0.1);
     this.bringsScope = run.bringsScopes && run.chance.of(0.05);
     this.comesWhole = run.calm || !run.chance.of(0.07);
+    const { chance, clock, calm } = run;
+    this.callbacks = new SimulatedCallbacks({
+      chance,
+      clock,
+      fail: !calm,
+      broke: (guarantee) => this.broke(guarantee),
+    });
   }
 
   note(what: string): void {
@@ -121,8 +129,10 @@ export class Visit {
     return new Error('the handler failed');
   }
 
-  /** What an error handler responds: most applications have a status for it. */
-  /** A success of an error handler that has waited is taken for one of the handler that failed, so it does not try. */
+  /**
+   * What an error handler responds: most applications have a status for it. A success of an error handler that has waited
+   * is taken for one of the handler that failed, so it does not try.
+   */
   respondsWithError(status: number, hasWaited: boolean): number {
     this.responses += 1;
     this.errorStatus = status;

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { type IConnection, transactionOf } from '@ambit/transaction';
+import { type IConnection, runInTransaction, type Transaction, transactionOf } from '@ambit/transaction';
 import { atEndOf } from './scopes.js';
 import type { Visit } from './visit.js';
 
@@ -13,14 +13,26 @@ export async function work(visit: Visit, scope: IContainer | undefined): Promise
   visit.handles.push(connection);
   visit.transaction = transactionOf(scope);
   if (!visit.run.calm && chance.of(0.07)) makeUnruly(visit, scope, connection);
-  if (visit.transaction && chance.of(0.4)) visit.callbacks.register(visit.transaction);
+  if (visit.transaction && chance.of(0.4)) visit.callbacks.register(visit.transaction, visit.mark);
   for (let steps = 1 + chance.below(3); steps > 0; steps -= 1) {
     const query = connection.query(visit.writes());
     if (chance.of(0.2)) query.catch(ignore);
     else await (chance.of(0.15) ? query.catch(ignore) : query);
-    if (visit.transaction && chance.of(0.1)) await visit.callbacks.nest(visit.transaction, scope, connection);
+    if (visit.transaction && chance.of(0.1)) await nest(visit, visit.transaction, scope);
     if (chance.of(0.3)) await pause(visit);
   }
+}
+
+/** A part that may fail alone, with callbacks of its own. */
+async function nest(visit: Visit, transaction: Transaction, scope: IContainer): Promise<void> {
+  const isUndone = visit.run.chance.of(0.5);
+  let undo = ignore;
+  const nested = runInTransaction(scope, async () => {
+    undo = visit.callbacks.register(transaction, visit.mark);
+    await scope.resolve<IConnection>('IConnection').query(isUndone ? 'undone' : 'nested');
+    if (isUndone) throw new Error('the nested part failed');
+  });
+  await nested.catch(() => undo());
 }
 
 /** Some time, or no time but some other things first. */

@@ -1,0 +1,119 @@
+import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
+import { type PgResult, requestCancel, resultOfPg, safeTypes, type Wire } from '@ambit/transaction/extension';
+
+type Listener = (error?: Error) => void;
+
+/** What is used of a `PoolClient` of `pg`. */
+export interface PgClient {
+  /**
+   * Sends a statement.
+   *
+   * @param config - the `QueryConfig` of `pg`
+   * @returns the `QueryResult` of `pg`
+   */
+  query(config: object): Promise<unknown>;
+  /**
+   * Adds a listener, which tells a lost connection from one that works.
+   *
+   * @param event - that the connection failed, or that it was closed
+   * @param listener - called at each such event
+   * @returns whatever the driver returns; it is not used
+   */
+  on(event: 'error' | 'end', listener: Listener): unknown;
+  /**
+   * Removes a listener that `on()` has added.
+   *
+   * @param event - the event that it was added for
+   * @param listener - the same function
+   * @returns whatever the driver returns; it is not used
+   */
+  removeListener(event: 'error' | 'end', listener: Listener): unknown;
+  /**
+   * Returns the client to its pool.
+   *
+   * @param destroy - `true` where it may be broken: it is closed instead
+   */
+  release(destroy?: boolean): void;
+  /**
+   * The parser for values of a type, which is used where `types` of `execute()` has none.
+   *
+   * @param oid - the number of the type in PostgreSQL
+   * @param format - of the values: as text
+   * @returns the parser
+   */
+  getTypeParser(oid: number, format?: never): unknown;
+}
+
+/** What is used of a `Pool` of `pg`. */
+export interface PgPool {
+  /**
+   * Checks a client out.
+   *
+   * @returns the client
+   */
+  connect(): Promise<PgClient>;
+  /** Closes all clients. */
+  end(): Promise<void>;
+  /**
+   * Hears of clients whose connection was lost while they were idle.
+   *
+   * @param event - `error`
+   * @param listener - is called with the error
+   * @returns the pool
+   */
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
+  readonly options?: { readonly max?: number | undefined };
+  /** How many clients exist. */
+  readonly totalCount: number;
+  /** How many of them are not checked out. */
+  readonly idleCount: number;
+}
+
+/** Fields that the driver does not declare (pg 8.21): the address of the backend, for a cancel request. */
+interface Backend {
+  readonly host: string;
+  readonly port: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
+}
+
+const CANCEL_MS = 1000;
+
+export class PgWire implements Wire {
+  isLost = false;
+  lostBecause: unknown = undefined;
+  readonly #client: PgClient;
+  /** Without a listener, a client that breaks while it is checked out crashes the process. */
+  readonly #onLost = (error?: Error): void => {
+    this.isLost = true;
+    this.lostBecause ??= error;
+  };
+
+  constructor(client: PgClient) {
+    this.#client = client;
+    client.on('error', this.#onLost);
+    client.on('end', this.#onLost);
+  }
+
+  async send(text: string, values?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
+    const { rowMode, types } = options;
+    // The extended protocol takes one statement only.
+    const config = values ? { text, values, queryMode: 'extended', rowMode } : { text };
+    return resultOfPg(
+      (await this.#client.query(types ? { ...config, types: safeTypes(types, this.#client) } : config)) as PgResult,
+    );
+  }
+
+  cancel(): void {
+    const { host, port, processID, secretKey } = this.#client as unknown as Backend;
+    if (processID && secretKey) requestCancel({ host, port, processId: processID, secretKey }, CANCEL_MS);
+  }
+
+  release(possiblyBroken: boolean): void {
+    this.#client.removeListener('end', this.#onLost);
+    // A client that is destroyed may still report an error; one that goes back is watched by its pool again.
+    if (!possiblyBroken) this.#client.removeListener('error', this.#onLost);
+    this.#client.release(possiblyBroken);
+  }
+}

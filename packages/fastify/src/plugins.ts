@@ -1,0 +1,541 @@
+import type { IContainer } from '@ambit/container';
+import { drainScopes } from '@ambit/container/work';
+import {
+  checkFunctions,
+  checkTimes,
+  checkTransactionOptions,
+  clearRepresentation,
+  ConnectedRequest,
+  Connections,
+  HttpError,
+  invalidOption,
+  type LoadOptions,
+  type ParentScope,
+  RequestHost,
+  type RequestOptions,
+  type RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+  termsOf,
+  type TimeLimit,
+  within,
+} from '@ambit/http/host';
+import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
+import type {
+  DoneFuncWithErrOrRes,
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  onSendHookHandler,
+  preHandlerHookHandler,
+  RouteOptions,
+} from 'fastify';
+import {
+  ACTIVE_REQUEST,
+  complaintOf,
+  FastifyActiveRequest,
+  isCommitted,
+  undo,
+  UNSEEN_ROUTES,
+} from './active-request.js';
+import { definePlugin, isAbandoned, isHijacked, isInjected, isInjectedWhole } from './fastify-internals.js';
+import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The application container; it is not there where the plugin was given a function. */
+    container: IContainer;
+  }
+
+  interface FastifyRequest {
+    /** The request's scope, tagged `request`. It is there from the `onRequest` hook of the plugin on. */
+    container: IContainer;
+  }
+}
+
+/** The container, how request scopes are opened and disposed, and how many requests are taken on. */
+export interface ContainerPluginOptions extends LoadOptions, RequestOptions<FastifyRequest> {
+  /**
+   * The application container, which becomes `server.container`, and which `server.close()` disposes; or a function of the
+   * request that returns the scope above the request's: then the server has no `container`, and what the function returns
+   * is disposed by the code that made it.
+   */
+  readonly container: ParentScope<FastifyRequest>;
+  /**
+   * When the request scope of a failed request is disposed. `error`, the default: before the error handler runs.
+   * `response`: with the response, for error handlers that resolve from the scope.
+   */
+  readonly disposeOn?: 'error' | 'response';
+  /**
+   * How long an error response waits until the request scope is disposed, and `close()` until injected requests have their
+   * responses and the work of `inScope(container, ...)` has finished, then until the application container is disposed.
+   * Default 10 s; `Infinity` for no limit. Then `onDisposeError` is called with `AMBIT_HTTP_DISPOSE_TIMEOUT`, or `close()` rejects with it.
+   */
+  readonly disposeTimeoutMs?: number;
+  /**
+   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with `Connection: close`.
+   * Default 0.
+   */
+  readonly keepIdleMs?: number;
+  /** Called when a request scope failed to dispose. Default: the request's log. */
+  readonly onDisposeError?: (error: unknown, request: FastifyRequest) => unknown;
+}
+
+/**
+ * Gives every request a scope tagged `request` as `request.container`, and disposes it exactly once, also for clients
+ * that leave. `server.close()` waits for the responses in progress, then disposes the application container.
+ *
+ * In the scope, `IRequestSignal` is an `AbortSignal` that aborts when the client has disconnected.
+ *
+ * @param instance - the server; `server.register(containerPlugin, options)` passes it
+ * @param opts - the options that `server.register()` received
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { fastify } from 'fastify';
+ *
+ * const server = fastify();
+ * await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
+ * server.get('/disconnected', (request) => request.container.resolve('IRequestSignal').aborted);
+ * ```
+ */
+export const containerPlugin: FastifyPluginAsync<ContainerPluginOptions> = definePlugin({
+  name: 'container',
+  plugin: registerContainer,
+});
+
+function registerContainer(server: FastifyInstance, options: ContainerPluginOptions): void {
+  const {
+    container,
+    disposeOn,
+    disposeTimeoutMs = 10_000,
+    isEssential,
+    keepIdleMs,
+    onDisposeError = logDisposeError,
+    ...scopeOptions
+  } = checked(options);
+  const connections = Connections.of(server.server);
+  const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
+    try {
+      await onDisposeError(error, request);
+    } catch (failure) {
+      logDisposeError(failure, request);
+    }
+  };
+  const host = RequestHost.over<FastifyRequest>(
+    container,
+    {
+      ...scopeOptions,
+      ...(isEssential && { isEssential: ({ raw }) => isEssential(raw) }),
+      onDisposeError: report,
+      callsFinish: true,
+      connections,
+      isAbandoned,
+    },
+    'register(containerPlugin, { container })',
+  );
+  const limit = (onPassed: (late: HttpError) => void): TimeLimit => ({
+    ms: disposeTimeoutMs,
+    onPassed: () => {
+      const late = new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `after ${disposeTimeoutMs} ms`);
+      onPassed(late);
+      return late;
+    },
+  });
+
+  refuseUnseenRoutes(server);
+  server.decorateRequest('container', null as unknown as IContainer);
+  server.decorateRequest(ACTIVE_REQUEST, null);
+
+  server.addHook('onRequest', (request, reply, done) => {
+    const connected = new ConnectedRequest(request.raw, reply.raw, host, request);
+    request[ACTIVE_REQUEST] = new FastifyActiveRequest(connected, reply);
+    connected.open((error) => {
+      if (connected.scope) request.container = connected.scope;
+      done(error as Error);
+    });
+  });
+
+  server.addHook('onResponse', ({ [ACTIVE_REQUEST]: active }, { raw }, done) => {
+    // Injected requests have their whole response before `writableFinished` says so.
+    if (active) active.connected.finish(!active.connected.isWhole && !isInjectedWhole(raw));
+    done();
+  });
+  // A hook before ours that fails keeps the one above from being run.
+  connections.startReaping();
+
+  if (disposeOn !== 'response') {
+    server.addHook('onError', (request, _reply, error, done) => {
+      // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
+      if (!request[ACTIVE_REQUEST]?.connected.active.isOfDisconnect(error)) done();
+    });
+    server.addHook('onError', (request, reply, error, done) => {
+      const timeLimit = limit((late) => void report(late, request));
+      goOnAfter(request[ACTIVE_REQUEST]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
+    });
+  }
+
+  server.addHook('preClose', (done) => {
+    connections.close(keepIdleMs);
+    done();
+  });
+  // Fastify closes in the reverse order: the requests first, then what they used.
+  if (typeof container !== 'function') {
+    server.decorate('container', container);
+    server.addHook('preClose', (done) => {
+      // It is awaited below: the requests in progress finish meanwhile.
+      void drainScopes(container, { timeoutMs: disposeTimeoutMs });
+      done();
+    });
+    server.addHook('onClose', async () => {
+      await drainScopes(container, { timeoutMs: disposeTimeoutMs });
+      const disposing = container.dispose();
+      if (disposing)
+        await within(
+          disposing,
+          limit(() => undefined),
+        );
+    });
+  }
+  server.addHook('onClose', async () => {
+    // The server knows of no injected requests, so `close()` waits for them here.
+    const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
+    for (const connected of injected)
+      if (isHijacked(requestOf(connected)[ACTIVE_REQUEST]?.reply)) connected.finish(true);
+    const inProgress = injected.filter(({ isFinished }) => !isFinished);
+    const finished = Promise.all(inProgress.map((connected) => connected.whenFinished()));
+    // The handler may never respond, and there is no client that would leave.
+    const timeLimit = limit((late) => {
+      for (const connected of inProgress) if (!connected.isFinished) void report(late, requestOf(connected));
+    });
+    await within(finished, timeLimit).catch(() => undefined);
+    for (const connected of inProgress) connected.finish(true);
+    // On `localhost` Fastify listens twice, and waits for one of the two.
+    await connections.whenFinished();
+    connections.closed();
+  });
+}
+
+const requestOf = ({ active }: ConnectedRequest): FastifyRequest => active.request as FastifyRequest;
+
+/** Where the handler resolves from the request scope, a transaction that never began would be missed by nobody. */
+function refuseUnseenRoutes(server: FastifyInstance): void {
+  const unseen = new Set<RouteOptions>();
+  server.decorate(UNSEEN_ROUTES, unseen);
+  server.addHook('onRoute', (route) => {
+    if (route.config?.transaction) unseen.add(route);
+  });
+  server.addHook('onReady', (done) => {
+    const [route] = unseen;
+    if (!route) return done();
+    const what = `${String(route.method)} ${route.url} has config.transaction, and was added where transactionPlugin was not registered yet, or is not: register that first, and await it`;
+    done(invalidOption(what));
+  });
+}
+
+function checked(options: ContainerPluginOptions): ContainerPluginOptions {
+  const { disposeOn = 'error' } = options;
+  checkTimes(options, 'disposeTimeoutMs', 'keepIdleMs');
+  checkFunctions(options, 'onDisposeError', 'isEssential');
+  if (disposeOn === 'error' || disposeOn === 'response') return options;
+  throw invalidOption(`disposeOn must be 'error' or 'response', not '${String(disposeOn)}'`);
+}
+
+function logDisposeError(error: unknown, request: FastifyRequest): void {
+  request.log.error({ err: error }, 'The request scope failed to dispose');
+}
+
+/**
+ * The scope of the request's open transaction. Unlike `request.transactionScope` it is never undefined: without an open
+ * transaction this throws.
+ *
+ * @param request - the request
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: there is none
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import type { FastifyRequest } from 'fastify';
+ *
+ * const storeOrder = (request: FastifyRequest): Promise<unknown> =>
+ *   requireTransactionScope(request).resolve<IConnection>('IConnection').query('INSERT INTO orders DEFAULT VALUES');
+ * ```
+ */
+export function requireTransactionScope(request: Pick<FastifyRequest, 'transactionScope'>): IContainer {
+  const { transactionScope } = request;
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'call and await request.startTransaction() first');
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Runs the handler of the route in a transaction: BEGIN before it, COMMIT before its response is sent. */
+    readonly transaction?: boolean | RouteTransactionOptions;
+  }
+}
+
+/** What every transaction is begun with, unless `startTransaction(options)` or the route says otherwise. */
+export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
+  /** Called with failures that change no outcome. Default: the request's log. */
+  readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
+}
+
+/** The terms of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
+export interface RouteTransactionOptions
+  extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The scope tagged `transaction`, from `startTransaction()` to `commitTransaction()` or `rollbackTransaction()`. */
+    readonly transactionScope?: IContainer | undefined;
+    /**
+     * Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind.
+     *
+     * @param options - the terms of the transaction. Default: those of the plugin
+     * @returns the scope tagged `transaction`, in which `IConnection` is its connection
+     * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
+     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
+     */
+    startTransaction(options?: TransactionOptions): Promise<IContainer>;
+    /**
+     * Resolves when the database has committed. Rejects, with the scope disposed all the same, when it has not.
+     *
+     * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction. `TransactionError`: COMMIT failed
+     */
+    commitTransaction(): Promise<void>;
+    /** Resolves when the transaction is closed; does nothing when there is none. Never rejects. */
+    rollbackTransaction(): Promise<void>;
+  }
+}
+
+/**
+ * Gives requests `startTransaction()`, `commitTransaction()`, `rollbackTransaction()` and `transactionScope`. Whatever
+ * fails rolls back, and so does a client that goes away before COMMIT was sent. A route with `config: { transaction: true }` runs in one.
+ *
+ * @param instance - the server; `server.register(transactionPlugin, options)` passes it
+ * @param opts - what every transaction is begun with
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`, from `server.route()`
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { fastify } from 'fastify';
+ *
+ * declare const container: IContainer;
+ * const server = fastify();
+ * await server.register(containerPlugin, { container });
+ * await server.register(transactionPlugin, { isolation: 'repeatable read' });
+ * server.post('/api/orders', async (request, reply) => {
+ *   const scope = await request.startTransaction();
+ *   const order = await scope.resolve<{ create(body: unknown): Promise<object> }>('IOrderRepository').create(request.body);
+ *   await request.commitTransaction();
+ *   return reply.code(201).send(order);
+ * });
+ * ```
+ */
+export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = definePlugin({
+  name: 'transaction',
+  dependencies: ['container'],
+  plugin: registerTransaction,
+});
+
+function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
+  const { onError = logFailure, ...defaults } = options;
+  const termsFor: TermsFor = ({ onError: own = onError, ...terms }) =>
+    termsOf<FastifyRequest>({ ...defaults, ...terms, onError: own });
+  const terms = termsFor({});
+
+  server.decorateRequest('transactionScope', {
+    getter(this: FastifyRequest) {
+      return this[ACTIVE_REQUEST]?.transaction?.current?.scope;
+    },
+  });
+  server.decorateRequest('startTransaction', function (own) {
+    const active = this[ACTIVE_REQUEST];
+    if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
+    if (!own) return active.begin(terms(this));
+    const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
+    return active.begin({ settings: TransactionSettings.of(settings) });
+  });
+  server.decorateRequest('commitTransaction', function () {
+    return this[ACTIVE_REQUEST]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
+  });
+  server.decorateRequest('rollbackTransaction', function () {
+    return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
+  });
+
+  addRouteTransactions(server, termsFor);
+
+  // Also after a response was sent: then there is no transaction left, and nothing happens.
+  server.addHook('onError', (request, reply, error, done) => {
+    const active = request[ACTIVE_REQUEST];
+    if (!active) return done();
+    active.hasResponse = true;
+    if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
+    if (active.failedStep) active.takeBackHead(error);
+    active.leaveScope();
+    const { failed } = active;
+    failed?.resetStatus(reply);
+    const goOn: (failure?: Error) => void = done;
+    goOnAfter(active.transaction && active.rollback(error), reply, (failure) => {
+      if (!failed || failure) return goOn(failure);
+      failed.isHandling = true;
+      try {
+        active.runErrorHandler(goOn);
+      } finally {
+        failed.isHandling = false;
+      }
+    });
+  });
+
+  server.addHook('onSend', (request, reply, payload, done) => {
+    const active = request[ACTIVE_REQUEST];
+    if (!active) return done();
+    active.hasResponse = true;
+    const { transaction } = active;
+    // The last hook of the route commits.
+    if (transaction && active.isOfRoute) return done();
+    const complaint = transaction && complaintOf(transaction);
+    if (transaction && complaint !== undefined) {
+      undoFirst({ active, reply, payload: keepsUntilRead(payload), transaction, complaint }, done);
+    } else if (active.failed?.drops(reply, payload, done)) {
+      // Fastify has sent nothing: it waits for `done`, or for the error handler.
+    } else if (active.failedStep?.isKnown() === false) {
+      discard(payload);
+      done(active.failedStep.error as Error);
+    } else done();
+  });
+}
+
+interface UntrueResponse {
+  readonly active: FastifyActiveRequest;
+  readonly reply: FastifyReply;
+  readonly payload: unknown;
+  readonly transaction: RequestTransaction;
+  readonly complaint: unknown;
+}
+
+/** An error is sent in place of the response, unless that proves true. */
+function undoFirst(
+  { active, reply, payload, transaction, complaint }: UntrueResponse,
+  done: DoneFuncWithErrOrRes,
+): void {
+  let instead: Error | undefined;
+  ignoreErrors(payload);
+  const undoAndReplace = async (): Promise<void> => {
+    await undo(transaction, complaint);
+    active.forget(transaction);
+    // A commit that nobody awaited was in progress: the response has now waited for it, and is true.
+    if (isCommitted(transaction)) return;
+    // Or it failed, and only now is it known how.
+    instead = (complaintOf(transaction) ?? complaint) as Error;
+    active.failed ??= new FailedRequest(instead);
+    clearRepresentation(reply);
+    discard(payload);
+  };
+  goOnAfter(undoAndReplace(), reply, (failure) => settle(done, payload, failure ?? instead), { payload });
+}
+
+function logFailure(error: unknown, request: FastifyRequest): void {
+  request.log.error({ err: error }, 'The transaction failed to close');
+}
+
+/** What each transaction of a route is begun with. */
+type TermsFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => RequestTransactionTerms;
+
+/** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
+function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void {
+  const beginners = new WeakSet<object>();
+  const beginnerOf = (options: RouteTransactionOptions): preHandlerHookHandler => {
+    const terms = termsFor(options);
+    const begin: preHandlerHookHandler = (request, _reply, done) => {
+      const active = request[ACTIVE_REQUEST];
+      if (!active) return done();
+      active.isOfRoute = true;
+      const begun = (scope: IContainer): void => {
+        active.runIn(scope, done);
+      };
+      const failed = (error: unknown): void => done(error as Error);
+      inOwnContext(() => void active.begin(terms(request)).then(begun, failed));
+    };
+    beginners.add(begin);
+    return begin;
+  };
+  // Behind the hooks of the plugins and of the route, which may replace the payload.
+  const commit: onSendHookHandler = (request, reply, payload, done) => {
+    const active = request[ACTIVE_REQUEST];
+    const transaction = active?.isOfRoute && active.transaction;
+    if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
+    else done();
+  };
+  server.addHook('onRoute', (route) => {
+    const options = optionsOf(route.config?.transaction);
+    if (!options) return;
+    server[UNSEEN_ROUTES].delete(route);
+    checkTransactionOptions(options);
+    const before = listOf(route.preHandler);
+    // The HEAD route that Fastify adds to one of GET has the hooks of that.
+    if (before.some((hook) => beginners.has(hook))) return;
+    route.preHandler = [...before, beginnerOf(options)];
+    route.onSend = [...listOf(route.onSend), commit];
+  });
+}
+
+function listOf<Hook>(hooks: Hook | Hook[] = []): readonly Hook[] {
+  return Array.isArray(hooks) ? hooks : [hooks];
+}
+
+function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
+  if (transaction === true) return {};
+  if (transaction === undefined || transaction === false) return undefined;
+  if (typeof transaction === 'object' && transaction !== null) return transaction;
+  throw invalidOption(`config.transaction of a route must be true, false or an object, not ${typeof transaction}`);
+}
+
+interface ReadyResponse {
+  readonly active: FastifyActiveRequest;
+  readonly reply: FastifyReply;
+  readonly payload: unknown;
+  readonly transaction: RequestTransaction;
+}
+
+/** Calls what Fastify waits for: with the error, or with the payload to send. */
+function settle(done: DoneFuncWithErrOrRes, payload: unknown, failure: Error | undefined): void {
+  if (failure) done(failure);
+  else done(null, payload);
+}
+
+/** The response waits for COMMIT, or for ROLLBACK where its status asks for that; an error is sent in its place where COMMIT fails. */
+function commitFirst({ active, reply, payload, transaction }: ReadyResponse, done: DoneFuncWithErrOrRes): void {
+  let failure: Error | undefined;
+  ignoreErrors(payload);
+  const decided = reply.statusCode;
+  const close = async (): Promise<void> => {
+    const status = payload instanceof Response ? payload.status : decided;
+    try {
+      if (transaction.rollbackOn(status)) await transaction.rollback();
+      else {
+        await checkSendable(reply, payload);
+        await transaction.commitFor(status);
+      }
+    } catch (error) {
+      failure = error as Error;
+      await transaction.rollback(error);
+      active.failed ??= new FailedRequest(error);
+      clearRepresentation(reply);
+      discard(payload);
+    }
+    active.forget(transaction);
+    active.leaveScope();
+  };
+  const goOn = (thrown?: Error): void => {
+    // What decided between COMMIT and ROLLBACK is what the client gets, whatever else the handler has set meanwhile.
+    if (!(thrown ?? failure) && reply.statusCode !== decided) reply.code(decided);
+    settle(done, payload, thrown ?? failure);
+  };
+  goOnAfter(close(), reply, goOn, { payload });
+}

@@ -1,0 +1,287 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { ConnectedRequest, Connection } from './connection.js';
+import {
+  type Channel,
+  channelOf,
+  CONNECTION,
+  finishBeforeErrors,
+  hasNoRequest,
+  isLast,
+  replaceCloseIdle,
+  restoreCloseIdle,
+  serverOf,
+  whileUnfinished,
+} from './node-internals.js';
+
+const CONNECTIONS = Symbol('ambit.connections');
+
+/** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
+const REAP_EVERY_MS = 250;
+
+interface ServerWithConnections extends Server {
+  [CONNECTIONS]?: Connections;
+}
+
+/**
+ * The connections of one server, and how they are closed.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Connections } from '@ambit/http/host';
+ *
+ * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
+ * const connections = Connections.of(server);
+ * connections.close();
+ * server.close(() => connections.closed());
+ * ```
+ */
+export class Connections {
+  readonly #server: ServerWithConnections;
+  /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
+  readonly #accepted = new Set<Socket>();
+  /** Those that have had a request. */
+  readonly #connections = new Set<Connection>();
+  readonly #streams = new Set<Http2Stream>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** The response of each connection that says `Connection: close`. */
+  readonly #closing = new WeakMap<Channel, ServerResponse>();
+  #reaping: NodeJS.Timeout | undefined = undefined;
+  /** `close()` was called. Every request reads it: a property costs less than a getter. */
+  isClosing = false;
+  #closingSince = 0;
+  #keepIdleMs = 0;
+  /** A request has come to us. */
+  #isServing = false;
+
+  static readonly #acceptedByAnyServer = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    const server = serverOf(socket);
+    // Those of servers that do not speak HTTP are no business of ours.
+    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
+  };
+  static #isWatching = false;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => this.#meet(socket));
+    // The one below has read a handshake. Only this one knows whether a request came.
+    server.on('secureConnection', (socket: Socket) => this.#meet(socket));
+    server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
+  }
+
+  /**
+   * Those of the server; the same object at each call.
+   *
+   * @param server - a server of `node:http`, `node:https` or `node:http2`
+   * @returns its connections
+   */
+  static of(server: Server): Connections {
+    const served = server as ServerWithConnections;
+    return (served[CONNECTIONS] ??= new Connections(served));
+  }
+
+  /**
+   * Those of the server that a request came to.
+   *
+   * @param socket - the socket of the request
+   * @returns undefined if the request came through no server, but was injected
+   */
+  static ofSocket(socket: Socket): Connections | undefined {
+    const server = serverOf(socket);
+    return server && Connections.of(server);
+  }
+
+  /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
+  static watch(): void {
+    if (!this.#isWatching) subscribe('net.server.socket', this.#acceptedByAnyServer);
+    this.#isWatching = true;
+  }
+
+  /**
+   * Lists the requests in progress.
+   *
+   * @returns those of each connection, the newest first; also those of `inject()`
+   */
+  *requests(): Generator<ConnectedRequest> {
+    for (const connection of this.#connections) yield* connection;
+  }
+
+  /**
+   * Enters a connection on which the first request has come.
+   *
+   * @param connection - the connection
+   * @param channel - its socket, or its stream of HTTP/2
+   */
+  add(connection: Connection, channel: Http2Stream | Socket): void {
+    this.#connections.add(connection);
+    if (!this.#isServing)
+      finishBeforeErrors(this.#server, {
+        finishOn: (socket) => (socket as Channel)[CONNECTION]?.finish() ?? false,
+        leaveHttp: (socket) => (socket as Channel)[CONNECTION]?.leaveHttp(),
+      });
+    this.#isServing = true;
+    if ('rstCode' in channel) this.#meetStream(channel);
+  }
+
+  /**
+   * Removes a connection that has closed.
+   *
+   * @param connection - the connection
+   */
+  delete(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  /**
+   * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
+   * closed. `closed()` must follow.
+   *
+   * @param keepIdleMs - how long those stay open for a request that is on its way already
+   */
+  close(keepIdleMs = 0): void {
+    if (this.isClosing) return;
+    this.isClosing = true;
+    this.#closingSince = performance.now();
+    this.#keepIdleMs = keepIdleMs;
+    this.#server.prependListener('request', this.#onRequest);
+    for (const connection of this.#connections) this.#sayCloseOnLast(connection);
+    for (const session of this.#sessions) session.close();
+    this.#spareResponses();
+    // Restarted, so that connections have one whole interval to become idle by themselves.
+    this.#stopReaping();
+    this.startReaping();
+  }
+
+  /** The server has closed: takes back what `close()` has changed, so that it may listen again. */
+  closed(): void {
+    this.isClosing = false;
+    this.#stopReaping();
+    this.#server.off('request', this.#onRequest);
+    restoreCloseIdle(this.#server);
+  }
+
+  /** Finishes requests of which no event says that they are finished, until the server has closed. */
+  startReaping(): void {
+    this.#reaping ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref();
+  }
+
+  /** Cuts all connections, WebSockets among them. */
+  destroyAll(): void {
+    this.#server.closeAllConnections?.();
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#accepted) socket.destroy();
+  }
+
+  /** Resolves when every request that is active now has finished. */
+  async whenFinished(): Promise<void> {
+    await Promise.all(Array.from(this.requests(), (request) => request.whenFinished()));
+  }
+
+  /**
+   * @internal Of pipelined responses only the last may say it: Node closes the connection behind it, with all that waits there.
+   */
+  sayClose(res: ServerResponse): void {
+    const channel = channelOf(res.req);
+    if ('rstCode' in channel) return;
+    this.#takeBackClose(channel);
+    this.#closing.set(channel, res);
+    res.shouldKeepAlive = false;
+  }
+
+  /** For the requests that are active when the server begins to close. */
+  #sayCloseOnLast(requests: Iterable<ConnectedRequest>): void {
+    for (const { res } of requests) if (isLast(res)) return this.sayClose(res);
+  }
+
+  /**
+   * @internal For a request that a middleware kept meanwhile: nobody knows which of the others came before it and which behind.
+   */
+  sayCloseLate({ req, res, older }: ConnectedRequest): void {
+    const channel = channelOf(req);
+    const closing = this.#closing.get(channel);
+    if (closing === res) return;
+    if (res.hasHeader('connection') || (!older && !closing)) this.sayClose(res);
+    // The connection will be closed when it is idle.
+    else this.#takeBackClose(channel);
+  }
+
+  #takeBackClose(channel: Channel): void {
+    const res = this.#closing.get(channel);
+    this.#closing.delete(channel);
+    if (!res) return;
+    // Fastify has said it as well.
+    if (!res.headersSent && res.getHeader('connection') === 'close') res.removeHeader('connection');
+    res.shouldKeepAlive = true;
+  }
+
+  readonly #onRequest = (_req: IncomingMessage, res: ServerResponse): void => this.sayClose(res);
+
+  #meet(socket: Socket): void {
+    if (this.#accepted.has(socket)) return;
+    this.#accepted.add(socket);
+    socket.once('close', () => this.#accepted.delete(socket));
+  }
+
+  /** Node closes sessions by itself from version 24 on. The streams in progress finish, and no more are taken. */
+  #meetSession(session: ServerHttp2Session): void {
+    if (this.#sessions.has(session)) return;
+    this.#sessions.add(session);
+    session.once('close', () => this.#sessions.delete(session));
+    if (this.isClosing) session.close();
+  }
+
+  #meetStream(stream: Http2Stream): void {
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    if (stream.session) this.#meetSession(stream.session as ServerHttp2Session);
+    this.startReaping();
+  }
+
+  /** To Node a connection is idle when `end()` of its response was called, though a slow client may not have all of it yet. */
+  #spareResponses(): void {
+    replaceCloseIdle(this.#server, (closeIdle) => {
+      if (this.#keepsIdle) return;
+      const leaving: ServerResponse[] = [];
+      for (const { req, res } of this.requests())
+        if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
+      whileUnfinished(leaving, closeIdle);
+    });
+  }
+
+  get #keepsIdle(): boolean {
+    return performance.now() - this.#closingSince < this.#keepIdleMs;
+  }
+
+  #stopReaping(): void {
+    clearInterval(this.#reaping);
+    this.#reaping = undefined;
+  }
+
+  #reap(): void {
+    for (const stream of this.#streams) destroyIfForgotten(stream);
+    for (const request of this.requests()) request.finishIfSent();
+    if (this.isClosing) this.#closeIdle();
+  }
+
+  /** A response whose head was sent when the server began to close leaves its connection open; soon after, it is idle. */
+  #closeIdle(): void {
+    if (this.#keepsIdle) return;
+    const server = this.#server;
+    server.closeIdleConnections?.();
+    // A server of Node that closes does not look any more whether heads are late.
+    const isLate = performance.now() - this.#closingSince > (server.headersTimeout || Infinity);
+    for (const socket of this.#accepted) {
+      if (socket.bytesRead === 0 || (isLate && hasNoRequest(socket))) socket.destroy();
+    }
+  }
+}
+
+/** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
+function destroyIfForgotten(stream: Http2Stream): void {
+  if (stream.closed && !stream.destroyed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
+    stream.destroy();
+}

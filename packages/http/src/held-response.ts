@@ -1,0 +1,391 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import {
+  type ActiveRequest,
+  HttpError,
+  isAfterDisconnect,
+  isDisconnect,
+  RequestScopes,
+  RequestTransaction,
+  type RequestTransactionOptions,
+  type RequestTransactionTerms,
+} from '@ambit/host';
+import type { TransactionError } from '@ambit/transaction';
+import { ConnectedRequest, RequestHost } from './connection.js';
+import type { ScopedRequest } from './handler.js';
+import { closeUnlessEnded, readRest, respondPlainly, ResponseGate, TIME_TO_RESPOND_MS } from './response-gate.js';
+
+/** The same on all hosts that hold the response back until COMMIT. */
+export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
+  RequestTransactionOptions<never>,
+  'rollbackOn'
+> {
+  /**
+   * Called with a response that was dropped, because another one came first or because it reports success for what was rolled
+   * back (with the failure as its cause), and with a failure after the response when COMMIT failed as well. Default: `console.error`.
+   */
+  readonly onSecondResponse?: (error: unknown, req: Request) => void;
+}
+
+/** Where the error handlers of a host are. */
+export interface ErrorHandlers {
+  /** Passes an error to the error handlers, in place of the response. */
+  readonly handle: (error: unknown) => void;
+  /** Reports what no response can carry. */
+  readonly report: (error: unknown) => void;
+  /** Calls the error handlers at the time limit, while the handler goes on. Default: as `handle()` */
+  readonly timeOut?: (error: TransactionError) => void;
+  /** Whether the host would have been notified of a failure of what responds now. Default: it would */
+  readonly wouldSeeFailure?: () => boolean;
+  /** Whether a handler that goes on with this has failed. Default: it has */
+  readonly isError?: (given: unknown) => boolean;
+  /** The response may leave. */
+  readonly onReleased?: () => void;
+}
+
+/**
+ * The response of one request, which is held back until its transaction has committed. That commits or rolls back once: with
+ * the first response, with the failure of a handler before it, or at its time limit. A host says where its error handlers are.
+ *
+ * @example
+ * ```ts
+ * import type { IncomingMessage, ServerResponse } from 'node:http';
+ * import { HeldResponse, report, type RequestTransaction } from '@ambit/http/host';
+ *
+ * type Next = (error?: unknown) => void;
+ * function hold(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, next: Next): void {
+ *   const held = new HeldResponse(req, res, transaction, {
+ *     handle: next,
+ *     report: (error) => report(undefined, error, req),
+ *   });
+ *   held.run(next);
+ * }
+ * ```
+ */
+export class HeldResponse {
+  /** Set by the host while it calls an error handler. */
+  isHandlingError = false;
+  /** The first response has come, though it may still wait for COMMIT. */
+  hasResponse = false;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #transaction: RequestTransaction;
+  readonly #handlers: ErrorHandlers;
+  readonly #active: ActiveRequest | undefined;
+  readonly #gate: ResponseGate;
+  /** Why it is rolled back, whatever the response says. */
+  #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
+  /** The response comes from where a failure would not have been seen. */
+  #isUnseen = false;
+  /** COMMIT is in progress. */
+  #isDeciding = false;
+  /** How the handlers went on meanwhile. */
+  readonly #held: { readonly next: (error?: unknown) => void; readonly error: unknown }[] = [];
+  /** Responds where the error handlers leave it at a success. */
+  #substitute: NodeJS.Timeout | undefined = undefined;
+
+  /**
+   * Holds the response back from now on.
+   *
+   * @param req - the request
+   * @param res - its response, of which nothing was sent
+   * @param transaction - the transaction, begun by {@link beginTransaction}
+   * @param handlers - where the error handlers of the host are
+   */
+  constructor(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, handlers: ErrorHandlers) {
+    this.#req = req;
+    this.#res = res;
+    this.#transaction = transaction;
+    this.#handlers = handlers;
+    this.#active = transaction.active;
+    this.#gate = new ResponseGate(res, this);
+    transaction.current?.onLost((error) => this.#lose(error));
+    if (this.#active) this.#active.currentScope = transaction.scope;
+  }
+
+  /** The handlers behind it have failed, or have responded: what comes now is no part of it. */
+  get isOver(): boolean {
+    return this.hasResponse || this.#failure !== undefined || this.isHandlingError;
+  }
+
+  /** The error handlers were called in place of a handler that is still running. */
+  get isTooLate(): boolean {
+    return this.#transaction.timeout !== undefined;
+  }
+
+  /** The error handlers were called in place of the response of handlers that may go on. */
+  get isReplaced(): boolean {
+    if (this.isTooLate) return true;
+    return this.#failure?.isOfHandler === false && !this.isOfDisconnect(this.#failure.error);
+  }
+
+  /**
+   * Whether this failed only because the client has left: the host passes it to no error handler.
+   *
+   * @param error - what the handler failed with, or COMMIT
+   * @returns whether there is nobody to respond to, and nothing to report
+   */
+  isOfDisconnect(error: unknown): boolean {
+    return isDisconnect(this.#transaction.current?.error) && isAfterDisconnect(error);
+  }
+
+  /**
+   * Calls a handler, with the scope of the transaction as the current one until the response has come.
+   *
+   * @param handler - the handler
+   * @returns what it returns
+   */
+  run<T>(handler: () => T): T {
+    return this.#active ? this.#active.run(handler) : handler();
+  }
+
+  /**
+   * Calls an error handler, with the request's own scope as the current one: it must not get that of a transaction which failed.
+   *
+   * @param handler - the error handler
+   * @returns what it returns
+   */
+  runErrorHandler<T>(handler: () => T): T {
+    const before = this.isHandlingError;
+    this.isHandlingError = true;
+    try {
+      return this.#active ? this.#active.run(handler, this.#active.openedScope) : handler();
+    } finally {
+      this.isHandlingError = before;
+    }
+  }
+
+  /**
+   * Rolls back. Called by the host when a handler failed; after the first response it changes nothing.
+   *
+   * @param error - what the handler threw, or passed to `next`
+   */
+  fail(error: unknown): void {
+    // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
+    if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
+    this.#failure = { error, isOfHandler: true };
+    this.#leaveScope();
+    void this.#transaction.rollback(error);
+  }
+
+  /**
+   * Reports what a handler failed with whose response was replaced: the error handlers were called already. What follows from the
+   * replacement is not reported.
+   *
+   * @param error - what the handler threw, or passed to `next`
+   */
+  reportLate(error: unknown): void {
+    const { code } = Object(error) as { readonly code?: unknown };
+    if (!this.isTooLate && this.isError(error) && code !== 'ERR_STREAM_PREMATURE_CLOSE') this.#handlers.report(error);
+  }
+
+  /**
+   * Holds a failure back while COMMIT is in progress: until then it is open which error the handlers get.
+   *
+   * @param next - called with the error when COMMIT has succeeded
+   * @param error - what the handler failed with
+   * @returns whether it waits; if not, the host calls its error handlers at once
+   */
+  hold(next: (error?: unknown) => void, error: unknown): boolean {
+    if (this.#isDeciding) this.#held.push({ next, error });
+    return this.#isDeciding;
+  }
+
+  /**
+   * Whether a response of this status may go out: what is rolled back is not reported as a success. Only what a handler's own failure
+   * means is for the error handlers to say, and only of what responds while one is being called is it certain that it is the error handler.
+   *
+   * @param status - the status of the response
+   * @returns false if the response must be discarded
+   */
+  admits(status: number): boolean {
+    if (status >= 400) return true;
+    return !this.#transaction.timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
+  }
+
+  /**
+   * A response was discarded: if no error handler responds within a second, the client gets a plain error.
+   *
+   * @param isWhole - it was discarded with its end; otherwise the rest of it may follow
+   */
+  onDiscarded(isWhole: boolean): void {
+    // Nobody waits for a response.
+    if (this.isOfDisconnect(this.#failure?.error)) return;
+    // It is the response of an error handler, and no other will come.
+    if (this.isHandlingError) return this.#respond();
+    if (isWhole) this.#reportDropped();
+    // It may be that of the handler, and the error handler takes its time.
+    if (this.#substitute) return;
+    this.#substitute = setTimeout(() => this.#respond(), TIME_TO_RESPOND_MS);
+    this.#res.once('close', () => clearTimeout(this.#substitute));
+  }
+
+  /** The first response has come: what a handler does from now on is no part of the transaction. */
+  onFirstResponse(): void {
+    clearTimeout(this.#substitute);
+    this.hasResponse = true;
+    this.#leaveScope();
+    this.#isUnseen = !this.#failure && this.#handlers.wouldSeeFailure?.() === false;
+  }
+
+  /**
+   * Commits or rolls back, as the response and the failures before it say.
+   *
+   * @param status - the status of the response
+   * @throws what the response is replaced by: `HttpError` `AMBIT_HTTP_FAILURES_UNSEEN`: a failure of the handler could not be seen; the
+   *   `TransactionError` of a COMMIT that failed; what `rollbackOn` throws
+   */
+  async decide(status: number): Promise<void> {
+    this.#isDeciding = true;
+    try {
+      await this.#close(status);
+    } catch (error) {
+      await readRest(this.#req);
+      throw error;
+    } finally {
+      this.#isDeciding = false;
+    }
+    const held = this.#held.splice(0);
+    for (const { next, error } of held) next(error);
+    if (held[0]) {
+      // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
+      await readRest(this.#req);
+      await new Promise(setImmediate);
+    }
+    this.#handlers.onReleased?.();
+  }
+
+  /**
+   * The response must not go out: calls the error handlers.
+   *
+   * @param error - what `decide()` rejected with
+   */
+  onRefused(error: unknown): void {
+    // Its error handlers were called already.
+    if (this.#transaction.timeout) return this.#respond();
+    this.#failure ??= { error, isOfHandler: false };
+    const held = this.#held.splice(0);
+    // Nobody waits for a response, but what else the handler failed with is for its error handlers.
+    if (held[0] && this.isOfDisconnect(error)) return held[0].next(held[0].error);
+    // The error handlers can be called once. With what the handler passed on meanwhile, the reporter is.
+    for (const call of held) if (this.isError(call.error)) this.#handlers.report(call.error);
+    this.#handlers.handle(error);
+  }
+
+  /** A second response was dropped: reports `AMBIT_HTTP_SECOND_RESPONSE`. */
+  onSecondResponse(): void {
+    this.#handlers.report(new HttpError('AMBIT_HTTP_SECOND_RESPONSE', nameOf(this.#req)));
+  }
+
+  /**
+   * What the host says of a handler that goes on.
+   *
+   * @param given - what the handler passed to `next`
+   * @returns whether that means a failure
+   */
+  isError(given: unknown): boolean {
+    return this.#handlers.isError?.(given) ?? true;
+  }
+
+  #leaveScope(): void {
+    if (this.#active) this.#active.currentScope = this.#active.openedScope;
+  }
+
+  /** With what has failed, which may not have reached its error handler yet. */
+  #reportDropped(): void {
+    const cause = this.#transaction.timeout ?? this.#failure?.error;
+    this.#handlers.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.#req), { cause }));
+  }
+
+  #respond(): void {
+    // An error handler may have written a head, and no more.
+    this.#gate.forget();
+    respondPlainly(this.#res, this.#transaction.timeout ?? this.#failure?.error);
+  }
+
+  async #close(status: number): Promise<void> {
+    let rollsBack = true;
+    try {
+      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#transaction.rollbackOn(status);
+    } finally {
+      if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
+    }
+    if (!rollsBack) await this.#transaction.commitFor(status);
+    // Express itself responds to OPTIONS where no handler does.
+    else if (this.#isUnseen && status < 400 && this.#req.method !== 'OPTIONS') {
+      throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.#req));
+    }
+  }
+
+  /** Its time limit has passed before anybody responded. The handler may never respond, so the error handlers do. */
+  #lose(error: TransactionError): void {
+    if (error.code !== 'AMBIT_TX_TIMEOUT' || this.#transaction.timeout || this.#failure || !this.#gate.forget()) return;
+    this.#transaction.timeout = error;
+    this.#res.setHeader('Retry-After', '1');
+    if (this.#handlers.timeOut) this.#handlers.timeOut(error);
+    else this.#handlers.handle(error);
+  }
+}
+
+/**
+ * Begins a transaction that is rolled back when the client leaves, for a host that holds the response back until COMMIT.
+ *
+ * @param req - the request
+ * @param res - its response, of which nothing was sent
+ * @param scope - the request scope
+ * @param terms - the terms of the transaction, and which responses roll back
+ * @returns the transaction, begun
+ * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
+ *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
+ *
+ * @example
+ * ```ts
+ * import type { ServerResponse } from 'node:http';
+ * import type { ScopedRequest } from '@ambit/http';
+ * import { beginTransaction, termsOf } from '@ambit/http/host';
+ *
+ * const terms = termsOf<ScopedRequest>({ isolation: 'serializable' });
+ * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
+ *   const transaction = await beginTransaction(req, res, req.container, terms(req));
+ *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
+ * }
+ * ```
+ */
+export async function beginTransaction(
+  req: ScopedRequest,
+  res: ServerResponse,
+  scope: IContainer,
+  terms: RequestTransactionTerms,
+): Promise<RequestTransaction> {
+  if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+  if (res.headersSent) throw headSent(req, res);
+  const transaction = new RequestTransaction(scope, terms);
+  const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, OTHER_HOST);
+  request.active.onDisconnect((reason) => void transaction.rollback(reason));
+  await transaction.begun;
+  if (!res.headersSent) return transaction;
+  // What has left cannot be held back until COMMIT, nor be replaced by an error.
+  await transaction.rollback();
+  throw headSent(req, res);
+}
+
+function headSent(req: ScopedRequest, res: ServerResponse): HttpError {
+  closeUnlessEnded(res);
+  return new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
+}
+
+/** For an application that opens the request scope by other means: of this host's requests none is opened. */
+const OTHER_HOST = new RequestHost(
+  new RequestScopes(
+    () => {
+      throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
+    },
+    {},
+    'withTransaction()',
+  ),
+);
+
+/** Express changes `url` on the way into a router. */
+function nameOf({ method, url, originalUrl = url }: IncomingMessage & { readonly originalUrl?: string }): string {
+  return `${method} ${originalUrl}`;
+}

@@ -1,0 +1,46 @@
+import type { TransactionError } from '@ambit/transaction';
+import { codeOf } from '@ambit/transaction/extension';
+
+/** What a host and `isRetryable()` read of an error. */
+type Outcome = Pick<TransactionError, 'sqlState' | 'retryable' | 'unavailable' | 'status' | 'statusCode'>;
+
+/**
+ * What a query builder rejects with. Where the database refused the statement, `code`, `constraint` and the other fields are
+ * those of the driver, because its users test them. The message remains ours: hosts send it to clients.
+ */
+export function queryErrorOf(error: unknown, query: string): unknown {
+  if (!isRefused(error)) return withCallersStack(error);
+  const { message, cause } = error;
+  // A driver may have an enumerable message.
+  return Object.assign(new Error(message, { cause: error }), Object(cause), outcomeOf(error), { message, query });
+}
+
+/** For ORMs that make errors of their own from that of the driver: they read its code, its constraint and its message. */
+export function driverErrorOf(error: unknown): unknown {
+  return isRefused(error) ? withOutcomeOf(error, error.cause ?? error) : error;
+}
+
+/** An error in which a library has wrapped one of ours gets the same status, so that a host responds with 503 where ours says so. */
+export function withOutcomeOf(ours: unknown, wrapper: unknown): unknown {
+  if (!Object.isExtensible(wrapper) || isOurs(wrapper)) return wrapper;
+  return Object.assign(wrapper as object, outcomeOf(ours));
+}
+
+function isRefused(error: unknown): error is TransactionError {
+  return codeOf(error) === 'AMBIT_TX_STATEMENT_FAILED';
+}
+
+function isOurs(error: unknown): error is TransactionError {
+  return codeOf(error).startsWith('AMBIT_TX_');
+}
+
+/** It was made in a callback of the driver or a timer, and receives the stack of the function that awaits it. */
+function withCallersStack(error: unknown): unknown {
+  if (isOurs(error)) Error.captureStackTrace(error, withCallersStack);
+  return error;
+}
+
+function outcomeOf(error: unknown): Partial<Outcome> {
+  const { sqlState, retryable, unavailable, status, statusCode } = Object(error) as Outcome;
+  return retryable === undefined ? {} : { sqlState, retryable, unavailable, status, statusCode };
+}

@@ -1,0 +1,388 @@
+import { inspect } from 'node:util';
+import {
+  type CompiledQuery,
+  type ConnectionProvider,
+  createQueryId,
+  type DatabaseConnection,
+  DefaultQueryExecutor,
+  type Dialect,
+  type DialectAdapter,
+  type Driver,
+  IdentifierNode,
+  Kysely,
+  type KyselyPlugin,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryCompiler,
+  type QueryExecutor,
+  type QueryResult,
+  RawNode,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type TransactionSettings,
+} from 'kysely';
+import {
+  executeOn,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IConnection,
+  type IDatabasePool,
+  type IPooledConnection,
+  type MayExecute,
+  type Transaction,
+  TransactionError,
+} from '@ambit/transaction';
+import type { Savepoint } from '@ambit/transaction/extension';
+import { queryErrorOf } from '../errors.js';
+import { ownTransaction, rowsInChunks } from '../target.js';
+
+const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
+const ROWS_AT_A_TIME = 100;
+
+/** How statements are sent. */
+export interface StatementMeans {
+  readonly dialect: KyselyDialect;
+  /** Passed to `execute()`. */
+  readonly options?: ExecuteOptions;
+  /** What the caller sees of an error. Default: an error with the fields of the driver's. */
+  readonly errorOf?: (error: unknown, sql: string) => unknown;
+}
+
+/** Sends one statement. */
+async function send<R>(
+  database: MayExecute,
+  { sql, parameters }: CompiledQuery,
+  { options, errorOf = queryErrorOf }: StatementMeans,
+): Promise<QueryResult<R>> {
+  try {
+    return asKysely<R>(await executeOn(database, sql, parameters, options));
+  } catch (error) {
+    throw errorOf(error, sql);
+  }
+}
+
+/** What Kysely takes for a connection of its own: for one query, or for one nested transaction after another. */
+class ConnectionUse implements DatabaseConnection {
+  readonly savepoint: Savepoint;
+  readonly #connection: IConnection;
+  readonly #means: StatementMeans;
+
+  constructor({ connection, savepoint }: { connection: IConnection; savepoint: Savepoint }, means: StatementMeans) {
+    this.#connection = connection;
+    this.savepoint = savepoint;
+    this.#means = means;
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.savepoint.within(() => send<R>(this.#connection, query, this.#means));
+  }
+
+  async *streamQuery<R>(query: CompiledQuery, chunkSize = ROWS_AT_A_TIME): AsyncIterableIterator<QueryResult<R>> {
+    // Only a SELECT can have a cursor, and only PostgreSQL has them.
+    if (this.#means.dialect !== 'postgres' || query.query.kind !== 'SelectQueryNode') yield this.executeQuery<R>(query);
+    else yield* this.#chunks<R>(query, chunkSize);
+  }
+
+  /** Kysely may ask for the next rows from code outside of the nested transaction that the query belongs to. */
+  async *#chunks<R>({ sql, parameters }: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
+    const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize, this.#means.options);
+    const next = (): ReturnType<typeof chunks.next> => this.savepoint.within(() => chunks.next());
+    try {
+      for (let chunk = await next(); !chunk.done; chunk = await next()) yield { rows: chunk.value as R[] };
+    } catch (error) {
+      throw (this.#means.errorOf ?? queryErrorOf)(error, sql);
+    } finally {
+      await this.savepoint.within(() => chunks.return());
+    }
+  }
+}
+
+function asKysely<R>({ rows, rowCount, command, insertId }: ExecuteResult): QueryResult<R> {
+  return {
+    rows: rows as R[],
+    ...(rowCount !== null && CHANGING.has(command) && { numAffectedRows: BigInt(rowCount) }),
+    ...(insertId !== undefined && { insertId: BigInt(insertId) }),
+  };
+}
+
+/**
+ * Kysely's way to the connection of a transaction. A transaction of Kysely is a nested run: it cannot commit or roll back
+ * the whole. Kysely's own provider and driver are not used, because they give no place for the code of a nested run to run in.
+ */
+class ScopedDriver implements Driver, ConnectionProvider {
+  readonly #transaction: Transaction;
+  readonly #means: StatementMeans;
+
+  constructor(transaction: Transaction, means: StatementMeans) {
+    this.#transaction = transaction;
+    this.#means = means;
+  }
+
+  async provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
+    const use = this.#use();
+    try {
+      return await use.savepoint.within(() => consumer(use));
+    } finally {
+      use.savepoint.end();
+    }
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#use();
+  }
+
+  beginTransaction(use: DatabaseConnection, { isolationLevel, accessMode }: TransactionSettings): Promise<void> {
+    return savepointOf(use).begin({ isolation: isolationLevel, readOnly: accessMode && accessMode === 'read only' });
+  }
+
+  commitTransaction(use: DatabaseConnection): Promise<void> {
+    return savepointOf(use).release();
+  }
+
+  rollbackTransaction(use: DatabaseConnection): Promise<void> {
+    return savepointOf(use).undo();
+  }
+
+  async savepoint(use: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']): Promise<void> {
+    await use.executeQuery(savepointCommand('savepoint', name, compile));
+  }
+
+  async rollbackToSavepoint(
+    use: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ): Promise<void> {
+    await use.executeQuery(savepointCommand('rollback to', name, compile));
+  }
+
+  async releaseSavepoint(use: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']): Promise<void> {
+    await use.executeQuery(savepointCommand('release savepoint', name, compile));
+  }
+
+  async init(): Promise<void> {}
+
+  async releaseConnection(use: DatabaseConnection): Promise<void> {
+    savepointOf(use).end();
+  }
+
+  /** The connection belongs to the transaction. */
+  async destroy(): Promise<void> {}
+
+  #use(): ConnectionUse {
+    const { connection } = this.#transaction;
+    return new ConnectionUse({ connection, savepoint: this.#transaction.createSavepoint() }, this.#means);
+  }
+}
+
+/** Kysely hands back what `provideConnection()` or `acquireConnection()` gave it. */
+function savepointOf(use: DatabaseConnection): Savepoint {
+  return (use as ConnectionUse).savepoint;
+}
+
+function savepointCommand(command: string, name: string, compile: QueryCompiler['compileQuery']): CompiledQuery {
+  const node = RawNode.createWithChildren([RawNode.createWithSql(`${command} `), IdentifierNode.create(name)]);
+  return compile(node, createQueryId());
+}
+
+/** The SQL that Kysely writes. */
+export type KyselyDialect = 'postgres' | 'sqlite';
+
+/** `IConnection` takes `$1 ... $n` on every database. */
+class NumberedSqliteCompiler extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return `$${this.numParameters}`;
+  }
+}
+
+interface SharedParts {
+  readonly compiler: QueryCompiler;
+  readonly adapter: DialectAdapter;
+  readonly createIntrospector: Dialect['createIntrospector'];
+}
+
+/** Made once, not per transaction: a compiler binds about a hundred functions, and keeps nothing from one query to the next. */
+const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
+  postgres: {
+    compiler: new PostgresQueryCompiler(),
+    adapter: new PostgresAdapter(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+  },
+  sqlite: {
+    compiler: new NumberedSqliteCompiler(),
+    adapter: new SqliteAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  },
+};
+
+export function partsOf(dialect: KyselyDialect): SharedParts {
+  if (Object.hasOwn(DIALECTS, dialect)) return DIALECTS[dialect];
+  const known = Object.keys(DIALECTS).join(', ');
+  throw new TransactionError('AMBIT_TX_OPTION', `dialect must be one of ${known}, not ${inspect(dialect)}`);
+}
+
+/** Kysely's way to a pool: it begins no transactions. */
+class PoolDriver implements Driver, ConnectionProvider {
+  readonly #pool: IDatabasePool;
+  readonly #means: StatementMeans;
+
+  constructor(pool: IDatabasePool, means: StatementMeans) {
+    this.#pool = pool;
+    this.#means = means;
+  }
+
+  /** For `db.connection()`: its statements share a connection. */
+  async provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
+    const connection = new OneConnection(this.#pool, this.#means);
+    try {
+      return await consumer(connection);
+    } finally {
+      await connection.release();
+    }
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return new OneConnection(this.#pool, this.#means);
+  }
+
+  releaseConnection(connection: DatabaseConnection): Promise<void> {
+    return (connection as OneConnection).release();
+  }
+
+  beginTransaction(): Promise<void> {
+    return Promise.reject(ownTransaction('Kysely', 'kyselyOn'));
+  }
+
+  async init(): Promise<void> {}
+  async commitTransaction(): Promise<void> {}
+  async rollbackTransaction(): Promise<void> {}
+  /** The container closes the pool. */
+  async destroy(): Promise<void> {}
+}
+
+/** Each statement goes to the pool by itself, which may run reads beside a writer or on a replica. */
+export class AnyConnection implements DatabaseConnection {
+  readonly #pool: IDatabasePool;
+  readonly #means: StatementMeans;
+
+  constructor(pool: IDatabasePool, means: StatementMeans) {
+    this.#pool = pool;
+    this.#means = means;
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return send<R>(this.#pool, query, this.#means);
+  }
+
+  /** A cursor needs a transaction. */
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+}
+
+/** Checked out for the first statement, so that a transaction is refused without a wait for the pool. */
+class OneConnection implements DatabaseConnection {
+  readonly #pool: IDatabasePool;
+  readonly #means: StatementMeans;
+  #connection: Promise<IPooledConnection> | undefined = undefined;
+
+  constructor(pool: IDatabasePool, means: StatementMeans) {
+    this.#pool = pool;
+    this.#means = means;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    this.#connection ??= this.#pool.getConnection();
+    return send<R>(await this.#connection, query, this.#means);
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+
+  async release(): Promise<void> {
+    const connection = await this.#connection?.catch(() => undefined);
+    connection?.release();
+  }
+}
+
+/** Single queries go to any connection of the pool; what asks for a connection gets one. */
+class PoolExecutor extends DefaultQueryExecutor {
+  readonly #driver: PoolDriver;
+  readonly #dialect: KyselyDialect;
+  readonly #any: ConnectionProvider;
+  readonly #single: DefaultQueryExecutor;
+
+  constructor(dialect: KyselyDialect, driver: PoolDriver, any: ConnectionProvider, plugins: readonly KyselyPlugin[]) {
+    const { compiler, adapter } = partsOf(dialect);
+    super(compiler, adapter, driver, [...plugins]);
+    this.#driver = driver;
+    this.#dialect = dialect;
+    this.#any = any;
+    this.#single = new DefaultQueryExecutor(compiler, adapter, any, [...plugins]);
+  }
+
+  /** Kysely 0.29 also passes options. */
+  override executeQuery<R>(...query: Parameters<DefaultQueryExecutor['executeQuery']>): Promise<QueryResult<R>> {
+    return this.#single.executeQuery<R>(...query);
+  }
+
+  override stream<R>(...query: Parameters<DefaultQueryExecutor['stream']>): AsyncIterableIterator<QueryResult<R>> {
+    return this.#single.stream<R>(...query);
+  }
+
+  override withPlugins(plugins: readonly KyselyPlugin[]): PoolExecutor {
+    return this.#having([...this.plugins, ...plugins]);
+  }
+
+  override withPlugin(plugin: KyselyPlugin): PoolExecutor {
+    return this.#having([...this.plugins, plugin]);
+  }
+
+  override withPluginAtFront(plugin: KyselyPlugin): PoolExecutor {
+    return this.#having([plugin, ...this.plugins]);
+  }
+
+  override withoutPlugins(): PoolExecutor {
+    return this.#having([]);
+  }
+
+  #having(plugins: readonly KyselyPlugin[]): PoolExecutor {
+    return new PoolExecutor(this.#dialect, this.#driver, this.#any, plugins);
+  }
+}
+
+/** Kysely in a transaction, for `kyselyOn()` and for an ORM that is made of Kysely. */
+export function kyselyIn<DB>(
+  transaction: Transaction,
+  means: StatementMeans,
+  plugins: readonly KyselyPlugin[] = [],
+): Kysely<DB> {
+  const { compiler, adapter } = partsOf(means.dialect);
+  const driver = new ScopedDriver(transaction, means);
+  return kyselyWith(means.dialect, driver, new DefaultQueryExecutor(compiler, adapter, driver, [...plugins]));
+}
+
+/** Kysely outside of transactions. */
+export function kyselyOver<DB>(
+  pool: IDatabasePool,
+  means: StatementMeans,
+  plugins: readonly KyselyPlugin[],
+): Kysely<DB> {
+  const any = new AnyConnection(pool, means);
+  const driver = new PoolDriver(pool, means);
+  const executor = new PoolExecutor(means.dialect, driver, { provideConnection: (use) => use(any) }, plugins);
+  return kyselyWith(means.dialect, driver, executor);
+}
+
+function kyselyWith<DB>(name: KyselyDialect, driver: Driver, executor: QueryExecutor): Kysely<DB> {
+  const { compiler, adapter, createIntrospector } = partsOf(name);
+  const dialect = {
+    createDriver: () => driver,
+    createQueryCompiler: () => compiler,
+    createAdapter: () => adapter,
+    createIntrospector,
+  };
+  return new Kysely<DB>({ config: { dialect }, dialect, driver, executor });
+}

@@ -1,0 +1,123 @@
+import type { ReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type ExecuteResult, type Transaction, TransactionError } from '@ambit/transaction';
+import type { Savepoint } from '@ambit/transaction/extension';
+import { driverErrorOf } from '../errors.js';
+import { rowsInChunks } from '../target.js';
+
+/** TypeORM's subscribers hear of the whole transaction, once: a nested one may be undone by the transaction around it. */
+function announceOutcome(transaction: Transaction, { broadcaster }: QueryRunner): void {
+  transaction.onWhole('beforeCommit', () => broadcaster.broadcast('BeforeTransactionCommit'));
+  transaction.onWhole('afterCommit', () => broadcaster.broadcast('AfterTransactionCommit'));
+  transaction.onWhole('afterRollback', () => broadcaster.broadcast('AfterTransactionRollback'));
+}
+
+const ROWS_AT_A_TIME = 100;
+
+/**
+ * Makes a new query runner of TypeORM work in `transaction`: it never asks the `DataSource` for a connection, takes the
+ * transaction for begun, and its own transactions are nested runs.
+ *
+ * This file replaces methods of the query runner and sets one field that it declares read-only, `isTransactionActive`.
+ * Checked with TypeORM 1.1.1.
+ */
+export function queryRunnerIn(transaction: Transaction, dataSource: DataSource): QueryRunner {
+  const runner = dataSource.createQueryRunner();
+  const client = new TransactionClient(transaction);
+  const replacements: Partial<QueryRunner> = {
+    isTransactionActive: true,
+    connect: () => Promise.resolve(client),
+    // It belongs to the transaction.
+    release: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+    startTransaction: (isolation) => client.begin(isolation),
+    commitTransaction: () => client.finish('commitTransaction', (savepoint) => savepoint.release()),
+    rollbackTransaction: () => client.finish('rollbackTransaction', (savepoint) => savepoint.undo()),
+    // TypeORM declares the stream of a file, and returns that of `pg-query-stream`.
+    stream: async (sql, params, onEnd, onError) => listen(client.stream(sql, params), onEnd, onError) as ReadStream,
+  };
+  Object.assign(runner, replacements);
+  Object.assign(runner.manager, { transaction: transactionMethod(transaction, runner.manager) });
+  if (dataSource.subscribers.length > 0) announceOutcome(transaction, runner);
+  return runner;
+}
+
+function listen(stream: Readable, onEnd: unknown, onError: unknown): Readable {
+  if (onEnd) stream.on('end', onEnd as () => void);
+  if (onError) stream.on('error', onError as () => void);
+  return stream;
+}
+
+/** `manager.transaction()`: TypeORM's own would let statements from outside of the nested transaction into it. */
+function transactionMethod(transaction: Transaction, manager: EntityManager): EntityManager['transaction'] {
+  return <T>(...args: [Work<T>] | [isolation: string, Work<T>]): Promise<T> => {
+    const [isolation, work] = args.length === 1 ? [undefined, args[0]] : args;
+    return transaction.runNested(() => work(manager), optionsOf(isolation));
+  };
+}
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
+
+/** A nested run may repeat the isolation of the transaction, and refuses any other. */
+function optionsOf(isolation: string | undefined): object {
+  return isolation === undefined ? {} : { isolation: isolation.toLowerCase() };
+}
+
+/** What TypeORM takes for a connection of `pg`. */
+class TransactionClient {
+  readonly #transaction: Transaction;
+  /** The nested transactions that were begun with `startTransaction()`, outermost first. */
+  readonly #savepoints: Savepoint[] = [];
+
+  constructor(transaction: Transaction) {
+    this.#transaction = transaction;
+  }
+
+  async query(sql: string, params?: readonly unknown[]): Promise<ExecuteResult> {
+    try {
+      return await this.#within(() => this.#transaction.connection.execute(sql, params));
+    } catch (error) {
+      throw driverErrorOf(error);
+    }
+  }
+
+  async begin(isolation: string | undefined): Promise<void> {
+    const savepoint = this.#transaction.createSavepoint();
+    await this.#within(() => savepoint.begin(optionsOf(isolation)));
+    this.#savepoints.push(savepoint);
+  }
+
+  /** Finishes the innermost. After a commit that failed it can still be rolled back. */
+  async finish(caller: string, how: (savepoint: Savepoint) => Promise<void>): Promise<void> {
+    const savepoint = this.#savepoints.at(-1);
+    if (!savepoint) {
+      const what = `${caller}() was called where startTransaction() had begun nothing`;
+      throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+    }
+    await how(savepoint);
+    savepoint.end();
+    this.#savepoints.pop();
+  }
+
+  stream(sql: string, params: readonly unknown[] = []): Readable {
+    return Readable.from(this.#rows(sql, params));
+  }
+
+  /** The reader may ask for the next rows from code outside of the nested transaction that the query belongs to. */
+  async *#rows(sql: string, params: readonly unknown[]): AsyncGenerator<object> {
+    const savepoint = this.#savepoints.at(-1) ?? this.#transaction.createSavepoint();
+    const chunks = rowsInChunks(this.#transaction.connection, sql, params, ROWS_AT_A_TIME);
+    const next = (): ReturnType<typeof chunks.next> => savepoint.within(() => chunks.next());
+    try {
+      for (let chunk = await next(); !chunk.done; chunk = await next()) yield* chunk.value;
+    } finally {
+      await savepoint.within(() => chunks.return());
+    }
+  }
+
+  #within<T>(work: () => Promise<T>): Promise<T> {
+    const savepoint = this.#savepoints.at(-1);
+    return savepoint ? savepoint.within(work) : work();
+  }
+}

@@ -1,0 +1,89 @@
+import type { DatabasePool, IConnection, IDatabasePool } from '../core/contract.js';
+import type { Driver } from '../pool/driver.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
+import { withinRun } from '../transaction/savepoint.js';
+import type { Transaction } from '../transaction/transaction.js';
+import { TRANSACTION } from '../transaction/transaction-of.js';
+
+export { connectionLost, refusedStatement, report } from '../core/errors.js';
+export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
+export { codeOf } from '../core/sql-state.js';
+export type { Driver, Language, Wire } from '../pool/driver.js';
+export type { DriverPoolOptions } from '../pool/options.js';
+export { POSTGRES_LANGUAGE } from '../postgres/language.js';
+export { type PgResult, type PostgresBackend, requestCancel, resultOfPg, safeTypes } from '../postgres/protocol.js';
+export { commandOf, countsRows } from '../sql/command.js';
+export { firstWords, isTransactionControl } from '../sql/control-statements.js';
+export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
+export { PositionalTexts } from '../sql/positional.js';
+export { type SqliteEngine, type SqliteEngineStatement, sqlitePoolOver } from '../sqlite/engine.js';
+export type { CallbackKind } from '../transaction/callbacks.js';
+export type { Savepoint } from '../transaction/savepoint.js';
+
+/**
+ * The pool over a driver: it decides who waits, for how long and in which order, refuses what must not be sent, and closes.
+ *
+ * @param driver - where the connections come from, and the language of the database
+ * @param options - who may wait for a connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ *
+ * @example
+ * ```ts
+ * import type { DatabasePool } from '@ambit/transaction';
+ * import { poolOver, POSTGRES_LANGUAGE, type Wire } from '@ambit/transaction/extension';
+ *
+ * declare const client: { connect(): Promise<Wire>; end(): Promise<void> };
+ * const pool: DatabasePool = poolOver(
+ *   { language: POSTGRES_LANGUAGE, max: 10, connect: () => client.connect(), close: () => client.end() },
+ *   { acquireTimeoutMs: 2000 },
+ * );
+ * ```
+ */
+export function poolOver(driver: Driver, options: DriverPoolOptions): DatabasePool {
+  return new Pool(driver, readDriverOptions(options));
+}
+
+/**
+ * The transaction that a connection belongs to, for adapters of ORMs: their nested transactions are its savepoints.
+ *
+ * @param database - what an application passes: the `IConnection` of a transaction scope, or anything else
+ * @returns the transaction; undefined for a pool, and for a connection that was checked out of one
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import { transactionOn } from '@ambit/transaction/extension';
+ *
+ * function nested<T>(connection: IConnection, work: () => Promise<T>): Promise<T> {
+ *   const transaction = transactionOn(connection);
+ *   return transaction ? transaction.runNested(work, {}) : work();
+ * }
+ * ```
+ */
+export function transactionOn(database: IConnection | IDatabasePool): Transaction | undefined {
+  // Code without types may pass anything.
+  return (database as { readonly [TRANSACTION]?: Transaction } | undefined)?.[TRANSACTION];
+}
+
+/**
+ * Makes work part of the innermost nested run in progress, for an ORM that does not say whose statement it sends.
+ *
+ * @param transaction - the transaction whose runs are meant
+ * @param work - what sends statements
+ * @returns what `work` returns
+ *
+ * @example
+ * ```ts
+ * import type { Transaction } from '@ambit/transaction';
+ * import { withinInnermostRun } from '@ambit/transaction/extension';
+ *
+ * const send = (transaction: Transaction, sql: string) =>
+ *   withinInnermostRun(transaction, () => transaction.connection.query(sql));
+ * ```
+ */
+export function withinInnermostRun<T>(transaction: Transaction, work: () => T): T {
+  const innermost = transaction.nestedRuns.at(-1);
+  return innermost ? withinRun(innermost, work) : work();
+}

@@ -1,0 +1,140 @@
+import { connect } from 'node:net';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+
+/** What is used of a `QueryResult` of `pg`. */
+export interface PgResult {
+  /** The rows, as objects or as arrays. */
+  readonly rows: readonly unknown[];
+  /** How many rows the command counted. */
+  readonly rowCount: number | null;
+  /** The command, such as `UPDATE`. */
+  readonly command: string;
+  /** The columns, and the numbers of their types. */
+  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
+}
+
+/**
+ * The result of a statement of `pg`, as `execute()` gives it.
+ *
+ * @param result - what `pg` returned
+ * @returns the same without what belongs to the driver
+ *
+ * @example
+ * ```ts
+ * import { resultOfPg } from '@ambit/transaction/extension';
+ * import type { PoolClient } from 'pg';
+ *
+ * const send = async (client: PoolClient, text: string) => resultOfPg(await client.query(text));
+ * ```
+ */
+export function resultOfPg(result: PgResult): ExecuteResult<never> {
+  const { rows, rowCount, command, fields } = result;
+  return {
+    rows: rows as never[],
+    rowCount,
+    command,
+    fields: fields.map(({ name, dataTypeID }) => ({ name, dataTypeID })),
+  };
+}
+
+type Parsers = Required<ExecuteOptions>['types'];
+type Parse = (text: string) => unknown;
+
+/**
+ * The parsers of a caller, with those of the driver where the caller has none. `pg` catches what a parser throws, but not what
+ * `getTypeParser()` itself throws: that would crash the process.
+ *
+ * @param types - the option `types` of `execute()`
+ * @param ofDriver - what gives the driver's own parsers
+ * @returns what `pg` takes as `types`
+ *
+ * @example
+ * ```ts
+ * import type { ExecuteOptions } from '@ambit/transaction';
+ * import { safeTypes } from '@ambit/transaction/extension';
+ * import { types as driverTypes } from 'pg';
+ *
+ * const configOf = (text: string, { types }: ExecuteOptions) =>
+ *   types ? { text, types: safeTypes(types, driverTypes) } : { text };
+ * ```
+ */
+export function safeTypes(
+  types: Parsers,
+  ofDriver: { getTypeParser(oid: number, format?: never): unknown },
+): { getTypeParser(oid: number, format?: string): Parse } {
+  return {
+    getTypeParser: (oid, format) => {
+      try {
+        return types.getTypeParser(oid, format) ?? (ofDriver.getTypeParser(oid, format as never) as Parse);
+      } catch (error) {
+        return () => {
+          throw error;
+        };
+      }
+    },
+  };
+}
+
+const CANCEL_REQUEST = 80_877_102;
+const SSL_REQUEST = 80_877_103;
+/** Node fires what is longer at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+interface Address {
+  /** The machine, or the folder of the socket. */
+  readonly host: string;
+  /** The port of the server. */
+  readonly port: number;
+}
+
+/** A session of PostgreSQL, as its server named it when it began. */
+export interface PostgresBackend extends Address {
+  /** The process of the session. */
+  readonly processId: number;
+  /** What proves that a cancel request comes from the client of the session. */
+  readonly secretKey: number;
+}
+
+/**
+ * The protocol's own cancel request, on a socket of its own: it needs no place in the pool and no login. It travels
+ * in clear text, as libpq's did up to version 16; it carries no data, only the key of the one backend. Best effort: if the
+ * request does not arrive, the caller cuts the connection instead.
+ *
+ * @param backend - the session whose statement is cancelled
+ * @param timeoutMs - how long the server may take
+ *
+ * @example
+ * ```ts
+ * import { requestCancel } from '@ambit/transaction/extension';
+ *
+ * const cancel = (processId: number, secretKey: number) =>
+ *   requestCancel({ host: 'localhost', port: 5432, processId, secretKey }, 1000);
+ * ```
+ */
+export function requestCancel(backend: PostgresBackend, timeoutMs: number): void {
+  void send(backend, [CANCEL_REQUEST, backend.processId, backend.secretKey], timeoutMs);
+}
+
+/**
+ * Whether the server is there. PostgreSQL and poolers respond to the request for TLS with one byte, without a login. A
+ * server that refuses or closes the connection is there, too.
+ */
+export function serverResponds({ host, port }: Address, timeoutMs: number): Promise<boolean> {
+  return send({ host, port }, [SSL_REQUEST], timeoutMs);
+}
+
+/** Resolves with whether the other side reacted in time. */
+function send({ host, port }: Address, numbers: readonly number[], timeoutMs: number): Promise<boolean> {
+  const message = Buffer.alloc(4 + 4 * numbers.length);
+  [message.length, ...numbers].forEach((number, index) => message.writeInt32BE(number, 4 * index));
+  return new Promise((resolve) => {
+    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    const settle = (reacted: boolean): void => {
+      socket.destroy();
+      resolve(reacted);
+    };
+    socket.setTimeout(Math.min(timeoutMs, LONGEST_MS), () => settle(false));
+    for (const reaction of ['data', 'error', 'close'] as const) socket.on(reaction, () => settle(true));
+    socket.write(message);
+  });
+}

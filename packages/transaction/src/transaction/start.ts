@@ -1,0 +1,371 @@
+import { channel } from 'node:diagnostics_channel';
+import type { IContainer } from '@ambit/container';
+import { type Clock, startTimer, systemClock } from '../core/clock.js';
+import type { AfterBegin, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import { aborted, asCoded, TransactionError, warn, withCallersStack } from '../core/errors.js';
+import { since, transactionAcquired, transactionRefused } from '../core/events.js';
+import {
+  checkBoolean,
+  checkClock,
+  checkFunction,
+  checkIsolation,
+  checkSignal,
+  checkTime,
+  type DatabaseKeys,
+  readKeys,
+  type TransactionOptions,
+} from '../core/options.js';
+import { AcquireRequest } from '../pool/pool.js';
+import { release } from './completion.js';
+import { Transaction } from './transaction.js';
+import { transactionAround } from './transaction-of.js';
+
+const DEFAULT_TERMS: BeginOptions = {};
+
+/**
+ * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
+ * transactions begins with them.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ *
+ * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
+ *   const settings = TransactionSettings.of(options);
+ *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
+ *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
+ * }
+ * ```
+ */
+export class TransactionSettings {
+  private constructor(
+    /** @internal What BEGIN is called with. */
+    readonly terms: BeginOptions,
+    /** @internal */
+    readonly database: Required<DatabaseKeys>,
+    /** @internal */
+    readonly acquireTimeoutMs: number | undefined,
+    /** @internal */
+    readonly timeoutMs: number,
+    /** @internal */
+    readonly endTimeoutMs: number,
+    /** @internal */
+    readonly cancelAfterMs: number,
+    /** @internal */
+    readonly clock: Clock,
+    /** @internal */
+    readonly signal: AbortSignal | undefined,
+    /** @internal */
+    readonly onError: (error: TransactionError) => void,
+  ) {}
+
+  /**
+   * Checks the options, and fills every gap.
+   *
+   * @param options - the terms of the transactions
+   * @returns the settings, which do not change with the options
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   */
+  static of(options: TransactionOptions = {}): TransactionSettings {
+    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
+    const { onError = warn, clock = systemClock } = options;
+    checkTime('acquireTimeoutMs', acquireTimeoutMs);
+    checkTime('timeoutMs', timeoutMs);
+    checkTime('endTimeoutMs', endTimeoutMs);
+    checkTime('cancelAfterMs', cancelAfterMs);
+    checkSignal(signal);
+    checkFunction('onError', onError);
+    checkClock(clock);
+    const terms = termsOf(options);
+    const keys = readKeys(options);
+    return new TransactionSettings(
+      terms,
+      keys,
+      acquireTimeoutMs,
+      timeoutMs,
+      endTimeoutMs,
+      cancelAfterMs,
+      clock,
+      signal,
+      onError,
+    );
+  }
+
+  /**
+   * The same settings for one request, or one run: for what differs between them, and is not checked again.
+   *
+   * @param own - what differs
+   * @returns other settings
+   */
+  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
+    return new TransactionSettings(
+      this.terms,
+      this.database,
+      this.acquireTimeoutMs,
+      own.timeoutMs ?? this.timeoutMs,
+      this.endTimeoutMs,
+      this.cancelAfterMs,
+      this.clock,
+      own.signal ?? this.signal,
+      own.onError ?? this.onError,
+    );
+  }
+}
+
+/** Absent rather than undefined where nothing was asked. */
+function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
+  checkIsolation(isolation);
+  checkBoolean('readOnly', readOnly);
+  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
+  return readOnly === undefined ? { isolation } : { isolation, readOnly };
+}
+
+const oneTurn = Promise.resolve();
+const nothing = (): void => undefined;
+
+/**
+ * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { type Transaction, TransactionStart } from '@ambit/transaction';
+ *
+ * function beginWhileOpen(scope: IContainer, socket: { once(event: 'close', fn: () => void): void }): Promise<Transaction> {
+ *   const start = new TransactionStart(scope);
+ *   socket.once('close', () => void start.rollback());
+ *   return start.begun;
+ * }
+ * ```
+ */
+export class TransactionStart {
+  /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
+  readonly begun: Promise<Transaction>;
+  /** Pools that are the same at each `resolve`. */
+  static readonly #lasting = new WeakSet<IDatabasePool>();
+  readonly #parent: IContainer;
+  readonly #settings: TransactionSettings;
+  readonly #guardsParent: boolean;
+  readonly #request: AcquireRequest;
+  #resolve: (transaction: Transaction) => void = nothing;
+  #reject: (error: unknown) => void = nothing;
+  /** `performance.now()` when the pool was asked, if anybody listens. */
+  #askedAt = 0;
+  /** The pool gave a connection, or nobody waits for it any more. */
+  #isSettled = false;
+  #stopTimer: (() => void) | undefined = undefined;
+  #acquired: Transaction | undefined = undefined;
+  #transaction: Transaction | undefined = undefined;
+
+  /**
+   * Asks the pool for a connection at once.
+   *
+   * @param parent - the scope to begin in, such as that of a request
+   * @param options - the terms of the transaction, or settings that were made once for many
+   * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
+   *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
+   */
+  constructor(
+    parent: IContainer,
+    options: TransactionOptions | TransactionSettings = {},
+    how: { readonly guardsParent?: boolean } = {},
+  ) {
+    this.#guardsParent = how.guardsParent ?? false;
+    this.#parent = parent;
+    this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
+    const { terms, acquireTimeoutMs, signal } = this.#settings;
+    this.#request = new AcquireRequest(terms, acquireTimeoutMs, signal);
+    this.begun = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#acquire();
+    });
+  }
+
+  /** Undefined until BEGIN has succeeded. */
+  get transaction(): Transaction | undefined {
+    return this.#transaction;
+  }
+
+  /**
+   * Stops the wait for a connection, or rolls the transaction back. Resolves when nothing is left of it. Never rejects, and undoes
+   * no commit that was already sent.
+   *
+   * @param reason - why, for the error that `begun` or `commit()` of the transaction rejects with
+   */
+  async rollback(reason?: unknown): Promise<void> {
+    if (!this.#transaction) {
+      this.#request.cancel(reason);
+      void this.#acquired?.rollback(aborted({ reason }));
+    }
+    const transaction = this.#transaction ?? (await this.begun.catch(() => undefined));
+    await transaction?.rollback(reason);
+  }
+
+  /**
+   * The pool receives the time limit and the signal, and has `cancelAfterMs` longer to keep them by itself. After that nobody
+   * waits any more; a connection that the pool gives later is released at once.
+   */
+  #acquire(): void {
+    const { signal } = this.#settings;
+    if (signal?.aborted) throw aborted(signal);
+    refuseSecond(this.#parent, this.#settings);
+    if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
+    const pool = this.#resolvePool();
+    const fail = (failure: unknown): void => this.#fail(failure);
+    try {
+      const asking = Promise.resolve(pool.getConnection(this.#request));
+      asking.then((connection) => this.#receive(connection, pool.afterBegin), fail);
+    } catch (error) {
+      return fail(error);
+    }
+    // A pool with a free connection has responded by then, and needs no timer.
+    void oneTurn.then(() => {
+      if (!this.#isSettled) this.#limitWait();
+    });
+  }
+
+  #limitWait(): void {
+    const { clock, acquireTimeoutMs, timeoutMs, cancelAfterMs } = this.#settings;
+    const limitMs = acquireTimeoutMs ?? timeoutMs;
+    const timeOut = (): void => {
+      const what = `The pool gave no connection within ${Math.round(limitMs)} ms`;
+      const error = new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what);
+      this.#fail(error);
+      this.#request.cancel(error);
+    };
+    this.#stopTimer = startTimer(clock, timeOut, limitMs + cancelAfterMs);
+    this.#request.onCancelled((why) => {
+      this.#stopTimer?.();
+      this.#stopTimer = startTimer(clock, () => this.#fail(aborted(why)), cancelAfterMs);
+    });
+  }
+
+  #stopWaiting(): void {
+    this.#isSettled = true;
+    this.#stopTimer?.();
+    this.#request.close();
+  }
+
+  #fail(failure: unknown): void {
+    if (this.#isSettled) return;
+    this.#stopWaiting();
+    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
+    if (transactionRefused.hasSubscribers) {
+      transactionRefused.publish({ parent: this.#parent, milliseconds: since(this.#askedAt), error });
+    }
+    this.#reject(error);
+  }
+
+  /** A transient would be a pool for each transaction, which nobody closes. */
+  #resolvePool(): IDatabasePool {
+    const key = this.#settings.database.pool;
+    const pool = this.#parent.resolve<IDatabasePool>(key);
+    if (TransactionStart.#lasting.has(pool)) return pool;
+    if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
+      throw new TransactionError('AMBIT_TX_TRANSIENT_POOL', `Each resolve of '${key}' makes another pool`);
+    }
+    TransactionStart.#lasting.add(pool);
+    return pool;
+  }
+
+  #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
+    if (this.#isSettled) return release(connection, undefined, this.#settings);
+    this.#stopWaiting();
+    let scope: IContainer;
+    try {
+      scope = this.#parent.createScope({ tags: ['transaction'] });
+      if (transactionAcquired.hasSubscribers) {
+        transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
+      }
+    } catch (error) {
+      // The parent was disposed while we waited for the connection, which nobody has used.
+      release(connection, undefined, this.#settings);
+      return this.#reject(error);
+    }
+    const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
+    const { cancelled } = this.#request;
+    if (cancelled) void transaction.rollback(aborted(cancelled));
+    this.#acquired = transaction;
+    const onBegun = (): void => {
+      this.#transaction = transaction;
+      this.#resolve(transaction);
+    };
+    transaction.begin(onBegun, this.#reject, afterBegin);
+  }
+}
+
+/** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
+function refuseSecond(parent: IContainer, { database }: TransactionSettings): void {
+  const state = transactionAround(parent, database.connection, database.pool)?.state;
+  if (state !== 'acquired' && state !== 'open') return;
+  throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
+}
+
+/**
+ * Acquires a connection from the `IDatabasePool` of `parent`, opens a scope tagged `transaction` under it, registers
+ * the connection there as `IConnection`, and begins. When it rejects, all of that is undone already. For another database,
+ * the options `pool` and `connection` say other keys.
+ *
+ * @param parent - the scope to begin in, such as that of a request
+ * @param options - the terms of the transaction
+ * @returns the open transaction; its caller commits it or rolls it back
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `parent` is in an open transaction on this database
+ * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
+ * @throws `TransactionError` `AMBIT_TX_BEGIN_FAILED`: the database refused BEGIN, or `afterBegin` of the pool failed
+ * @throws `TransactionError` `AMBIT_TX_ABORTED` or `AMBIT_TX_TIMEOUT`: the signal aborted, or the time was up, before it began
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; `AMBIT_TX_TRANSIENT_POOL`: the pool is registered without `singleton()`
+ * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no pool is registered under the key
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { beginTransaction } from '@ambit/transaction';
+ *
+ * async function count(requestScope: IContainer): Promise<void> {
+ *   const transaction = await beginTransaction(requestScope, { isolation: 'repeatable read', readOnly: true });
+ *   await transaction.commit();
+ * }
+ * ```
+ */
+export async function beginTransaction(parent: IContainer, options: TransactionOptions = {}): Promise<Transaction> {
+  const start = new TransactionStart(parent, options);
+  try {
+    return await start.begun;
+  } catch (error) {
+    throw withCallersStack(error);
+  }
+}
+
+/** Nothing is published here. A tool binds an AsyncLocalStorage to it, which then has a value of its own for each transaction. */
+const transactionContext = channel('ambit:transaction:context');
+
+/**
+ * Calls a function that begins a transaction and goes on in it, so that what the transaction check attaches to its
+ * asynchronous context does not reach the caller. For authors of hosts; without a check it only calls the function.
+ *
+ * @param work - begins the transaction, and goes on in it
+ * @param args - what it is called with
+ * @returns what `work` returns
+ * @throws what `work` throws
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { beginTransaction, inOwnContext } from '@ambit/transaction';
+ *
+ * async function transaction(requestScope: IContainer, next: () => Promise<void>): Promise<void> {
+ *   const begun = await beginTransaction(requestScope);
+ *   await next();
+ *   await begun.commit();
+ * }
+ * const middleware = (requestScope: IContainer, next: () => Promise<void>): Promise<void> =>
+ *   inOwnContext(transaction, requestScope, next);
+ * ```
+ */
+export function inOwnContext<A extends unknown[], R>(work: (...args: A) => R, ...args: A): R {
+  if (!transactionContext.hasSubscribers) return work(...args);
+  return transactionContext.runStores<undefined, A, R>({}, work, undefined, ...args);
+}
