@@ -70,7 +70,7 @@ export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) 
   return (request) => ({ settings: settings.with({ onError: (error) => onError(error, request) }), ...own });
 }
 
-/** What is rolled back for these does not wait for the handler; of everything else the handler may know. */
+/** A rollback for these does not wait for the handler; the handler may know of every other error. */
 const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TIMEOUT']);
 
 /**
@@ -266,7 +266,7 @@ export function isKnownBefore(error: unknown): boolean {
   return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
 }
 
-/** What is true of one response only. */
+/** These headers describe the body of one response, and not of the one that replaces it. */
 const REPRESENTATION_HEADERS = [
   'cache-control',
   'content-disposition',

@@ -364,7 +364,7 @@ export async function beginTransaction(
   request.active.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;
   if (!res.headersSent) return transaction;
-  // What has left cannot be held back until COMMIT, nor be replaced by an error.
+  // A head that was sent cannot be held back until COMMIT, nor be replaced by an error.
   await transaction.rollback();
   throw headSent(req, res);
 }

@@ -127,7 +127,7 @@ const LINGER_MS = 1000;
 /** The client closed its side in the middle of a request: it is disconnected, and reads no response. */
 const CLIENT_LEFT = 'HPE_INVALID_EOF_STATE';
 
-/** What is done with the socket of a connection that no longer speaks HTTP as it should. */
+/** Decides what happens to the socket of a connection that no longer speaks HTTP as it should. */
 interface SocketActions {
   /** Whether the connection has complete requests to respond to: it is closed behind them, and others are lost. */
   readonly finishOn: (socket: Socket) => boolean;

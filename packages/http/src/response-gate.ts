@@ -177,7 +177,7 @@ type Phase = 'none' | 'head' | 'part' | 'whole' | 'leaving' | 'left';
 export class ResponseGate {
   readonly #res: ServerResponse;
   readonly #keeper: HeldResponse;
-  /** What is behind the gate: Node's methods, or what was wrapped around them before. */
+  /** The methods behind the gate: Node's, or those that a middleware put around them before. */
   #direct: Methods;
   #phase: Phase = 'none';
   /** How many responses have made way for another. */
@@ -317,7 +317,7 @@ export class ResponseGate {
       if (isWhole) this.#phase = 'left';
       else if (!results.includes(false)) this.#goOn();
     } catch (error) {
-      // What was wrapped around Node's methods before the gate has seen this response, too.
+      // A middleware's methods from before the gate have seen this response, too: Node's own write the next one.
       this.#direct = methodsOf(Object.getPrototypeOf(res) as object);
       this.#refuse(error, !isWhole);
     }

@@ -124,7 +124,7 @@ const VALUES = {
   DATABASE_READ_URL: { target_session_attrs: READERS, sslmode: SSL_MODES },
 };
 
-/** What is invalid in the URL of a database. The messages never repeat the value, because it contains a password. */
+/** Says what is invalid in the URL of a database. The messages never repeat the value, because it contains a password. */
 function problemsOfDatabaseUrl(variable: keyof typeof VALUES, text: string): string[] {
   const [first] = urlsOf(text);
   if (first === undefined) {

@@ -38,7 +38,7 @@ export function continueSession(
 }
 
 function describeSession(session: ReplicaSession, before: string | undefined, res: ServerResponse): void {
-  // What is read from now on, such as the next page of a long list, could not be described.
+  // The headers cannot describe a read after them, such as the next page of a long list.
   session.staleReads = false;
   const { readsFrom, token } = session;
   if (readsFrom === 'replica' || readsFrom === 'stale') res.setHeader('cache-status', SOURCES[readsFrom]);

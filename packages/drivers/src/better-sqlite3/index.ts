@@ -12,7 +12,7 @@ interface Statement {
   run(...values: never[]): { changes: number; lastInsertRowid: number | bigint };
 }
 
-/** What is used of a `Database` of better-sqlite3. */
+/** The members of a `Database` of better-sqlite3 that the pool uses. */
 export interface BetterSqlite3 {
   /** False once it is closed. */
   readonly open: boolean;

@@ -9,7 +9,7 @@ import {
 } from '@ambit/transaction/extension';
 import { isFatal } from './language.js';
 
-/** What is used of a connection of `mysql2/promise`. */
+/** The members of a connection of `mysql2/promise` that the pool uses. */
 export interface Mysql2Connection {
   /**
    * Sends a statement of this package, such as COMMIT.
@@ -34,7 +34,7 @@ export interface Mysql2Connection {
   readonly threadId?: number | null;
 }
 
-/** What is used of a pool of `mysql2/promise`. */
+/** The members of a pool of `mysql2/promise` that ours uses. */
 export interface Mysql2Pool {
   /**
    * Checks a connection out.

@@ -9,7 +9,7 @@ interface NodeStatement {
   setReturnArrays?(on: boolean): void;
 }
 
-/** What is used of `DatabaseSync` of `node:sqlite`. */
+/** The members of `DatabaseSync` of `node:sqlite` that the pool uses. */
 export interface NodeSqlite {
   /** False once it is closed. */
   readonly isOpen: boolean;

@@ -3,7 +3,7 @@ import { type PgResult, requestCancel, resultOfPg, safeTypes, type Wire } from '
 
 type Listener = (error?: Error) => void;
 
-/** What is used of a `PoolClient` of `pg`. */
+/** The members of a `PoolClient` of `pg` that the pool uses. */
 export interface PgClient {
   /**
    * Sends a statement.
@@ -44,7 +44,7 @@ export interface PgClient {
   getTypeParser(oid: number, format?: never): unknown;
 }
 
-/** What is used of a `Pool` of `pg`. */
+/** The members of a `Pool` of `pg` that ours uses. */
 export interface PgPool {
   /**
    * Checks a client out.

@@ -8,7 +8,7 @@ interface Result {
   readonly rowCount?: number;
 }
 
-/** What is used of PGlite, from version 0.5.16 on. */
+/** The members of PGlite that the pool uses, from version 0.5.16 on. */
 export interface PGlite {
   /**
    * Runs one statement.

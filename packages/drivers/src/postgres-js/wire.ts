@@ -18,7 +18,7 @@ interface Pending extends PromiseLike<Result> {
 
 type Parsers = Readonly<Record<number, (text: string) => unknown>>;
 
-/** What is used of a reserved connection of postgres.js. */
+/** The members of a reserved connection of postgres.js that the pool uses. */
 export interface PostgresJsReserved {
   /**
    * Sends one statement.
@@ -33,7 +33,7 @@ export interface PostgresJsReserved {
   release(): void;
 }
 
-/** What is used of postgres.js. */
+/** The members of postgres.js that the pool uses. */
 export interface PostgresJs {
   /**
    * Sends a statement of this package on any connection.

@@ -81,7 +81,7 @@ function shortened(path: string): string {
 /** What the transaction check finds. */
 export type FindingKind = 'outside-statement' | 'second-connection' | 'http-request' | 'gap' | 'repeated-statement';
 
-/** What was found at one place of the code. */
+/** One rule that one place of the code breaks. */
 export interface Finding {
   /** Which rule it breaks. */
   readonly kind: FindingKind;
@@ -156,7 +156,7 @@ const MOST_FINDINGS = 1000;
 
 type Counted = Finding & { count: number };
 
-/** What was found so far: each place once, with a count. */
+/** The findings so far: each place once, with a count. */
 export class Findings {
   readonly #settings: CheckSettings;
   readonly #byPlace = new Map<string, Counted>();

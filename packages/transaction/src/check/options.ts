@@ -4,7 +4,7 @@ import { TransactionError } from '../core/errors.js';
 import { checkBoolean, checkClock, checkFunction, checkTime } from '../core/options.js';
 import type { Finding, FindingKind } from './finding.js';
 
-/** What is not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
+/** Findings that are not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
 export interface Allowed {
   /** Findings of this kind only. Default: of every kind. */
   readonly kind?: FindingKind;
@@ -27,7 +27,7 @@ export interface TransactionCheckOptions {
   readonly gapMs?: number;
   /** How often the same statement may run in one transaction or request. Default 10; `Infinity` for no limit. */
   readonly repeats?: number;
-  /** What is not reported. */
+  /** Findings that are not reported. */
   readonly allow?: readonly Allowed[];
   /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;

@@ -33,7 +33,7 @@ class Tally {
     return times;
   }
 
-  /** What was rolled back may run again, as a retry. */
+  /** A statement that was rolled back may run again, as a retry. */
   subtract(other: Tally): void {
     for (const [text, times] of other.#times) this.#times.set(text, (this.#times.get(text) ?? times) - times);
   }
@@ -73,7 +73,7 @@ export class Hold {
     this.isOpen = false;
   }
 
-  /** What was rolled back may run again, as a retry. */
+  /** A statement that was rolled back may run again, as a retry. */
   rolledBack(): void {
     this.request?.tally.subtract(this.tally);
   }
@@ -219,7 +219,7 @@ export class Rules {
 
 const SECOND = 'A second connection was asked for while a transaction was open on the first';
 
-/** What is read of a request; the first is Node's, the others are Express's. */
+/** The members of a request that name it in a finding: the first two are Node's, the others Express's. */
 export interface ServerRequest {
   readonly method?: string;
   readonly url?: string;
@@ -252,12 +252,12 @@ export class RequestUnit {
   }
 }
 
-/** What is known in an asynchronous context. */
+/** The request, the transaction and the exceptions of an asynchronous context. */
 export interface Frame {
   readonly request?: RequestUnit | undefined;
   readonly isUnchecked?: boolean | undefined;
   readonly hold?: Hold | undefined;
-  /** What was known where this context was made. */
+  /** The context in which this one was made. */
   readonly outer?: Frame | undefined;
 }
 

@@ -8,7 +8,7 @@ import { settingsOf, type TransactionCheckOptions } from './options.js';
 
 /** A check that runs until it is stopped. `using` stops it at the end of a block. */
 export interface TransactionCheck extends Disposable {
-  /** What was found so far: each place once, with a count. */
+  /** The findings so far: each place once, with a count. */
   readonly findings: readonly Finding[];
   /**
    * Returns the pool with the check around it, to register as `IDatabasePool`. Of several pools around one another, it is the

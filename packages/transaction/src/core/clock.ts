@@ -126,7 +126,7 @@ export function startTimer(clock: Clock, fn: () => void, ms: number): () => void
   return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
 }
 
-/** What was thrown, in an object because `undefined` can be thrown too. */
+/** An error that was thrown, in an object because `undefined` can be thrown too. */
 export interface Failure {
   readonly error: unknown;
 }

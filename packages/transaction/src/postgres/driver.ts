@@ -122,7 +122,7 @@ interface Role {
   readonly readOnly: boolean | undefined;
 }
 
-/** What is not known is not enough. */
+/** A role that is not known fits no wish but `any`. */
 const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
   any: () => true,
   'read-write': ({ readOnly }) => readOnly === false,

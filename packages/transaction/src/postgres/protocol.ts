@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 
-/** What is used of a `QueryResult` of `pg`. */
+/** The members of a `QueryResult` of `pg` that become a result. */
 export interface PgResult {
   /** The rows, as objects or as arrays. */
   readonly rows: readonly unknown[];

@@ -39,7 +39,7 @@ function split(script: string, dialect: Dialect): string[] {
     if (text === '(' || text === '[') open += 1;
     else if (text === ')' || text === ']') open -= 1;
     else if (text !== ';') {
-      // What is never closed stays part of its statement, for the database to refuse.
+      // A quote or comment that is never closed stays part of its statement, for the database to refuse.
       if (isWord(token) || !token.closed) words.push(open > 0 ? IN_BRACKETS : text.toLowerCase());
     } else if (open > 0) continue;
     else if (isInsideBody(words)) words.push(text);
