@@ -3,14 +3,21 @@ import type { Container } from './container.js';
 import type { Binding } from './registration.js';
 import type { Observer, Resolver } from './shape.js';
 
+/** Of Node's channels these members: who has no types of Node compiles these declarations, too. */
+interface Channel {
+  readonly name: string | symbol;
+  readonly hasSubscribers: boolean;
+  publish(message: unknown): void;
+}
+
 /** `{ scope }`, after a child scope was opened. */
-export const scopeOpened = /* @__PURE__ */ channel('ambit:scope:opened');
+export const scopeOpened: Channel = /* @__PURE__ */ channel('ambit:scope:opened');
 /** `{ scope }`, after a scope and all below it were disposed. */
-export const scopeClosed = /* @__PURE__ */ channel('ambit:scope:closed');
+export const scopeClosed: Channel = /* @__PURE__ */ channel('ambit:scope:closed');
 /** `{ scope, key, milliseconds }`, after a scope made an instance that it keeps. */
-export const instanceCreated = /* @__PURE__ */ channel('ambit:instance:created');
+export const instanceCreated: Channel = /* @__PURE__ */ channel('ambit:instance:created');
 /** `{ scope, key, error? }`, after an instance was disposed. */
-export const instanceDisposed = /* @__PURE__ */ channel('ambit:instance:disposed');
+export const instanceDisposed: Channel = /* @__PURE__ */ channel('ambit:instance:disposed');
 /** `{ scope, key, milliseconds }`, after a transient service was made. */
 const transientCreated = /* @__PURE__ */ channel('ambit:transient:created');
 /** `{ scope, key, error }`, after a constructor, factory or decorator threw, or a key could not be resolved. */
