@@ -4,7 +4,7 @@
  * for orders of overlapping products in random sequences.
  */
 import { atOnce, Client } from './support/client.mjs';
-import { headerOf, requestText } from './support/connection.mjs';
+import { requestText } from '@ambit/host-contract';
 import { withDatabase } from './support/database.mjs';
 import { readOptions } from './support/options.mjs';
 import { between, shuffled } from './support/random.mjs';
@@ -12,7 +12,7 @@ import { report, say, table } from './support/report.mjs';
 import { startServer, stopServer } from './support/server.mjs';
 import { checkStock, Findings, readOrders, setStock } from './support/stored.mjs';
 
-/** @typedef {import('./support/connection.mjs').HttpResponse} HttpResponse */
+/** @typedef {import('@ambit/host-contract').RawResponse} RawResponse */
 /** @typedef {import('./support/database.mjs').Database} Database */
 
 const STOCK = 10;
@@ -61,27 +61,25 @@ async function runAll(title, host, database) {
 
 /**
  * @param {string} title
- * @param {() => Promise<{ responses: (HttpResponse | undefined)[], stored: string, findings: Findings }>} run
+ * @param {() => Promise<{ responses: (RawResponse | undefined)[], stored: string, findings: Findings }>} run
  */
 async function note(title, run) {
   const { responses, stored, findings } = await run();
   const lost = responses.filter((response) => !response).length;
   if (lost > 0) findings.add('responses', `${lost} were lost`);
   for (const response of responses) {
-    if (response && response.status >= 500) findings.add('responses', `${response.status}: ${response.body}`);
+    if (response && response.status >= 500) findings.add('responses', `${response.status}: ${response.text}`);
   }
   rows.push([title, countsOf(responses), stored, String(findings.total)]);
   violations.push(...findings.reported.map((line) => `${title}: ${line}`));
 }
 
-/** @param {(HttpResponse | undefined)[]} responses */
+/** @param {(RawResponse | undefined)[]} responses */
 function countsOf(responses) {
   /** @type {Record<string, number>} */
   const counts = {};
   for (const response of responses) {
-    const name = response
-      ? `${response.status}${headerOf(response, 'idempotency-replayed') ? ' replayed' : ''}`
-      : 'lost';
+    const name = response ? `${response.status}${response.headers['idempotency-replayed'] ? ' replayed' : ''}` : 'lost';
     counts[name] = (counts[name] ?? 0) + 1;
   }
   return Object.entries(counts)
@@ -98,7 +96,11 @@ async function lastOnes(database, urls) {
   const findings = new Findings();
   const start = new Map([['rare', STOCK]]);
   await setStock(database, start);
-  const order = requestText('POST', '/api/orders', { items: [{ productId: 'rare', quantity: 1 }] });
+  const order = requestText({
+    method: 'POST',
+    path: '/api/orders',
+    body: { items: [{ productId: 'rare', quantity: 1 }] },
+  });
   const responses = await untilDone(urls, BUYERS, order);
   const orders = await readOrders(database, findings);
   await checkStock(database, start, findings);
@@ -116,19 +118,19 @@ async function lastOnes(database, urls) {
 async function oneKey(database, urls) {
   const findings = new Findings();
   const before = await countOf(database);
-  /** @type {(HttpResponse | undefined)[]} */
+  /** @type {(RawResponse | undefined)[]} */
   const all = [];
   for (let round = 0; round < KEYS; round++) {
     const isOrder = round % 2 === 0;
     const body = isOrder ? { items: [{ productId: 'free', quantity: 1 }] } : { name: 'Ada', email: 'ada@example.org' };
     const headers = { 'Idempotency-Key': `round-${round}` };
-    const request = requestText('POST', isOrder ? '/api/orders' : '/api/users', body, headers);
+    const request = requestText({ method: 'POST', path: isOrder ? '/api/orders' : '/api/users', body, headers });
     const responses = await atOnce(urls, SAME_KEY, request);
     const [later] = await atOnce(urls, 1, request);
-    const stored = new Set([...responses, later].filter((one) => one?.status === 201).map((one) => one?.body));
+    const stored = new Set([...responses, later].filter((one) => one?.status === 201).map((one) => one?.text));
     if (stored.size !== 1 || later?.status !== 201) findings.add('responses', countsOf([...responses, later]));
-    const odd = responses.find((one) => one?.status !== 201 && !(one?.status === 409 && headerOf(one, 'retry-after')));
-    if (odd) findings.add('responses', `${odd.status}: ${odd.body}`);
+    const odd = responses.find((one) => one?.status !== 201 && !(one?.status === 409 && one.headers['retry-after']));
+    if (odd) findings.add('responses', `${odd.status}: ${odd.text}`);
     all.push(...responses, later);
   }
   const made = (await countOf(database)) - before;
@@ -142,7 +144,7 @@ async function oneKey(database, urls) {
  * @param {number} clients
  * @param {string} request
  * @param {number} [tries]
- * @returns {Promise<(HttpResponse | undefined)[]>}
+ * @returns {Promise<(RawResponse | undefined)[]>}
  */
 async function untilDone(urls, clients, request, tries = 10) {
   const responses = await atOnce(urls, clients, request);
@@ -177,7 +179,7 @@ async function overlapping(database, urls) {
   for (const name of ['order_items', 'orders', 'reservations']) await database.query(`DELETE FROM ${name}`);
   await setStock(database, LEVELS);
   const until = performance.now() + msEach;
-  /** @type {(HttpResponse | undefined)[]} */
+  /** @type {(RawResponse | undefined)[]} */
   const responses = [];
   const products = [...LEVELS.keys()];
   await Promise.all(
@@ -186,7 +188,7 @@ async function overlapping(database, urls) {
       while (performance.now() < until) {
         const chosen = shuffled(products).slice(0, between(2, products.length));
         const items = chosen.map((productId) => ({ productId, quantity: between(1, 3) }));
-        responses.push(await client.send(requestText('POST', '/api/orders', { items })));
+        responses.push(await client.send(requestText({ method: 'POST', path: '/api/orders', body: { items } })));
       }
       client.close();
     }),

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from './support/client.mjs';
-import { requestText } from './support/connection.mjs';
+import { requestText } from '@ambit/host-contract';
 import { createDatabase } from './support/database.mjs';
 import { EventSink } from './support/event-sink.mjs';
 import { readOptions } from './support/options.mjs';
@@ -16,11 +16,15 @@ import { startServer, stopServer } from './support/server.mjs';
 const CLIENTS = 8;
 const WARM_UP = 3000;
 const MS_PER_TICK = 10;
-const ORDER = requestText('POST', '/api/orders', {
-  items: [
-    { productId: 'apple', quantity: 1 },
-    { productId: 'pear', quantity: 2 },
-  ],
+const ORDER = requestText({
+  method: 'POST',
+  path: '/api/orders',
+  body: {
+    items: [
+      { productId: 'apple', quantity: 1 },
+      { productId: 'pear', quantity: 2 },
+    ],
+  },
 });
 
 /** @typedef {{ url: string, pid: number, database: import('./support/database.mjs').Database, stop: () => Promise<unknown> }} Contestant */
@@ -96,7 +100,7 @@ async function order({ url }, count) {
       const client = new Client(() => url);
       while (left-- > 0) {
         const response = await client.send(ORDER);
-        if (response?.status !== 201) throw new Error(`An order got ${response?.status}: ${response?.body}`);
+        if (response?.status !== 201) throw new Error(`An order got ${response?.status}: ${response?.text}`);
       }
       client.close();
     }),

@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client } from './support/client.mjs';
-import { headerOf, requestText } from './support/connection.mjs';
+import { requestText } from '@ambit/host-contract';
 import { report, say, table } from './support/report.mjs';
 import { startCluster } from './support/postgres-cluster.mjs';
 import { startServer, stopServer } from './support/server.mjs';
@@ -125,14 +125,18 @@ async function visit(way, count, tally) {
       for (let turn = number; left-- > 0; turn += 1) {
         const at = (/** @type {number} */ step) =>
           /** @type {Client} */ (connections[(turn + step) % connections.length]);
-        const created = await timed(tally.writeMs, at(0), requestText('POST', '/api/users', USER));
+        const created = await timed(
+          tally.writeMs,
+          at(0),
+          requestText({ method: 'POST', path: '/api/users', body: USER }),
+        );
         if (created?.status !== 201) {
-          tally.odd.push(`A write got ${created?.status ?? 'no response'}: ${created?.body}`);
+          tally.odd.push(`A write got ${created?.status ?? 'no response'}: ${created?.text}`);
           continue;
         }
-        const cookie = headerOf(created, 'set-cookie')?.split(';')[0];
+        const cookie = created.headers['set-cookie']?.split(';')[0];
         const headers = way.keepsCookie && cookie !== undefined ? { Cookie: cookie } : {};
-        const read = requestText('GET', `/api/users/${JSON.parse(created.body).id}`, undefined, headers);
+        const read = requestText({ path: `/api/users/${JSON.parse(created.text).id}`, headers });
         for (let step = 1; step <= READS_PER_WRITE; step += 1) {
           // The last one comes later, when the standby may have the write.
           if (lag && step === READS_PER_WRITE) await pause(2 * lag);
@@ -146,14 +150,14 @@ async function visit(way, count, tally) {
 
 /**
  * @param {Tally} tally
- * @param {import('./support/connection.mjs').HttpResponse | undefined} response
+ * @param {import('@ambit/host-contract').RawResponse | undefined} response
  */
 function note(tally, response) {
   tally.reads += 1;
-  if (response && headerOf(response, 'cache-status')) tally.fromReplica += 1;
+  if (response && response.headers['cache-status']) tally.fromReplica += 1;
   if (response?.status === 404) tally.missed += 1;
   else if (response?.status !== 200)
-    tally.odd.push(`A read got ${response?.status ?? 'no response'}: ${response?.body}`);
+    tally.odd.push(`A read got ${response?.status ?? 'no response'}: ${response?.text}`);
 }
 
 /**

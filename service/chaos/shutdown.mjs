@@ -100,7 +100,7 @@ function checkVisit({ what, sentAt, endedAt, end }, signalAt, findings) {
   const when = `${what}, sent ${(signalAt - sentAt).toFixed(1)} ms before the signal`;
   if (!end) findings.add('no response', `${when}: no response`);
   else if (!(end instanceof Lost)) {
-    if (end.status !== 201) findings.add('responses', `${when}: ${end.status} ${end.body}`);
+    if (end.status !== 201) findings.add('responses', `${when}: ${end.status} ${end.text}`);
   } else if (sentAt < signalAt || end.dropped) {
     const how = `${end.message}, ${(endedAt - signalAt).toFixed(1)} ms after the signal`;
     findings.add('no response', `${when}: ${how}`);
@@ -116,7 +116,7 @@ async function checkOrders(database, completed, findings) {
   const stored = new Set((await readOrders(database, findings)).map(({ id }) => id));
   for (const { end } of completed) {
     if (!end || end instanceof Lost || end.status !== 201) continue;
-    const { id } = JSON.parse(end.body);
+    const { id } = JSON.parse(end.text);
     if (!stored.has(id)) findings.add('acknowledged and missing', id);
   }
 }

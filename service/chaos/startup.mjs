@@ -5,14 +5,14 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from './support/client.mjs';
-import { requestText } from './support/connection.mjs';
+import { requestText } from '@ambit/host-contract';
 import { withDatabase } from './support/database.mjs';
 import { readOptions } from './support/options.mjs';
 import { report, say, table } from './support/report.mjs';
 import { startServer, stopServer } from './support/server.mjs';
 
 const IDLE_MS = 1000;
-const USERS = requestText('GET', '/api/users');
+const USERS = requestText({ path: '/api/users' });
 
 const options = readOptions({ times: 5 });
 
@@ -52,7 +52,7 @@ async function start(title, host, env) {
   const response = await client.send(USERS);
   const firstResponseMs = performance.now() - begin;
   if (response?.status !== 200)
-    violations.push(`${title}: the first response was ${response?.status} ${response?.body}`);
+    violations.push(`${title}: the first response was ${response?.status} ${response?.text}`);
   client.close();
   await pause(IDLE_MS);
   const residentMb = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(server.process.pid)])) / 1024;

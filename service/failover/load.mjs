@@ -1,6 +1,5 @@
 import { until } from '../chaos/support/program.mjs';
 import { crowd } from '../chaos/support/crowd.mjs';
-import { headerOf } from '../chaos/support/connection.mjs';
 
 /** So many acknowledged orders and users show that an instance works. */
 const WORKING = 60;
@@ -74,9 +73,9 @@ export class Load {
 
 export const UNKNOWN_OUTCOME = '503, outcome unknown';
 
-/** @param {import('../chaos/support/connection.mjs').HttpResponse | undefined} response */
+/** @param {import('@ambit/host-contract').RawResponse | undefined} response */
 function statusOf(response) {
   if (!response) return 'no response';
-  if (response.status === 503 && headerOf(response, 'retry-after') === undefined) return UNKNOWN_OUTCOME;
+  if (response.status === 503 && response.headers['retry-after'] === undefined) return UNKNOWN_OUTCOME;
   return String(response.status);
 }

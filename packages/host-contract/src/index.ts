@@ -14,7 +14,7 @@ export {
 } from './postgres.js';
 export { type FaultyProxy, openProxy } from './proxy.js';
 export { refused } from './exchange.js';
-export type { RawResponse } from './response.js';
+export { type RawResponse, readResponse } from './response.js';
 export { ScopeLedger } from './scopes.js';
 export { SimulatedCallbacks } from './simulated-callbacks.js';
 export { Chance, FAULTS, firstSeed, replayedSeed, runsOr, Simulation } from './simulation.js';

@@ -1,4 +1,5 @@
-import { Connection, Lost, requestText } from './connection.mjs';
+import { requestText } from '@ambit/host-contract';
+import { Connection, Lost } from './connection.mjs';
 
 /** @typedef {import('./ledger.mjs').Work} Work */
 
@@ -16,7 +17,7 @@ export class Client {
   /**
    * @param {string} bytes of a request
    * @param {number} [leaveAfterMs] after which the client disconnects, if it has no response yet
-   * @returns {Promise<import('./connection.mjs').HttpResponse | undefined>} undefined when the response was lost
+   * @returns {Promise<import('@ambit/host-contract').RawResponse | undefined>} undefined when the response was lost
    */
   async send(bytes, leaveAfterMs) {
     let leaving;
@@ -45,7 +46,7 @@ export class Client {
 /** @param {Work} work */
 export function bytesOf({ kind, key, body }) {
   const path = kind === 'order' ? '/api/orders' : '/api/users';
-  return requestText('POST', path, body, key === undefined ? {} : { 'Idempotency-Key': key });
+  return requestText({ method: 'POST', path, body, headers: key === undefined ? {} : { 'idempotency-key': key } });
 }
 
 /**
@@ -53,7 +54,7 @@ export function bytesOf({ kind, key, body }) {
  * @param {readonly string[]} urls
  * @param {number} clients
  * @param {string} bytes
- * @returns {Promise<(import('./connection.mjs').HttpResponse | undefined)[]>}
+ * @returns {Promise<(import('@ambit/host-contract').RawResponse | undefined)[]>}
  */
 export async function atOnce(urls, clients, bytes) {
   const chosen = Array.from({ length: clients }, (_, i) => urls[i % urls.length] ?? '');

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readResponse } from '@ambit/host-contract';
 
-const HEAD_END = '\r\n\r\n';
 /** @type {Buffer} */
 const EMPTY = Buffer.alloc(0);
 
@@ -18,40 +18,11 @@ export class Lost extends Error {
   hung = false;
 }
 
-/**
- * @typedef {object} HttpResponse
- * @property {number} status
- * @property {string} head as it was received
- * @property {string} body
- */
-
-/**
- * @param {Pick<HttpResponse, 'head'>} response
- * @param {string} name
- */
-export function headerOf({ head }, name) {
-  return new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1]?.trim();
-}
-
-/**
- * The bytes of a request.
- * @param {string} method
- * @param {string} path
- * @param {unknown} [body] sent as JSON
- * @param {Record<string, string>} [headers]
- */
-export function requestText(method, path, body, headers = {}) {
-  const text = body === undefined ? '' : JSON.stringify(body);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  if (body !== undefined) {
-    lines.push(`Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n`);
-  }
-  return `${method} ${path} HTTP/1.1\r\nHost: chaos\r\n${lines.join('')}\r\n${text}`;
-}
+/** @typedef {import('@ambit/host-contract').RawResponse} RawResponse */
 
 /** One keep-alive connection of a client, which records exactly what was sent and received. */
 export class Connection {
-  /** @type {{ resolve: (response: HttpResponse) => void, reject: (error: Error) => void }[]} */
+  /** @type {{ resolve: (response: RawResponse) => void, reject: (error: Error) => void }[]} */
   #waiting = [];
   #rest = EMPTY;
   #closesAfterResponse = false;
@@ -93,7 +64,7 @@ export class Connection {
    * Sends a request, pipelined behind those in progress. Rejects with Lost when no response will arrive.
    * @param {string | Buffer} bytes
    * @param {() => void} [onFlushed] called when the system has taken the bytes
-   * @returns {Promise<HttpResponse>}
+   * @returns {Promise<RawResponse>}
    */
   request(bytes, onFlushed) {
     if (!this.usable) return Promise.reject(new Lost('the connection is closed'));
@@ -106,7 +77,7 @@ export class Connection {
 
   /**
    * For a request whose bytes are written by the caller.
-   * @returns {Promise<HttpResponse>}
+   * @returns {Promise<RawResponse>}
    */
   expectResponse() {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
@@ -125,22 +96,14 @@ export class Connection {
   /** @param {Buffer} chunk */
   #read(chunk) {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    for (;;) {
-      const headEnd = this.#rest.indexOf(HEAD_END);
-      if (headEnd < 0) return;
-      const head = this.#rest.toString('latin1', 0, headEnd);
-      const start = headEnd + HEAD_END.length;
-      const length = /^content-length: *(\d+)/im.exec(head)?.[1];
-      if (length === undefined) {
-        this.socket.destroy(new Error(`a response without Content-Length: ${head}`));
-        return;
+    try {
+      for (let read = readResponse(this.#rest); read; read = readResponse(this.#rest)) {
+        this.#rest = this.#rest.subarray(read.length);
+        this.#closesAfterResponse ||= read.response.headers['connection']?.toLowerCase() === 'close';
+        this.#waiting.shift()?.resolve(read.response);
       }
-      const end = start + Number(length);
-      if (this.#rest.length < end) return;
-      const body = this.#rest.toString('utf8', start, end);
-      this.#rest = this.#rest.subarray(end);
-      this.#closesAfterResponse ||= /^connection: *close/im.test(head);
-      this.#waiting.shift()?.resolve({ status: Number(head.slice(9, 12)), head, body });
+    } catch (error) {
+      this.socket.destroy(/** @type {Error} */ (error));
     }
   }
 

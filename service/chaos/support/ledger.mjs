@@ -1,4 +1,3 @@
-import { headerOf } from './connection.mjs';
 import { between, oneOf } from './random.mjs';
 
 /** @typedef {{ productId: string, quantity: number }} Item */
@@ -65,7 +64,7 @@ export class Ledger {
   /**
    * Records the response of a request; returns whether the client should repeat the request, if it has a key.
    * @param {Work} work
-   * @param {import('./connection.mjs').HttpResponse | undefined} response undefined when it was lost
+   * @param {import('@ambit/host-contract').RawResponse | undefined} response undefined when it was lost
    * @returns {'done' | 'again'}
    */
   note(work, response) {
@@ -75,42 +74,42 @@ export class Ledger {
       return 'again';
     }
     this.received++;
-    const { status, body } = response;
+    const { status, text } = response;
     if (status === 201) return this.#stored(work, response);
-    if (status === 409 && work.key && headerOf(response, 'retry-after')) return 'again';
+    if (status === 409 && work.key && response.headers['retry-after']) return 'again';
     if (status === 409 && work.kind === 'order') {
-      if (work.response) this.violations.add(`${work.mark} was acknowledged, and refused later: ${body}`);
+      if (work.response) this.violations.add(`${work.mark} was acknowledged, and refused later: ${text}`);
       work.refused = true;
       return 'done';
     }
     if (status === 503) {
       this.unavailable++;
-      work.denied = work.key === undefined && RETRY_LATER.test(JSON.parse(body).error);
+      work.denied = work.key === undefined && RETRY_LATER.test(JSON.parse(text).error);
       return 'again';
     }
-    this.violations.add(`${work.kind} ${work.mark} got ${status}: ${body}`);
+    this.violations.add(`${work.kind} ${work.mark} got ${status}: ${text}`);
     return 'done';
   }
 
   /**
    * @param {Work} work
-   * @param {import('./connection.mjs').HttpResponse} response
+   * @param {import('@ambit/host-contract').RawResponse} response
    * @returns {'done'}
    */
   #stored(work, response) {
-    const replayed = headerOf(response, 'idempotency-replayed') === 'true';
+    const replayed = response.headers['idempotency-replayed'] === 'true';
     if (replayed) this.replays++;
-    else work.requestId = headerOf(response, 'x-request-id');
+    else work.requestId = response.headers['x-request-id'];
     const { mark } = work;
     if (work.response === undefined) {
-      work.response = response.body;
-      const { id: _id, createdAt: _at, ...rest } = JSON.parse(response.body);
+      work.response = response.text;
+      const { id: _id, createdAt: _at, ...rest } = JSON.parse(response.text);
       if (JSON.stringify(rest) !== JSON.stringify(work.body)) {
-        this.violations.add(`${mark} requested ${JSON.stringify(work.body)} and got ${response.body}`);
+        this.violations.add(`${mark} requested ${JSON.stringify(work.body)} and got ${response.text}`);
       }
     } else {
-      if (response.body !== work.response) {
-        this.violations.add(`${mark} got ${work.response} first and ${response.body} later`);
+      if (response.text !== work.response) {
+        this.violations.add(`${mark} got ${work.response} first and ${response.text} later`);
       }
       if (!replayed) this.violations.add(`${mark} was done twice under one key`);
     }

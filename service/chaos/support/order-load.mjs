@@ -1,4 +1,5 @@
-import { Connection, Lost, requestText } from './connection.mjs';
+import { requestText } from '@ambit/host-contract';
+import { Connection, Lost } from './connection.mjs';
 
 const CLIENTS = 8;
 
@@ -42,9 +43,9 @@ export class OrderLoad {
    * @param {string} mark
    */
   async #place(connection, mark) {
-    const { status, body } = await connection.request(orderText(mark));
-    if (status === 201) this.acknowledged.push({ mark, body, at: performance.now() });
-    else this.refused.push(`${mark} got ${status}: ${body}`);
+    const { status, text } = await connection.request(orderText(mark));
+    if (status === 201) this.acknowledged.push({ mark, body: text, at: performance.now() });
+    else this.refused.push(`${mark} got ${status}: ${text}`);
   }
 
   /** Resolves when every client has its last response, or has lost the server. */
@@ -57,5 +58,5 @@ export class OrderLoad {
 /** @param {string} mark a product that no other order has, and the key of the request */
 export function orderText(mark) {
   const items = [mark, STOCKED].map((productId) => ({ productId, quantity: 1 }));
-  return requestText('POST', '/api/orders', { items }, { 'Idempotency-Key': mark });
+  return requestText({ method: 'POST', path: '/api/orders', body: { items }, headers: { 'idempotency-key': mark } });
 }

@@ -1,5 +1,4 @@
 import { Client } from './client.mjs';
-import { headerOf } from './connection.mjs';
 import { orderText } from './order-load.mjs';
 import { startServer, stopServer } from './server.mjs';
 import { checkStock, Findings, readOrders } from './stored.mjs';
@@ -37,11 +36,11 @@ async function goOn(host, env, known) {
   const client = new Client(() => server.url);
   try {
     const placed = await client.send(orderText('after-the-failure'));
-    if (placed?.status !== 201) throw new Error(`a new order got ${placed?.status} ${placed?.body}`);
+    if (placed?.status !== 201) throw new Error(`a new order got ${placed?.status} ${placed?.text}`);
     if (!known) return;
     const again = await client.send(orderText(known.mark));
-    const replayed = again !== undefined && headerOf(again, 'idempotency-replayed') === 'true';
-    if (!replayed || again.body !== known.body) throw new Error(`${known.body} was repeated as ${again?.body}`);
+    const replayed = again !== undefined && again.headers['idempotency-replayed'] === 'true';
+    if (!replayed || again.text !== known.body) throw new Error(`${known.body} was repeated as ${again?.text}`);
   } finally {
     client.close();
     await stopServer(server);

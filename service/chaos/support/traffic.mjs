@@ -1,4 +1,5 @@
-import { Connection, Lost, requestText } from './connection.mjs';
+import { requestText } from '@ambit/host-contract';
+import { Connection, Lost } from './connection.mjs';
 import { between, oneOf } from './random.mjs';
 
 const CLIENTS = 32;
@@ -27,17 +28,23 @@ let known = NOBODY;
 
 /** @type {readonly [() => Request, ...(() => Request)[]]} */
 const KINDS = [
-  () => ({ bytes: requestText('GET', '/api/users?limit=20'), expected: [200] }),
-  () => ({ bytes: requestText('GET', `/api/users?limit=5&after=${known}`), expected: [200] }),
-  () => ({ bytes: requestText('GET', `/api/users/${known}`), expected: [200, 404] }),
-  () => ({ bytes: requestText('GET', '/api/users/nobody'), expected: [404] }),
-  () => ({ bytes: requestText('POST', '/api/users', USER, someKey()), expected: [201] }),
-  () => ({ bytes: requestText('POST', '/api/orders', ORDER, someKey()), expected: [201] }),
-  () => ({ bytes: requestText('POST', '/api/orders', { items: [] }), expected: [400] }),
-  () => ({ bytes: requestText('POST', '/api/users', { name: 'Ada' }), expected: [400] }),
+  () => ({ bytes: requestText({ path: '/api/users?limit=20' }), expected: [200] }),
+  () => ({ bytes: requestText({ path: `/api/users?limit=5&after=${known}` }), expected: [200] }),
+  () => ({ bytes: requestText({ path: `/api/users/${known}` }), expected: [200, 404] }),
+  () => ({ bytes: requestText({ path: '/api/users/nobody' }), expected: [404] }),
+  () => ({
+    bytes: requestText({ method: 'POST', path: '/api/users', body: USER, headers: someKey() }),
+    expected: [201],
+  }),
+  () => ({
+    bytes: requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: someKey() }),
+    expected: [201],
+  }),
+  () => ({ bytes: requestText({ method: 'POST', path: '/api/orders', body: { items: [] } }), expected: [400] }),
+  () => ({ bytes: requestText({ method: 'POST', path: '/api/users', body: { name: 'Ada' } }), expected: [400] }),
   () => ({ bytes: badJson(), expected: [400] }),
-  () => ({ bytes: requestText('GET', '/nowhere'), expected: [404] }),
-  () => ({ bytes: requestText('DELETE', '/api/users'), expected: [405] }),
+  () => ({ bytes: requestText({ path: '/nowhere' }), expected: [404] }),
+  () => ({ bytes: requestText({ method: 'DELETE', path: '/api/users' }), expected: [405] }),
 ];
 
 /** @returns {Record<string, string>} */
@@ -122,10 +129,10 @@ export class Traffic {
    */
   async #send(connection, { bytes, expected }) {
     try {
-      const { status, body } = await connection.request(bytes);
+      const { status, text } = await connection.request(bytes);
       this.received++;
-      if (!expected.includes(status)) this.#note(`${status} instead of ${expected.join(' or ')}: ${body}`);
-      if (status === 201 && body.includes('"email"')) known = JSON.parse(body).id;
+      if (!expected.includes(status)) this.#note(`${status} instead of ${expected.join(' or ')}: ${text}`);
+      if (status === 201 && text.includes('"email"')) known = JSON.parse(text).id;
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
       this.#note(`lost: ${error.message}`);

@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Connection, Lost, requestText } from './connection.mjs';
+import { requestText } from '@ambit/host-contract';
+import { Connection, Lost } from './connection.mjs';
 import { between } from './random.mjs';
 
 const UPLOAD_PIECES = 10;
 
-/** @typedef {import('./connection.mjs').HttpResponse} HttpResponse */
+/** @typedef {import('@ambit/host-contract').RawResponse} RawResponse */
 
 /**
  * @typedef {object} Visit one request, and its result
  * @property {string} what
  * @property {number} sentAt when the system had taken its bytes, or the first of them; Infinity if it never did
  * @property {number} endedAt
- * @property {HttpResponse | Lost | undefined} end undefined while in progress
+ * @property {RawResponse | Lost | undefined} end undefined while in progress
  */
 
 /** Clients of a server that will be stopped: they continue until it refuses them. */
@@ -105,7 +106,7 @@ export class Visitors {
 
   /**
    * @param {Visit} visit
-   * @param {Promise<HttpResponse>} response
+   * @param {Promise<RawResponse>} response
    */
   async #end(visit, response) {
     try {
@@ -129,5 +130,5 @@ export class Visitors {
 
 function orderText() {
   const items = Array.from({ length: between(1, 5) }, (_, i) => ({ productId: `free-${i}`, quantity: 1 }));
-  return requestText('POST', '/api/orders', { items });
+  return requestText({ method: 'POST', path: '/api/orders', body: { items } });
 }
