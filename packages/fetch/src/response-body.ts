@@ -10,6 +10,9 @@ const TICK = Promise.resolve();
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
 
+/** A stream that has more is kept in memory only as fast as its client reads it. */
+const MOST_BYTES = 1_048_576;
+
 /**
  * Finishes the request when its response body has been read to the end, has failed or is cancelled; at once where there is
  * no body, or all of it is in memory, and for HEAD.
@@ -105,21 +108,24 @@ function without(response: Response | undefined, cancelling: Promise<void>): Res
 interface Beginning {
   readonly chunks: Uint8Array<ArrayBuffer>[];
   readonly isWhole: boolean;
-  /** A read in progress. */
+  /** A read in progress, of the chunk behind them. */
   readonly next?: Promise<Chunk>;
 }
 
 async function readWhatIsThere(source: Source): Promise<Beginning> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
-  while (chunks.length < MOST_CHUNKS) {
+  let bytes = 0;
+  for (;;) {
     const next = source.read();
     const chunk = await settledSoon(next);
+    // Also behind the limit: a long text in memory is one chunk.
     if (chunk?.done) return { chunks, isWhole: true };
+    const isFull = chunks.length >= MOST_CHUNKS || bytes >= MOST_BYTES;
     // Bun allows streams of text.
-    if (!(chunk?.value instanceof Uint8Array)) return { chunks, isWhole: false, next };
+    if (isFull || !(chunk?.value instanceof Uint8Array)) return { chunks, isWhole: false, next };
     chunks.push(chunk.value);
+    bytes += chunk.value.length;
   }
-  return { chunks, isWhole: false };
 }
 
 /** What the promise gives, or undefined where that takes longer, or fails. */
