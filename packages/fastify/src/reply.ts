@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
-import { clearRepresentation, type TimeLimit, within } from '@ambit/http/host';
+import { clearRepresentation, responseTo, type TimeLimit, within } from '@ambit/http/host';
 import { errorCodes, type FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
 
@@ -87,9 +87,7 @@ export class FailedRequest {
   /** For a handler that has set the status of a success before it failed. */
   resetStatus(reply: FastifyReply): void {
     if (reply.statusCode >= 400) return;
-    const { statusCode, status } = Object(this.error) as { statusCode?: unknown; status?: unknown };
-    const own = [statusCode, status].find((code) => typeof code === 'number' && code >= 400 && code <= 599);
-    reply.code((own as number | undefined) ?? 500);
+    reply.code(responseTo(this.error).status);
   }
 
   /** Whether the response is dropped. If so, `done` is called only if no error handler responds. */

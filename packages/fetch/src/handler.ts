@@ -11,6 +11,7 @@ import {
   type RequestScopesOptions,
   RequestTransaction,
   type RequestTransactionOptions,
+  responseTo,
   termsOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
@@ -181,8 +182,8 @@ function sendableStatus(response: Response): number {
 }
 
 /**
- * The response to an error, as JSON: 503 with `Retry-After` where a retry may succeed, the error's own status where it has
- * one, 500 otherwise. Only what the application meant for its clients is in it: the message of an error below 500, and the
+ * The response to an error, as JSON: the error's own status where it has one, 500 otherwise, and `Retry-After` where nothing
+ * was stored and a retry may succeed. Only what the application meant for its clients is in it: the message of an error below 500, and the
  * code of ours.
  *
  * @param error - what was thrown
@@ -197,12 +198,12 @@ function sendableStatus(response: Response): number {
  * ```
  */
 export function errorResponse(error: unknown): Response {
-  const { statusCode, status = statusCode, message, code, unavailable } = Object(error) as Record<string, unknown>;
-  const known = typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
+  const { message, code, unavailable } = Object(error) as Record<string, unknown>;
+  const { status, retryAfter } = responseTo(error);
   const isOurs = typeof code === 'string' && code.startsWith('AMBIT_');
-  const text = unavailable === true ? 'Try again later' : known < 500 ? String(message) : 'Internal error';
+  const text = unavailable === true ? 'Try again later' : status < 500 ? String(message) : 'Internal error';
   return Response.json(
     { error: text, ...(isOurs ? { code } : {}) },
-    { status: known, headers: known === 503 ? { 'retry-after': '1' } : {} },
+    { status, headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) } },
   );
 }

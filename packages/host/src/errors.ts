@@ -77,6 +77,45 @@ function messageOf(code: HttpErrorCode, detail: string | undefined): string {
   return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
 }
 
+/** The response to a failed request where the application has no error handler. */
+export interface ErrorStatus {
+  /** The status of the error from 400 on; 503 where it is unavailable, and 500 where it says nothing. */
+  readonly status: number;
+  /** `Retry-After` in seconds, where nothing was stored and a retry may succeed. */
+  readonly retryAfter: number | undefined;
+  /** Nobody has to investigate it: the client is to blame, or it is temporary. */
+  readonly isExpected: boolean;
+}
+
+/**
+ * Reads the status that a host responds to an error with, so that all hosts respond alike.
+ *
+ * @param error - what a handler threw
+ * @returns its status, and whether a retry may succeed
+ *
+ * @example
+ * ```ts
+ * import { responseTo } from '@ambit/host';
+ *
+ * function respond(error: unknown): Response {
+ *   const { status, retryAfter } = responseTo(error);
+ *   return new Response(null, { status, headers: retryAfter ? { 'retry-after': String(retryAfter) } : {} });
+ * }
+ * ```
+ */
+export function responseTo(error: unknown): ErrorStatus {
+  const { status: own, statusCode, code, unavailable, retryable } = Object(error) as Record<string, unknown>;
+  const isTemporary = unavailable === true;
+  const status = [statusCode, own].find(isErrorStatus) ?? (isTemporary ? 503 : 500);
+  // A client that repeats a request which may be stored could store it twice.
+  const mayRetry = (isTemporary || retryable === true) && code !== 'AMBIT_TX_OUTCOME_UNKNOWN';
+  return { status, retryAfter: mayRetry ? 1 : undefined, isExpected: isTemporary || status < 500 };
+}
+
+function isErrorStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) < 600;
+}
+
 /** What a handler gets that goes on after its client has left. */
 const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
   'AMBIT_DISPOSED',

@@ -7,6 +7,7 @@ export {
   type RequestScopesOptions,
 } from './active-request.js';
 export {
+  type ErrorStatus,
   HTTP_ERROR_CODES,
   HttpError,
   type HttpErrorCode,
@@ -15,6 +16,7 @@ export {
   report,
   reported,
   type Reporter,
+  responseTo,
 } from './errors.js';
 export {
   checkContainer,

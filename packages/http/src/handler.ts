@@ -9,6 +9,7 @@ import {
   report,
   type RequestOptions,
   type RequestTransactionOptions,
+  responseTo,
   termsOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
@@ -57,7 +58,7 @@ export function requireTransactionScope(req: { readonly transactionScope?: ICont
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */
 export interface HandlerOptions extends LoadOptions, RequestOptions<IncomingMessage> {
   /**
-   * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
+   * Responds where a handler failed. Default: 500, or the `statusCode` or `status` of the error, with `{ "error": ... }` in JSON; errors
    * of the application are not described to the client, but printed with `console.error`.
    */
   readonly onError?: (error: unknown, req: IncomingMessage, res: ServerResponse) => unknown;
@@ -202,9 +203,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
 
 /** A client that has got a part of a response learns of the failure only from a closed connection. */
 function respondOrReport(res: ServerResponse, error: unknown): void {
-  const { statusCode, unavailable } = Object(error) as { statusCode?: unknown; unavailable?: unknown };
-  const isExpected = unavailable === true || (typeof statusCode === 'number' && statusCode < 500);
-  if (res.headersSent || !isExpected) report(undefined, error, undefined);
+  if (res.headersSent || !responseTo(error).isExpected) report(undefined, error, undefined);
   if (!res.headersSent) respondPlainly(res, error);
   else if (!res.writableEnded) res.destroy();
 }

@@ -5,6 +5,7 @@ export {
   checkTimes,
   checkTransactionOptions,
   clearRepresentation,
+  type ErrorStatus,
   HttpError,
   type HttpErrorCode,
   invalidOption,
@@ -18,6 +19,7 @@ export {
   RequestTransaction,
   type RequestTransactionOptions,
   type RequestTransactionTerms,
+  responseTo,
   termsOf,
 } from '@ambit/host';
 export { closeUnlessEnded } from './response-gate.js';

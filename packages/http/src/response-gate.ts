@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError } from '@ambit/host';
+import { clearRepresentation, HttpError, responseTo } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
 import type { HeldResponse } from './held-response.js';
 import {
@@ -109,14 +109,14 @@ export const TIME_TO_RESPOND_MS = 1000;
 
 /** Responds where no error handler does. Of errors, only ours may say what happened: others may expose internal matters. */
 export function respondPlainly(res: ServerResponse, error: unknown): void {
-  const { status, statusCode = status } = Object(error) as { status?: unknown; statusCode?: unknown };
-  const isError = typeof statusCode === 'number' && statusCode >= 400 && statusCode in STATUS_CODES;
+  const { status, retryAfter } = responseTo(error);
   // The handler may have said something of the response that it did not send.
   clearHead(res, false);
-  if (isError) res.statusCode = statusCode;
+  res.statusCode = status;
+  if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter));
   const isOurs = error instanceof TransactionError || error instanceof HttpError;
   res.setHeader('content-type', 'application/json; charset=utf-8');
-  res.end(JSON.stringify({ error: isOurs ? error.message : STATUS_CODES[res.statusCode] }));
+  res.end(JSON.stringify({ error: isOurs ? error.message : (STATUS_CODES[status] ?? 'Error') }));
 }
 
 /**
