@@ -3,7 +3,6 @@ import type { AbstractClass, Delivered, IContainer, Key, Listed, ServiceMap } fr
 import {
   beginTransaction,
   checkFunctions,
-  checkTransactionOptions,
   ConnectedRequest,
   HeldResponse,
   type HeldResponseOptions,
@@ -162,7 +161,6 @@ export interface WithTransactionOptions extends RequestTransactionOptions<Reques
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): Middleware {
-  checkTransactionOptions(options);
   checkFunctions(options, 'onSecondResponse');
   useTransactions();
   const { onSecondResponse } = options;

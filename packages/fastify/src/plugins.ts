@@ -3,7 +3,6 @@ import { drainScopes } from '@ambit/container/work';
 import {
   checkFunctions,
   checkTimes,
-  checkTransactionOptions,
   clearRepresentation,
   ConnectedRequest,
   Connections,
@@ -344,6 +343,8 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 });
 
 function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
+  // Also what a route replaces, such as `onError`.
+  termsOf(options);
   const { onError = logFailure, ...defaults } = options;
   const termsFor: TermsFor = ({ onError: own = onError, ...terms }) =>
     termsOf<FastifyRequest>({ ...defaults, ...terms, onError: own });
@@ -476,7 +477,6 @@ function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
     server[UNSEEN_ROUTES].delete(route);
-    checkTransactionOptions(options);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
     if (before.some((hook) => beginners.has(hook))) return;

@@ -2,7 +2,6 @@ import type { IContainer } from '@ambit/container';
 import {
   type ActiveRequest,
   checkFunctions,
-  checkTransactionOptions,
   type DrainOptions,
   HttpError,
   invalidOption,
@@ -150,7 +149,6 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   handler: Handler<Q, C, R>,
   options: RequestTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
-  checkTransactionOptions(options);
   const terms = termsOf(options);
   const run: Handler<Q, C, R> = async (request, requestScope, context) => {
     const transaction = new RequestTransaction(requestScope, terms(request), () => request.signal);

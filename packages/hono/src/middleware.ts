@@ -1,7 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
-  checkTransactionOptions,
   clearRepresentation,
   type DrainOptions,
   HttpError,
@@ -178,7 +177,6 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
-  checkTransactionOptions(options);
   const terms = termsOf(options);
   const run: MiddlewareHandler = async (c, next) => {
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');

@@ -31,7 +31,6 @@ export {
   type RequestOptions,
 } from './options.js';
 export {
-  checkTransactionOptions,
   clearRepresentation,
   isKnownBefore,
   isServerError,

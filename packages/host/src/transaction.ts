@@ -8,7 +8,7 @@ import {
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
-import { checkFunctions, checkTimes } from './options.js';
+import { checkFunctions } from './options.js';
 
 /** The terms of the transaction of a handler, and when its response rolls back. */
 export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
@@ -25,31 +25,12 @@ export interface RequestTransactionTerms extends Pick<RequestTransactionOptions<
 }
 
 /**
- * Refuses invalid options of a transaction when the application starts, and not at the first request.
- *
- * @param options - the options
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: a time is no number of milliseconds, or a callback no function
- *
- * @example
- * ```ts
- * import { checkTransactionOptions, type RequestTransactionOptions } from '@ambit/host';
- *
- * function inTransaction(options: RequestTransactionOptions = {}) {
- *   checkTransactionOptions(options);
- * }
- * ```
- */
-export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>): void {
-  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'onError', 'rollbackOn');
-}
-
-/**
  * The terms of the transaction of each request, checked once: `onError` of the application is called with the request.
  *
  * @param options - the options of the application
  * @returns what is called for each request
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_TX_OPTION`: another
+ *   option is invalid
  *
  * @example
  * ```ts
@@ -62,6 +43,7 @@ export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>
  * ```
  */
 export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) => RequestTransactionTerms {
+  checkFunctions(options, 'onError', 'rollbackOn');
   const { onError, rollbackOn, ...others } = options;
   const settings = TransactionSettings.of(others);
   const own = rollbackOn && { rollbackOn };

@@ -42,7 +42,7 @@ test.each<[what: string, error: unknown, response: object]>([
   [
     'a conflict of transactions',
     new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'It failed', { cause: { code: '40001' } }),
-    { status: 503, retryAfter: 1, isExpected: false },
+    { status: 503, retryAfter: 1, isExpected: true },
   ],
   [
     'an unknown outcome',

@@ -3,7 +3,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import {
   checkFunctions,
-  checkTransactionOptions,
   HttpError,
   type ParentScope,
   report,
@@ -166,7 +165,6 @@ export interface WithTransactionOptions
  * ```
  */
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
-  checkTransactionOptions(options);
   checkFunctions(options, 'onSecondResponse');
   const terms = termsOf(options);
   const begin: Handler = async (req, res, scope) => {

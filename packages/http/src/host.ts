@@ -3,7 +3,6 @@ export {
   checkContainer,
   checkFunctions,
   checkTimes,
-  checkTransactionOptions,
   clearRepresentation,
   type ErrorStatus,
   HttpError,

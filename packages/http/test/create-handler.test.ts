@@ -150,7 +150,8 @@ describe('createHandler()', () => {
     const handler: Handler = () => undefined;
     expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
     expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_HTTP_OPTION');
-    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { onError: 'log' as never })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_TX_OPTION');
     expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_TX_OPTION');
   });
 });
