@@ -15,6 +15,7 @@ import {
   type RequestOptions,
   type RequestTransactionOptions,
   termsOf,
+  transactionScopeOf,
 } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
@@ -87,9 +88,7 @@ function currentScopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
  * ```
  */
 export function requireTransactionScope(req: Pick<ExpressRequest, 'transactionScope'>): IContainer {
-  const { transactionScope } = req;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'mount withTransaction() on the route, before this handler');
+  return transactionScopeOf(req, 'mount withTransaction() on the route, before this handler');
 }
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */

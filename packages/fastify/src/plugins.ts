@@ -16,6 +16,7 @@ import {
   type RequestTransactionOptions,
   type RequestTransactionTerms,
   termsOf,
+  transactionScopeOf,
   type TimeLimit,
   within,
 } from '@ambit/http/host';
@@ -265,9 +266,7 @@ function logDisposeError(error: unknown, request: FastifyRequest): void {
  * ```
  */
 export function requireTransactionScope(request: Pick<FastifyRequest, 'transactionScope'>): IContainer {
-  const { transactionScope } = request;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'call and await request.startTransaction() first');
+  return transactionScopeOf(request, 'call and await request.startTransaction() first');
 }
 
 declare module 'fastify' {

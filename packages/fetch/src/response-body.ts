@@ -37,9 +37,7 @@ export async function finishWithBody<R extends Response | undefined>(
   response: R,
 ): Promise<R> {
   const body = response?.body;
-  // Who responded to the error did not pass it on.
-  if (response && response.status >= 500)
-    active.failure ??= new Error(`The response has the status ${response.status}`);
+  if (response) active.failedWith(response.status);
   if (!body || body.locked) {
     active.finish();
     return response;

@@ -9,6 +9,7 @@ import {
   RequestTransaction,
   type RequestTransactionOptions,
   termsOf,
+  transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import { Sockets } from '#node';
@@ -41,9 +42,7 @@ declare module 'hono' {
  * ```
  */
 export function requireTransactionScope(c: Context): IContainer {
-  const scope = c.get('transactionScope');
-  if (scope) return scope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'put withTransaction() on the route, before this handler');
+  return transactionScopeOf(c.var, 'put withTransaction() on the route, before this handler');
 }
 
 /** The scope that `containerMiddleware()` has opened. */

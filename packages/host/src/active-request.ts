@@ -146,6 +146,16 @@ export class ActiveRequest {
     return this.disconnectReason !== undefined && isAfterDisconnect(error);
   }
 
+  /**
+   * Notes a response of 500 or more as the failure of the request, unless that is known: an error handler responded, and passed
+   * nothing on.
+   *
+   * @param status - the status of the response
+   */
+  failedWith(status: number): void {
+    if (status >= 500) this.failure ??= new Error(`The response has the status ${status}`);
+  }
+
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
   get signal(): AbortSignal {
     if (!this.#abort) {

@@ -22,9 +22,6 @@ export {
   checkContainer,
   checkCount,
   checkFunctions,
-  checkParent,
-  checkRequestOptions,
-  checkReturnedParent,
   checkTimes,
   invalidOption,
   type ParentScope,
@@ -32,10 +29,9 @@ export {
 } from './options.js';
 export {
   clearRepresentation,
-  isKnownBefore,
-  isServerError,
   RequestTransaction,
   type RequestTransactionOptions,
   type RequestTransactionTerms,
   termsOf,
+  transactionScopeOf,
 } from './transaction.js';

@@ -204,48 +204,41 @@ export class RequestTransaction {
   }
 }
 
-/**
- * What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have
- * caught.
- *
- * @param status - the status of the response
- * @returns whether the transaction of the request is rolled back
- *
- * @example
- * ```ts
- * import { isServerError } from '@ambit/host';
- *
- * const shouldCommit = (status: number, rollbackOn = isServerError): boolean => !rollbackOn(status);
- * ```
- */
-export function isServerError(status: number): boolean {
+/** Such a response means a failure, which a layer between may have caught. */
+function isServerError(status: number): boolean {
   return status >= 500;
 }
 
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
+/** Whether the handler could know before COMMIT that nothing will be committed: then its error response is true. */
+function isKnownBefore(error: unknown): boolean {
+  return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+}
+
 /**
- * Whether the handler knew, or could know, before COMMIT that nothing will be committed: then its response of 400 or more is
- * sent as it is.
+ * The scope of the open transaction, for `requireTransactionScope()` of a host.
  *
- * @param error - what `commit()` of the transaction rejected with
- * @returns false for everything else, of which the client has to learn
+ * @param owner - the request, or what has its properties
+ * @param advice - how a transaction is begun on this host
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
  *
  * @example
  * ```ts
- * import { isKnownBefore } from '@ambit/host';
+ * import type { IContainer } from '@ambit/container';
+ * import { transactionScopeOf } from '@ambit/host';
  *
- * async function complete(transaction: { commit(): Promise<void> }, status: number): Promise<void> {
- *   try {
- *     await transaction.commit();
- *   } catch (error) {
- *     if (status < 400 || !isKnownBefore(error)) throw error;
- *   }
- * }
+ * const requireTransactionScope = (request: { transactionScope?: IContainer }): IContainer =>
+ *   transactionScopeOf(request, 'use myTransaction() on the route');
  * ```
  */
-export function isKnownBefore(error: unknown): boolean {
-  return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+export function transactionScopeOf(
+  { transactionScope }: { readonly transactionScope?: IContainer | undefined },
+  advice: string,
+): IContainer {
+  if (transactionScope) return transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', advice);
 }
 
 /** These headers describe the body of one response, and not of the one that replaces it. */

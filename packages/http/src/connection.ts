@@ -573,11 +573,9 @@ export class ConnectedRequest {
 
   /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
   get #reason(): unknown {
-    const { disconnectReason, failure } = this.active;
-    if (disconnectReason) return disconnectReason;
-    const { statusCode } = this.res;
-    // Who responded to the error did not pass it on.
-    return failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
+    const { active, res } = this;
+    if (!active.disconnectReason) active.failedWith(res.statusCode);
+    return active.disconnectReason ?? active.failure;
   }
 
   #wait(done: Done): void {

@@ -3,13 +3,13 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import {
   checkFunctions,
-  HttpError,
   type ParentScope,
   report,
   type RequestOptions,
   type RequestTransactionOptions,
   responseTo,
   termsOf,
+  transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import { ConnectedRequest, type LoadOptions, RequestHost } from './connection.js';
@@ -49,9 +49,7 @@ export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContaine
  * ```
  */
 export function requireTransactionScope(req: { readonly transactionScope?: IContainer | undefined }): IContainer {
-  const { transactionScope } = req;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'use withTransaction() on the way to this handler');
+  return transactionScopeOf(req, 'use withTransaction() on the way to this handler');
 }
 
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */

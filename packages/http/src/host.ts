@@ -10,8 +10,6 @@ export {
   invalidOption,
   isAfterDisconnect,
   isDisconnect,
-  isKnownBefore,
-  isServerError,
   type ParentScope,
   report,
   type RequestOptions,
@@ -20,6 +18,7 @@ export {
   type RequestTransactionTerms,
   responseTo,
   termsOf,
+  transactionScopeOf,
 } from '@ambit/host';
 export { closeUnlessEnded } from './response-gate.js';
 export { Connections } from './connections.js';
