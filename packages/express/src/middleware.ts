@@ -164,12 +164,13 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   useTransactions();
   const { onSecondResponse } = options;
   const terms = termsOf(options);
+  const host = RequestHost.withoutScopes('withTransaction()');
   const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     let held: HeldResponse;
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
-      const transaction = await beginTransaction(req, res, scope, terms(req));
+      const transaction = await beginTransaction(req, res, scope, terms(req), host);
       req.transactionScope = transaction.scope;
       held = new HeldResponse(req, res, transaction, {
         handle: (error) => {

@@ -110,19 +110,19 @@ export class FastifyActiveRequest {
   /** The current scope is its own again. */
   leaveScope(): void {
     const { active } = this.connected;
-    active.currentScope = active.openedScope;
+    active.currentScope = active.scope;
   }
 
   /** Error handlers must not get the scope of a transaction that failed. */
   runErrorHandler(goOn: () => void): void {
     const { active } = this.connected;
-    active.run(goOn, active.openedScope);
+    active.run(goOn, active.scope);
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
   begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
-    const { active, isFinished, res, scope } = this.connected;
-    if (!scope || isFinished || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
+    const { active, isOut, res, scope } = this.connected;
+    if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (res.headersSent) {
       closeUnlessEnded(res);

@@ -205,11 +205,11 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
     for (const connected of injected)
       if (isHijacked(requestOf(connected)[ACTIVE_REQUEST]?.reply)) connected.finish(true);
-    const inProgress = injected.filter(({ isFinished }) => !isFinished);
+    const inProgress = injected.filter(({ isOut }) => !isOut);
     const finished = Promise.all(inProgress.map((connected) => connected.whenFinished()));
     // The handler may never respond, and there is no client that would leave.
     const timeLimit = limit((late) => {
-      for (const connected of inProgress) if (!connected.isFinished) void report(late, requestOf(connected));
+      for (const connected of inProgress) if (!connected.isOut) void report(late, requestOf(connected));
     });
     await within(finished, timeLimit).catch(() => undefined);
     for (const connected of inProgress) connected.finish(true);

@@ -88,7 +88,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
       });
       active = opened;
       const response = await opened.whileClientIsThere(async () => {
-        const handled = await handler(request, opened.scope, context);
+        const handled = await handler(request, opened.scope as IContainer, context);
         if (opened.isFinished) discard(handled);
         return handled;
       });

@@ -102,7 +102,7 @@ export function containerMiddleware(
     const opening = sockets.open(c);
     if (opening) {
       const active = opening instanceof Promise ? await opening : opening;
-      c.set('container', active.scope);
+      c.set('container', active.scope as IContainer);
       await active.run(next);
       active.failure = c.error;
       return;
@@ -113,7 +113,7 @@ export function containerMiddleware(
       waitUntil: waitUntilOf(c),
     });
     try {
-      c.set('container', active.scope);
+      c.set('container', active.scope as IContainer);
       await active.whileClientIsThere(next);
       const { res } = c;
       active.failure = c.error;

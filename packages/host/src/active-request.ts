@@ -40,7 +40,7 @@ export interface RequestClient {
  *
  * async function serve(request: Request): Promise<Response> {
  *   const active = await scopes.open(request, undefined, request);
- *   const greeting = active.scope.resolve<string>('IGreeting');
+ *   const greeting = active.scope?.resolve<string>('IGreeting');
  *   active.finish(); // disposes the scope
  *   return new Response(greeting);
  * }
@@ -48,20 +48,20 @@ export interface RequestClient {
  */
 export class ActiveRequest {
   /** The request scope; undefined until it is opened. */
-  openedScope: IContainer | undefined = undefined;
+  scope: IContainer | undefined = undefined;
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
   transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
   /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
   failure: unknown = undefined;
   /** Why the signal has aborted: the client has left. */
   disconnectReason: HttpError | undefined = undefined;
-  /** What `run()` makes the current scope: that of the request, or of its open transaction. */
+  /** @internal The scope that `run()` makes the current one: that of the request, or of its open transaction. */
   currentScope: IContainer | undefined = undefined;
-  /** It counts as one in progress. */
+  /** @internal It counts as one in progress. */
   isAdmitted = false;
   /** Nothing more comes of the request. */
   isFinished = false;
-  /** The disposal of the scope has begun. */
+  /** @internal The disposal of the scope has begun. */
   isDisposed = false;
   /** The request, as the functions among the options of its scopes know it. */
   readonly request: unknown;
@@ -108,7 +108,7 @@ export class ActiveRequest {
    */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer {
     try {
-      const scope = (this.openedScope = this.currentScope = parent.createScope(options));
+      const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
       scope.register('IRequestSignal', () => this.signal);
       return scope;
@@ -120,11 +120,6 @@ export class ActiveRequest {
   /** It has finished, or is about to, because its client has left. */
   get isOver(): boolean {
     return this.isFinished || this.disconnectReason !== undefined;
-  }
-
-  /** The request scope, once it is opened. */
-  get scope(): IContainer {
-    return this.openedScope as IContainer;
   }
 
   /**
@@ -260,7 +255,7 @@ export class ActiveRequest {
   #disposeScope(): Promise<void> | undefined {
     const scopes = this.#scopes;
     try {
-      const disposing = this.openedScope?.dispose(this.#reason) ?? undefined;
+      const disposing = this.scope?.dispose(this.#reason) ?? undefined;
       if (!disposing) scopes.onDisposed(this);
       else
         disposing.then(
@@ -312,7 +307,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
  *
- * async function myMiddleware(request: Request, next: (scope: object) => Promise<Response>): Promise<Response> {
+ * async function myMiddleware(request: Request, next: (scope?: object) => Promise<Response>): Promise<Response> {
  *   const active = await scopes.open(request, undefined, request);
  *   try {
  *     return await next(active.scope);

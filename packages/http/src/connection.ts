@@ -144,6 +144,19 @@ export class RequestHost {
   }
 
   /**
+   * For requests whose scope the application opens by other means than ours: opens none.
+   *
+   * @param caller - what errors name, such as `withTransaction()`
+   * @returns the host
+   */
+  static withoutScopes(caller: string): RequestHost {
+    const refuse = (): never => {
+      throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', caller);
+    };
+    return new RequestHost(new RequestScopes(refuse, {}, caller));
+  }
+
+  /**
    * @internal Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once.
    */
   wait({ request }: ActiveRequest): boolean {
@@ -383,7 +396,7 @@ class PendingTurn {
     this.#host = host;
     this.#begin = AsyncResource.bind(begin);
     const onTurn = (): void => {
-      if (request.isFinished) return connection.passTurn();
+      if (request.isOut) return connection.passTurn();
       take();
       this.#beginOnce();
     };
@@ -454,8 +467,8 @@ export class ConnectedRequest {
   newer: ConnectedRequest | undefined = undefined;
   /** Its scope and its signal. */
   readonly active: ActiveRequest;
-  /** The response is out, or the client has disconnected. */
-  isFinished = false;
+  /** Its response is out, or its client has disconnected; {@link ActiveRequest.isFinished} follows in the same tick. */
+  isOut = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
   /** What it waits for. */
@@ -505,7 +518,7 @@ export class ConnectedRequest {
 
   /** The request scope; undefined until it is opened. */
   get scope(): IContainer | undefined {
-    return this.active.openedScope;
+    return this.active.scope;
   }
 
   /**
@@ -530,7 +543,7 @@ export class ConnectedRequest {
    */
   open(done: Done): void {
     const connection = this.#connection;
-    if (this.isFinished) {
+    if (this.isOut) {
       // Behind what Node refused, no more requests are taken.
       if (!connection.isFinishing) this.#openScope(done);
     } else if ((this.#hasTurn = connection.takeTurn())) this.#enter(done);
@@ -554,8 +567,8 @@ export class ConnectedRequest {
    * @param isDisconnected - whether the client left before it had its response
    */
   finish(isDisconnected: boolean): void {
-    if (this.isFinished) return;
-    this.isFinished = true;
+    if (this.isOut) return;
+    this.isOut = true;
     this.#connection.remove(this);
     if (isDisconnected) this.active.disconnect();
     this.#turn?.cancel();
@@ -600,7 +613,7 @@ export class ConnectedRequest {
 
   /** That of a request that has finished is disposed at once. */
   #openScope(done: Done): void {
-    const { active, isFinished } = this;
+    const { active, isOut } = this;
     const { scopes } = this.#host;
     if (scopes.isCurrent) this.#emitInScope();
     let opening: Promise<void> | undefined;
@@ -609,12 +622,12 @@ export class ConnectedRequest {
     } catch (error) {
       return done(error);
     } finally {
-      if (isFinished) active.finish(this.#reason);
+      if (isOut) active.finish(this.#reason);
     }
     if (!opening) return active.run(done);
     const goOn = (error?: unknown): void => {
       // The client has disconnected, and what failed then failed because its scope was disposed.
-      if (!this.isFinished) active.run(() => done(error));
+      if (!this.isOut) active.run(() => done(error));
     };
     opening.then(goOn, goOn);
   }

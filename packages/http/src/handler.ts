@@ -165,8 +165,9 @@ export interface WithTransactionOptions
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
   checkFunctions(options, 'onSecondResponse');
   const terms = termsOf(options);
+  const host = RequestHost.withoutScopes('withTransaction()');
   const begin: Handler = async (req, res, scope) => {
-    const transaction = await beginTransaction(req, res, scope, terms(req));
+    const transaction = await beginTransaction(req, res, scope, terms(req), host);
     req.transactionScope = transaction.scope;
     let release!: () => void;
     let refuse!: (error: unknown) => void;
