@@ -82,8 +82,6 @@ declare module 'fastify' {
 export class FastifyActiveRequest {
   readonly connected: ConnectedRequest;
   readonly reply: FastifyReply;
-  /** The request's transaction while it has one. */
-  transaction: RequestTransaction | undefined = undefined;
   /** The transaction is that of the route, so that its response commits. */
   isOfRoute = false;
   /** The response must not be a success, nor keep its headers, unless the handler knows. */
@@ -98,6 +96,11 @@ export class FastifyActiveRequest {
   constructor(connected: ConnectedRequest, reply: FastifyReply) {
     this.connected = connected;
     this.reply = reply;
+  }
+
+  /** Its open transaction. */
+  get transaction(): RequestTransaction | undefined {
+    return this.connected.active.transaction;
   }
 
   /** Goes on in the scope of its transaction, as the current one. */
@@ -120,7 +123,7 @@ export class FastifyActiveRequest {
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
-  begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
+  begin(terms: RequestTransactionTerms, { isOfRoute }: { readonly isOfRoute: boolean }): WatchedPromise<IContainer> {
     const { active, isOut, res, scope } = this.connected;
     if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
@@ -129,8 +132,8 @@ export class FastifyActiveRequest {
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
     const transaction = new RequestTransaction(scope, terms);
-    this.transaction = transaction;
-    active.transaction = { rollback: (reason) => this.#close(transaction, reason) };
+    this.isOfRoute = isOfRoute;
+    active.rollbackBeforeDisposal = (open, reason) => this.#close(open, reason);
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
@@ -138,10 +141,7 @@ export class FastifyActiveRequest {
         });
         return begun.scope;
       },
-      failed: (step) => {
-        this.forget(transaction);
-        this.#note(step);
-      },
+      failed: (step) => this.#note(step),
     });
   }
 
@@ -149,11 +149,8 @@ export class FastifyActiveRequest {
     const { transaction } = this;
     if (!transaction) return this.#refuse('AMBIT_HTTP_NO_TRANSACTION');
     return WatchedPromise.of(transaction.commit(), {
-      value: () => this.forget(transaction),
-      failed: (step) => {
-        this.#note(step);
-        this.forget(transaction);
-      },
+      value: () => undefined,
+      failed: (step) => this.#note(step),
     });
   }
 
@@ -163,13 +160,6 @@ export class FastifyActiveRequest {
     if (!transaction) return;
     this.isRolledBack = true;
     await transaction.rollback(reason);
-    this.forget(transaction);
-  }
-
-  forget(transaction: RequestTransaction): void {
-    if (this.transaction !== transaction) return;
-    this.transaction = this.connected.active.transaction = undefined;
-    this.isOfRoute = false;
   }
 
   /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
@@ -186,7 +176,6 @@ export class FastifyActiveRequest {
     this.isRolledBack = !isCommitted(transaction);
     if (this.reply.raw.writableEnded) await this.#closeLeftOpen(transaction);
     else await transaction.rollback(reason);
-    this.forget(transaction);
   }
 
   /** A handler that responds past Fastify's hooks, as after `hijack()`, is notified in no other way. */
@@ -220,7 +209,8 @@ export class FastifyActiveRequest {
   /** A handler that still works on a transaction that took too long may never respond, and its client would wait. */
   async #respondInPlace(transaction: RequestTransaction, error: TransactionError): Promise<void> {
     transaction.timeout = error;
-    await transaction.rollback(error);
+    // It stays that of the request, so that the handler cannot begin another one, nor respond as if it had none.
+    await transaction.current?.rollback(error);
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
     const { reply } = this;

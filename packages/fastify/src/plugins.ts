@@ -357,9 +357,9 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   server.decorateRequest('startTransaction', function (own) {
     const active = this[ACTIVE_REQUEST];
     if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
-    if (!own) return active.begin(terms(this));
+    if (!own) return active.begin(terms(this), { isOfRoute: false });
     const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
-    return active.begin({ settings: TransactionSettings.of(settings) });
+    return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });
   });
   server.decorateRequest('commitTransaction', function () {
     return this[ACTIVE_REQUEST]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
@@ -428,7 +428,6 @@ function undoFirst(
   ignoreErrors(payload);
   const undoAndReplace = async (): Promise<void> => {
     await undo(transaction, complaint);
-    active.forget(transaction);
     // A commit that nobody awaited was in progress: the response has now waited for it, and is true.
     if (isCommitted(transaction)) return;
     // Or it failed, and only now is it known how.
@@ -455,12 +454,11 @@ function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void
     const begin: preHandlerHookHandler = (request, _reply, done) => {
       const active = request[ACTIVE_REQUEST];
       if (!active) return done();
-      active.isOfRoute = true;
       const begun = (scope: IContainer): void => {
         active.runIn(scope, done);
       };
       const failed = (error: unknown): void => done(error as Error);
-      inOwnContext(() => void active.begin(terms(request)).then(begun, failed));
+      inOwnContext(() => void active.begin(terms(request), { isOfRoute: true }).then(begun, failed));
     };
     beginners.add(begin);
     return begin;
@@ -523,12 +521,11 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
       }
     } catch (error) {
       failure = error as Error;
-      await transaction.rollback(error);
       active.failed ??= new FailedRequest(error);
+      await transaction.rollback(error);
       clearRepresentation(reply);
       discard(payload);
     }
-    active.forget(transaction);
     active.leaveScope();
   };
   const goOn = (thrown?: Error): void => {

@@ -11,6 +11,7 @@ import {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
+import type { RequestTransaction } from './transaction.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
 const ACTIVE_REQUEST = Symbol.for('@ambit/host');
@@ -50,7 +51,9 @@ export class ActiveRequest {
   /** The request scope; undefined until it is opened. */
   scope: IContainer | undefined = undefined;
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
-  transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
+  transaction: RequestTransaction | undefined = undefined;
+  /** Rolls back what is still open when the scope is disposed. Default: `rollback()` of the transaction */
+  rollbackBeforeDisposal: ((transaction: RequestTransaction, reason: unknown) => Promise<void>) | undefined = undefined;
   /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
   failure: unknown = undefined;
   /** Why the signal has aborted: the client has left. */
@@ -247,8 +250,9 @@ export class ActiveRequest {
   }
 
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
-  async #disposeBoth(transaction: { rollback(reason: unknown): Promise<void> }): Promise<void> {
-    await transaction.rollback(this.#reason);
+  async #disposeBoth(transaction: RequestTransaction): Promise<void> {
+    if (this.rollbackBeforeDisposal) await this.rollbackBeforeDisposal(transaction, this.#reason);
+    else await transaction.rollback(this.#reason);
     await Promise.allSettled([this.#disposeScope()]);
   }
 

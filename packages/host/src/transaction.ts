@@ -104,7 +104,9 @@ export class RequestTransaction {
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
-    if (this.active) this.active.transaction = this;
+    if (!this.active) return;
+    this.active.transaction = this;
+    this.begun.catch(() => this.#forget());
   }
 
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
@@ -171,7 +173,6 @@ export class RequestTransaction {
     } catch (error) {
       if (status < 400 || !(error === this.timeout || isKnownBefore(error))) throw error;
     }
-    this.#forget();
   }
 
   /**
@@ -183,6 +184,8 @@ export class RequestTransaction {
     const { current, begun } = this;
     // At once where that is possible: what comes next must find the commit begun.
     this.committing = current ? current.commit() : begun.then((late) => late.commit());
+    const forget = (): void => this.#forget();
+    this.committing.then(forget, forget);
     return this.committing;
   }
 
