@@ -14,7 +14,7 @@ import {
   RequestHost,
   type RequestOptions,
   type RequestTransactionOptions,
-  termsOf,
+  prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction';
@@ -134,14 +134,14 @@ export function containerMiddleware(
   };
 }
 
-/** The terms of the transaction of a route, and when its response rolls back. */
+/** The options of the transaction of a route, and when its response rolls back. */
 export interface WithTransactionOptions extends RequestTransactionOptions<Request>, HeldResponseOptions<Request> {}
 
 /**
  * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
  * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
- * @param options - the terms of the transaction, and who is notified of what
+ * @param options - the options of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
  * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
@@ -163,14 +163,14 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   checkFunctions(options, 'onSecondResponse');
   useTransactions();
   const { onSecondResponse } = options;
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const host = RequestHost.withoutScopes('withTransaction()');
   const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     let held: HeldResponse;
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
-      const transaction = await beginTransaction(req, res, scope, terms(req), host);
+      const transaction = await beginTransaction(req, res, scope, prepare(req), host);
       req.transactionScope = transaction.scope;
       held = new HeldResponse(req, res, transaction, {
         handle: (error) => {

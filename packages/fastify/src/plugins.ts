@@ -5,7 +5,7 @@ import {
   checkTimes,
   clearRepresentation,
   ConnectedRequest,
-  Connections,
+  ServerConnections,
   HttpError,
   invalidOption,
   type LoadOptions,
@@ -14,8 +14,8 @@ import {
   type RequestOptions,
   type RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
-  termsOf,
+  type PreparedTransactionOptions,
+  prepareTransactionOptions,
   transactionScopeOf,
   type TimeLimit,
   within,
@@ -31,14 +31,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify';
-import {
-  ACTIVE_REQUEST,
-  complaintOf,
-  FastifyActiveRequest,
-  isCommitted,
-  undo,
-  UNSEEN_ROUTES,
-} from './active-request.js';
+import { STATE, complaintOf, FastifyRequestState, isCommitted, undo, UNSEEN_ROUTES } from './fastify-request.js';
 import { definePlugin, isAbandoned, isHijacked, isInjected, isInjectedWhole } from './fastify-internals.js';
 import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
 
@@ -117,7 +110,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     onDisposeError = logDisposeError,
     ...scopeOptions
   } = checked(options);
-  const connections = Connections.of(server.server);
+  const connections = ServerConnections.of(server.server);
   const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
     try {
       await onDisposeError(error, request);
@@ -148,18 +141,18 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   refuseUnseenRoutes(server);
   server.decorateRequest('container', null as unknown as IContainer);
-  server.decorateRequest(ACTIVE_REQUEST, null);
+  server.decorateRequest(STATE, null);
 
   server.addHook('onRequest', (request, reply, done) => {
     const connected = new ConnectedRequest(request.raw, reply.raw, host, request);
-    request[ACTIVE_REQUEST] = new FastifyActiveRequest(connected, reply);
+    request[STATE] = new FastifyRequestState(connected, reply);
     connected.open((error) => {
       if (connected.scope) request.container = connected.scope;
       done(error as Error);
     });
   });
 
-  server.addHook('onResponse', ({ [ACTIVE_REQUEST]: active }, { raw }, done) => {
+  server.addHook('onResponse', ({ [STATE]: active }, { raw }, done) => {
     // Injected requests have their whole response before `writableFinished` says so.
     if (active) active.connected.finish(!active.connected.isWhole && !isInjectedWhole(raw));
     done();
@@ -170,11 +163,11 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, _reply, error, done) => {
       // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
-      if (!request[ACTIVE_REQUEST]?.connected.active.isOfDisconnect(error)) done();
+      if (!request[STATE]?.connected.active.isOfDisconnect(error)) done();
     });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
-      goOnAfter(request[ACTIVE_REQUEST]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
+      goOnAfter(request[STATE]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
     });
   }
 
@@ -203,8 +196,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   server.addHook('onClose', async () => {
     // The server knows of no injected requests, so `close()` waits for them here.
     const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
-    for (const connected of injected)
-      if (isHijacked(requestOf(connected)[ACTIVE_REQUEST]?.reply)) connected.finish(true);
+    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.finish(true);
     const inProgress = injected.filter(({ isOut }) => !isOut);
     const finished = Promise.all(inProgress.map((connected) => connected.whenFinished()));
     // The handler may never respond, and there is no client that would leave.
@@ -282,7 +274,7 @@ export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onEr
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
 
-/** The terms of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
+/** The options of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
 export interface RouteTransactionOptions
   extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
 
@@ -293,7 +285,7 @@ declare module 'fastify' {
     /**
      * Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind.
      *
-     * @param options - the terms of the transaction. Default: those of the plugin
+     * @param options - the options of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
      * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
      *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
@@ -343,36 +335,36 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 
 function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
   // Also what a route replaces, such as `onError`.
-  termsOf(options);
+  prepareTransactionOptions(options);
   const { onError = logFailure, ...defaults } = options;
-  const termsFor: TermsFor = ({ onError: own = onError, ...terms }) =>
-    termsOf<FastifyRequest>({ ...defaults, ...terms, onError: own });
-  const terms = termsFor({});
+  const prepareFor: PrepareFor = ({ onError: own = onError, ...others }) =>
+    prepareTransactionOptions<FastifyRequest>({ ...defaults, ...others, onError: own });
+  const prepare = prepareFor({});
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
-      return this[ACTIVE_REQUEST]?.transaction?.current?.scope;
+      return this[STATE]?.transaction?.current?.scope;
     },
   });
   server.decorateRequest('startTransaction', function (own) {
-    const active = this[ACTIVE_REQUEST];
+    const active = this[STATE];
     if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
-    if (!own) return active.begin(terms(this), { isOfRoute: false });
+    if (!own) return active.begin(prepare(this), { isOfRoute: false });
     const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
     return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });
   });
   server.decorateRequest('commitTransaction', function () {
-    return this[ACTIVE_REQUEST]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
+    return this[STATE]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
   });
   server.decorateRequest('rollbackTransaction', function () {
-    return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
+    return this[STATE]?.rollback(undefined) ?? Promise.resolve();
   });
 
-  addRouteTransactions(server, termsFor);
+  addRouteTransactions(server, prepareFor);
 
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     if (!active) return done();
     active.hasResponse = true;
     if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
@@ -393,7 +385,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   });
 
   server.addHook('onSend', (request, reply, payload, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
@@ -412,7 +404,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
 }
 
 interface UntrueResponse {
-  readonly active: FastifyActiveRequest;
+  readonly active: FastifyRequestState;
   readonly reply: FastifyReply;
   readonly payload: unknown;
   readonly transaction: RequestTransaction;
@@ -444,28 +436,28 @@ function logFailure(error: unknown, request: FastifyRequest): void {
 }
 
 /** What each transaction of a route is begun with. */
-type TermsFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => RequestTransactionTerms;
+type PrepareFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => PreparedTransactionOptions;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
-function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void {
+function addRouteTransactions(server: FastifyInstance, prepareFor: PrepareFor): void {
   const beginners = new WeakSet<object>();
   const beginnerOf = (options: RouteTransactionOptions): preHandlerHookHandler => {
-    const terms = termsFor(options);
+    const prepare = prepareFor(options);
     const begin: preHandlerHookHandler = (request, _reply, done) => {
-      const active = request[ACTIVE_REQUEST];
+      const active = request[STATE];
       if (!active) return done();
       const begun = (scope: IContainer): void => {
         active.runIn(scope, done);
       };
       const failed = (error: unknown): void => done(error as Error);
-      inOwnContext(() => void active.begin(terms(request), { isOfRoute: true }).then(begun, failed));
+      inOwnContext(() => void active.begin(prepare(request), { isOfRoute: true }).then(begun, failed));
     };
     beginners.add(begin);
     return begin;
   };
   // Behind the hooks of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     const transaction = active?.isOfRoute && active.transaction;
     if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
     else done();
@@ -494,7 +486,7 @@ function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
 }
 
 interface ReadyResponse {
-  readonly active: FastifyActiveRequest;
+  readonly active: FastifyRequestState;
   readonly reply: FastifyReply;
   readonly payload: unknown;
   readonly transaction: RequestTransaction;

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import {
   type ActiveRequest,
   checkFunctions,
-  type DrainOptions,
+  type DrainRequestsOptions,
   HttpError,
   invalidOption,
   type ParentScope as ParentScopeOf,
@@ -11,7 +11,7 @@ import {
   RequestTransaction,
   type RequestTransactionOptions,
   responseTo,
-  termsOf,
+  prepareTransactionOptions,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
@@ -41,7 +41,7 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
   readonly openRequests: number;
 }
@@ -106,7 +106,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
         respond(request, context).catch((error: unknown) => onError(error, request)) as Promise<R>;
 
   return Object.defineProperties(serve, {
-    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as FetchHandler<Q, C, R>;
 }
@@ -149,9 +149,9 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   handler: Handler<Q, C, R>,
   options: RequestTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const run: Handler<Q, C, R> = async (request, requestScope, context) => {
-    const transaction = new RequestTransaction(requestScope, terms(request), () => request.signal);
+    const transaction = new RequestTransaction(requestScope, prepare(request), () => request.signal);
     const { scope } = await transaction.begun;
     let response: R | undefined;
     try {

@@ -2,13 +2,13 @@ import type { IContainer } from '@ambit/container';
 import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
   clearRepresentation,
-  type DrainOptions,
+  type DrainRequestsOptions,
   HttpError,
   RequestScopes,
   type RequestScopesOptions,
   RequestTransaction,
   type RequestTransactionOptions,
-  termsOf,
+  prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
@@ -63,7 +63,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
   readonly openRequests: number;
 }
@@ -128,7 +128,7 @@ export function containerMiddleware(
   };
 
   return Object.defineProperties(middleware, {
-    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as ContainerMiddleware;
 }
@@ -149,7 +149,7 @@ function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined
   }
 }
 
-/** The terms of the transaction of a route, and when its response rolls back. */
+/** The options of the transaction of a route, and when its response rolls back. */
 export type WithTransactionOptions = RequestTransactionOptions<Context>;
 
 /**
@@ -176,10 +176,10 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const run: MiddlewareHandler = async (c, next) => {
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
+    const transaction = new RequestTransaction(requestScopeOf(c), prepare(c), () => c.req.raw.signal);
     try {
       const { scope } = await transaction.begun;
       c.set('transactionScope', scope);

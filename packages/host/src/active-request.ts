@@ -275,7 +275,7 @@ export class ActiveRequest {
 }
 
 /** How long `drain()` waits. */
-export interface DrainOptions {
+export interface DrainRequestsOptions {
   /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
 }
@@ -465,7 +465,7 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain({ timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
+  drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       checkTimes({ timeoutMs }, 'timeoutMs');
       if (this.#undisposed === 0) return resolve();

@@ -1,7 +1,7 @@
 /** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
 export {
   ActiveRequest,
-  type DrainOptions,
+  type DrainRequestsOptions,
   type RequestClient,
   RequestScopes,
   type RequestScopesOptions,
@@ -31,7 +31,7 @@ export {
   clearRepresentation,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
-  termsOf,
+  type PreparedTransactionOptions,
+  prepareTransactionOptions,
   transactionScopeOf,
 } from './transaction.js';

@@ -10,7 +10,7 @@ import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
 import { checkFunctions } from './options.js';
 
-/** The terms of the transaction of a handler, and when its response rolls back. */
+/** The options of the transaction of a handler, and when its response rolls back. */
 export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
@@ -18,31 +18,33 @@ export interface RequestTransactionOptions<Q = Request> extends Omit<Transaction
   readonly rollbackOn?: (status: number) => boolean;
 }
 
-/** What one transaction is begun with, and when its response rolls back. */
-export interface RequestTransactionTerms extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
+/** The checked options of the transaction of one request, and when its response rolls back. */
+export interface PreparedTransactionOptions extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
   /** The options, checked. */
   readonly settings: TransactionSettings;
 }
 
 /**
- * The terms of the transaction of each request, checked once: `onError` of the application is called with the request.
+ * Checks the options of transactions once, for all requests: `onError` of the application is called with the request.
  *
  * @param options - the options of the application
- * @returns what is called for each request
+ * @returns a function that gives the options for one request
  * @throws `HttpError` `AMBIT_HTTP_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_TX_OPTION`: another
  *   option is invalid
  *
  * @example
  * ```ts
- * import { RequestTransaction, type RequestTransactionOptions, termsOf } from '@ambit/host';
+ * import { RequestTransaction, type RequestTransactionOptions, prepareTransactionOptions } from '@ambit/host';
  *
  * function inTransaction(options: RequestTransactionOptions) {
- *   const terms = termsOf(options);
- *   return (request: Request, scope: object) => new RequestTransaction(scope as never, terms(request));
+ *   const prepare = prepareTransactionOptions(options);
+ *   return (request: Request, scope: object) => new RequestTransaction(scope as never, prepare(request));
  * }
  * ```
  */
-export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) => RequestTransactionTerms {
+export function prepareTransactionOptions<Q>(
+  options: RequestTransactionOptions<Q>,
+): (request: Q) => PreparedTransactionOptions {
   checkFunctions(options, 'onError', 'rollbackOn');
   const { onError, rollbackOn, ...others } = options;
   const settings = TransactionSettings.of(others);
@@ -61,11 +63,11 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { RequestTransaction, termsOf } from '@ambit/host';
+ * import { RequestTransaction, prepareTransactionOptions } from '@ambit/host';
  *
- * const terms = termsOf<Request>({ isolation: 'serializable' });
+ * const prepare = prepareTransactionOptions<Request>({ isolation: 'serializable' });
  * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
- *   const transaction = new RequestTransaction(scope, terms(request), () => request.signal);
+ *   const transaction = new RequestTransaction(scope, prepare(request), () => request.signal);
  *   await transaction.begun;
  *   try {
  *     const response = await transaction.run(() => handler(transaction.scope));
@@ -94,11 +96,11 @@ export class RequestTransaction {
    * Asks for a connection at once.
    *
    * @param requestScope - the scope of the request
-   * @param terms - the terms of the transaction, and which responses roll back
+   * @param prepared - its options, and which responses roll back
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
-  constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
-    const { settings, rollbackOn = isServerError } = terms;
+  constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
+    const { settings, rollbackOn = isServerError } = prepared;
     this.rollbackOn = rollbackOn;
     this.active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.

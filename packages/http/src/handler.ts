@@ -8,12 +8,13 @@ import {
   type RequestOptions,
   type RequestTransactionOptions,
   responseTo,
-  termsOf,
+  prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
-import { ConnectedRequest, type LoadOptions, RequestHost } from './connection.js';
+import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
+import { type LoadOptions, RequestHost } from './request-host.js';
 import { respondPlainly } from './response-gate.js';
 
 /** A request of `node:http` with its scopes. */
@@ -135,7 +136,7 @@ export function createHandler(
   return serve as HttpListener;
 }
 
-/** The terms of the transaction of a handler, and when its response rolls back. */
+/** The options of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions
   extends RequestTransactionOptions<ScopedRequest>, HeldResponseOptions<ScopedRequest> {}
 
@@ -144,7 +145,7 @@ export interface WithTransactionOptions
  * has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
  * @param handler - the handler that needs a transaction
- * @param options - the terms of the transaction
+ * @param options - the options of the transaction
  * @returns a handler for `createHandler()`
  * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
@@ -164,10 +165,10 @@ export interface WithTransactionOptions
  */
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
   checkFunctions(options, 'onSecondResponse');
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const host = RequestHost.withoutScopes('withTransaction()');
   const begin: Handler = async (req, res, scope) => {
-    const transaction = await beginTransaction(req, res, scope, terms(req), host);
+    const transaction = await beginTransaction(req, res, scope, prepare(req), host);
     req.transactionScope = transaction.scope;
     let release!: () => void;
     let refuse!: (error: unknown) => void;

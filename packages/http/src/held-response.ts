@@ -7,11 +7,12 @@ import {
   isDisconnect,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
+  type PreparedTransactionOptions,
 } from '@ambit/host';
 import type { TransactionError } from '@ambit/transaction';
-import { ConnectedRequest, type RequestHost } from './connection.js';
+import { ConnectedRequest } from './connection.js';
 import type { ScopedRequest } from './handler.js';
+import type { RequestHost } from './request-host.js';
 import { closeUnlessEnded, readRest, respondPlainly, ResponseGate, TIME_TO_RESPOND_MS } from './response-gate.js';
 
 /** The same on all hosts that hold the response back until COMMIT. */
@@ -332,7 +333,7 @@ export class HeldResponse {
  * @param req - the request
  * @param res - its response, of which nothing was sent
  * @param scope - the request scope
- * @param terms - the terms of the transaction, and which responses roll back
+ * @param prepared - its options, and which responses roll back
  * @param host - for a request whose scope was opened by other means: `RequestHost.withoutScopes()`
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
@@ -342,12 +343,12 @@ export class HeldResponse {
  * ```ts
  * import type { ServerResponse } from 'node:http';
  * import type { ScopedRequest } from '@ambit/http';
- * import { beginTransaction, RequestHost, termsOf } from '@ambit/http/host';
+ * import { beginTransaction, RequestHost, prepareTransactionOptions } from '@ambit/http/host';
  *
- * const terms = termsOf<ScopedRequest>({ isolation: 'serializable' });
+ * const prepare = prepareTransactionOptions<ScopedRequest>({ isolation: 'serializable' });
  * const host = RequestHost.withoutScopes('inTransaction()');
  * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
- *   const transaction = await beginTransaction(req, res, req.container, terms(req), host);
+ *   const transaction = await beginTransaction(req, res, req.container, prepare(req), host);
  *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
  * }
  * ```
@@ -356,12 +357,12 @@ export async function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,
   scope: IContainer,
-  terms: RequestTransactionTerms,
+  prepared: PreparedTransactionOptions,
   host: RequestHost,
 ): Promise<RequestTransaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);
-  const transaction = new RequestTransaction(scope, terms);
+  const transaction = new RequestTransaction(scope, prepared);
   const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, host);
   request.active.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;

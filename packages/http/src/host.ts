@@ -15,19 +15,14 @@ export {
   type RequestOptions,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
+  type PreparedTransactionOptions,
   responseTo,
-  termsOf,
+  prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
 export { closeUnlessEnded } from './response-gate.js';
-export { Connections } from './connections.js';
+export { ServerConnections } from './server-connections.js';
 export { beginTransaction, type ErrorHandlers, HeldResponse, type HeldResponseOptions } from './held-response.js';
-export {
-  affordableRequests,
-  ConnectedRequest,
-  type LoadOptions,
-  RequestHost,
-  type RequestHostOptions,
-} from './connection.js';
+export { ConnectedRequest } from './connection.js';
+export { affordableRequests, type LoadOptions, RequestHost, type RequestHostOptions } from './request-host.js';
 export { type TimeLimit, within } from './shutdown.js';

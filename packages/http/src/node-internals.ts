@@ -2,7 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
-import type { Connection, RequestHost } from './connection.js';
+import type { Connection } from './connection.js';
+import type { RequestHost } from './request-host.js';
 import type { ResponseGate } from './response-gate.js';
 
 /*

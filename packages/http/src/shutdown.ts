@@ -3,7 +3,7 @@ import type { Http2SecureServer, Http2Server } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
 import { checkContainer, checkFunctions, checkTimes, HttpError, reported, type Reporter } from '@ambit/host';
-import { Connections } from './connections.js';
+import { ServerConnections } from './server-connections.js';
 
 /** From here on, `Infinity` included, Node fires a timer at once. */
 const TOO_LONG_MS = 2 ** 31;
@@ -100,7 +100,7 @@ export function drain(server: HttpServer, options: DrainOptions = {}): Promise<v
     checkTimes({ timeoutMs, keepIdleMs }, 'timeoutMs', 'keepIdleMs');
     checkFunctions({ onError }, 'onError');
     let reporting: Promise<void> | undefined;
-    const connections = Connections.of(server as Server);
+    const connections = ServerConnections.of(server as Server);
     connections.close(keepIdleMs);
     const cut = (): void => {
       // It counts now, and calls back later.

@@ -7,7 +7,7 @@ import {
   HttpError,
   type HttpErrorCode,
   RequestTransaction,
-  type RequestTransactionTerms,
+  type PreparedTransactionOptions,
 } from '@ambit/http/host';
 import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
@@ -62,7 +62,7 @@ export interface FailedStep {
 }
 
 /** Where the plugins keep what only they need to know of a request. */
-export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
+export const STATE: unique symbol = Symbol('ambit.requestState');
 
 /** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
 export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
@@ -70,7 +70,7 @@ export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
 declare module 'fastify' {
   interface FastifyRequest {
     /** @internal */
-    [ACTIVE_REQUEST]: FastifyActiveRequest | null;
+    [STATE]: FastifyRequestState | null;
   }
   interface FastifyInstance {
     /** @internal */
@@ -79,7 +79,7 @@ declare module 'fastify' {
 }
 
 /** A request of Fastify, and what becomes of the transactions that its handler begins, commits and rolls back. */
-export class FastifyActiveRequest {
+export class FastifyRequestState {
   readonly connected: ConnectedRequest;
   readonly reply: FastifyReply;
   /** The transaction is that of the route, so that its response commits. */
@@ -123,7 +123,10 @@ export class FastifyActiveRequest {
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
-  begin(terms: RequestTransactionTerms, { isOfRoute }: { readonly isOfRoute: boolean }): WatchedPromise<IContainer> {
+  begin(
+    prepared: PreparedTransactionOptions,
+    { isOfRoute }: { readonly isOfRoute: boolean },
+  ): WatchedPromise<IContainer> {
     const { active, isOut, res, scope } = this.connected;
     if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
@@ -131,7 +134,7 @@ export class FastifyActiveRequest {
       closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(scope, terms);
+    const transaction = new RequestTransaction(scope, prepared);
     this.isOfRoute = isOfRoute;
     active.rollbackBeforeDisposal = (open, reason) => this.#close(open, reason);
     return WatchedPromise.of(transaction.begun, {

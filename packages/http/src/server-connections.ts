@@ -22,7 +22,7 @@ const CONNECTIONS = Symbol('ambit.connections');
 const REAP_EVERY_MS = 250;
 
 interface ServerWithConnections extends Server {
-  [CONNECTIONS]?: Connections;
+  [CONNECTIONS]?: ServerConnections;
 }
 
 /**
@@ -31,15 +31,15 @@ interface ServerWithConnections extends Server {
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { Connections } from '@ambit/http/host';
+ * import { ServerConnections } from '@ambit/http/host';
  *
  * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
- * const connections = Connections.of(server);
+ * const connections = ServerConnections.of(server);
  * connections.close();
  * server.close(() => connections.closed());
  * ```
  */
-export class Connections {
+export class ServerConnections {
   readonly #server: ServerWithConnections;
   /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
@@ -61,7 +61,7 @@ export class Connections {
     const { socket } = message as { socket: Socket };
     const server = serverOf(socket);
     // Those of servers that do not speak HTTP are no business of ours.
-    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
+    if (server && 'timeout' in server) ServerConnections.of(server).#meet(socket);
   };
   static #isWatching = false;
 
@@ -79,9 +79,9 @@ export class Connections {
    * @param server - a server of `node:http`, `node:https` or `node:http2`
    * @returns its connections
    */
-  static of(server: Server): Connections {
+  static of(server: Server): ServerConnections {
     const served = server as ServerWithConnections;
-    return (served[CONNECTIONS] ??= new Connections(served));
+    return (served[CONNECTIONS] ??= new ServerConnections(served));
   }
 
   /**
@@ -90,9 +90,9 @@ export class Connections {
    * @param socket - the socket of the request
    * @returns undefined if the request came through no server, but was injected
    */
-  static ofSocket(socket: Socket): Connections | undefined {
+  static ofSocket(socket: Socket): ServerConnections | undefined {
     const server = serverOf(socket);
-    return server && Connections.of(server);
+    return server && ServerConnections.of(server);
   }
 
   /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
