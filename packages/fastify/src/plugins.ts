@@ -17,8 +17,8 @@ import {
   type PreparedTransactionOptions,
   prepareTransactionOptions,
   transactionScopeOf,
+  settleWithin,
   type TimeLimit,
-  within,
 } from '@ambit/http/host';
 import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
 import type {
@@ -187,7 +187,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       await drainScopes(container, { timeoutMs: disposeTimeoutMs });
       const disposing = container.dispose();
       if (disposing)
-        await within(
+        await settleWithin(
           disposing,
           limit(() => undefined),
         );
@@ -203,7 +203,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const timeLimit = limit((late) => {
       for (const connected of inProgress) if (!connected.isOut) void report(late, requestOf(connected));
     });
-    await within(finished, timeLimit).catch(() => undefined);
+    await settleWithin(finished, timeLimit).catch(() => undefined);
     for (const connected of inProgress) connected.finish(true);
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
-import { clearRepresentation, responseTo, type TimeLimit, within } from '@ambit/http/host';
+import { clearRepresentation, responseTo, settleWithin, type TimeLimit } from '@ambit/http/host';
 import { errorCodes, type FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
 
@@ -125,7 +125,7 @@ export function goOnAfter(
     goOn();
     return;
   }
-  const waited = limit ? within(disposing, limit) : disposing;
+  const waited = limit ? settleWithin(disposing, limit) : disposing;
   const drop = (second: unknown): void => {
     if (second !== payload) discard(second);
   };

@@ -11,6 +11,7 @@ import {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
+import { settleWithin } from './time-limit.js';
 import type { RequestTransaction } from './transaction.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
@@ -280,9 +281,6 @@ export interface DrainRequestsOptions {
   readonly timeoutMs?: number;
 }
 
-/** From here on timers fire at once. */
-const TOO_LONG_MS = 2 ** 31;
-
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
 export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
   /** How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
@@ -465,22 +463,19 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
-    return new Promise((resolve, reject) => {
-      checkTimes({ timeoutMs }, 'timeoutMs');
-      if (this.#undisposed === 0) return resolve();
-      const late = (): void => {
-        this.#draining.delete(done);
-        reject(new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`));
-      };
-      const timer = timeoutMs < TOO_LONG_MS ? setTimeout(late, timeoutMs) : undefined;
-      const done = (): void => {
-        this.#draining.delete(done);
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#draining.add(done);
-    });
+  async drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
+    checkTimes({ timeoutMs }, 'timeoutMs');
+    if (this.#undisposed === 0) return;
+    let onDrained!: () => void;
+    const drained = new Promise<void>((resolve) => (onDrained = resolve));
+    this.#draining.add(onDrained);
+    const onPassed = (): HttpError =>
+      new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`);
+    try {
+      await settleWithin(drained, { ms: timeoutMs, onPassed });
+    } finally {
+      this.#draining.delete(onDrained);
+    }
   }
 }
 

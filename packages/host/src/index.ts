@@ -27,6 +27,7 @@ export {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
+export { settleWithin, startTimer, type TimeLimit } from './time-limit.js';
 export {
   clearRepresentation,
   RequestTransaction,

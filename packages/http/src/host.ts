@@ -18,6 +18,8 @@ export {
   type PreparedTransactionOptions,
   responseTo,
   prepareTransactionOptions,
+  settleWithin,
+  type TimeLimit,
   transactionScopeOf,
 } from '@ambit/host';
 export { closeUnlessEnded } from './response-gate.js';
@@ -25,4 +27,3 @@ export { ServerConnections } from './server-connections.js';
 export { beginTransaction, type ErrorHandlers, HeldResponse, type HeldResponseOptions } from './held-response.js';
 export { ConnectedRequest } from './connection.js';
 export { affordableRequests, type LoadOptions, RequestHost, type RequestHostOptions } from './request-host.js';
-export { type TimeLimit, within } from './shutdown.js';
