@@ -49,7 +49,7 @@ export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next)
 
 type Next = (error?: unknown) => void;
 
-/** What the helpers need of a request, whatever its params and body. */
+/** A request as the helpers need it, whatever its params and body. */
 export interface ExpressRequest {
   /** The scope of the request. */
   readonly container: IContainer;
@@ -274,7 +274,7 @@ function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** With nothing in its hand, `next()` would go on to the next handler. */
+/** `next(undefined)` would continue with the next handler, so a falsy reason becomes an Error. */
 function givenReason(thrown: unknown): unknown {
   if (thrown) return thrown;
   return new Error('The handler failed, and gave no reason', { cause: thrown });

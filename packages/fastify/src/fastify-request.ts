@@ -165,7 +165,7 @@ export class FastifyRequestState {
     await transaction.rollback(reason);
   }
 
-  /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
+  /** Removes headers that the handler set expecting a commit. */
   takeBackHead(error: unknown): void {
     const { failedStep } = this;
     this.failedStep = undefined;

@@ -67,8 +67,8 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
    */
   readonly disposeTimeoutMs?: number;
   /**
-   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with `Connection: close`.
-   * Default 0.
+   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with
+   * `Connection: close`. Default 0.
    */
   readonly keepIdleMs?: number;
   /** Called when a request scope failed to dispose. Default: the request's log. */
@@ -268,7 +268,7 @@ declare module 'fastify' {
   }
 }
 
-/** What every transaction is begun with, unless `startTransaction(options)` or the route says otherwise. */
+/** The options of every transaction, unless `startTransaction(options)` or the route says otherwise. */
 export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: the request's log. */
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
@@ -288,7 +288,8 @@ declare module 'fastify' {
      * @param options - the options of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
      * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
-     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
+     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN
+     *   failed. `ContainerError`: there is no `IDatabasePool`
      */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
     /**
@@ -308,7 +309,8 @@ declare module 'fastify' {
  *
  * @param instance - the server; `server.register(transactionPlugin, options)` passes it
  * @param opts - what every transaction is begun with
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`, from `server.route()`
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`,
+ *   from `server.route()`
  *
  * @example
  * ```ts
@@ -435,7 +437,7 @@ function logFailure(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction failed to close');
 }
 
-/** What each transaction of a route is begun with. */
+/** Prepares the options of a route's transactions, which the plugin's options complete. */
 type PrepareFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => PreparedTransactionOptions;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
@@ -521,7 +523,7 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
     active.leaveScope();
   };
   const goOn = (thrown?: Error): void => {
-    // What decided between COMMIT and ROLLBACK is what the client gets, whatever else the handler has set meanwhile.
+    // The client gets the status that decided between COMMIT and ROLLBACK, whatever the handler has set meanwhile.
     if (!(thrown ?? failure) && reply.statusCode !== decided) reply.code(decided);
     settle(done, payload, thrown ?? failure);
   };

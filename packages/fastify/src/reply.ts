@@ -5,7 +5,7 @@ import { clearRepresentation, responseTo, settleWithin, type TimeLimit } from '@
 import { errorCodes, type FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
 
-/** What may be a stream: of Node, of the old style of Node, or of the web. */
+/** May be a stream: of Node, of the old style of Node, or of the web. */
 interface Payload {
   readonly pipe?: unknown;
   readonly read?: unknown;
@@ -44,7 +44,7 @@ async function checkStream(stream: Payload): Promise<void> {
   if (stream.pending === true) await once(stream as Readable, 'ready');
 }
 
-/** The same for a stream of the old style, which would lose what it emits while nobody listens. */
+/** Wraps a stream of the old style, which would lose what it emits while nobody listens. */
 export function keepsUntilRead(payload: unknown): unknown {
   const { pipe, read } = Object(payload) as Payload;
   const isOld = typeof pipe === 'function' && typeof read !== 'function';

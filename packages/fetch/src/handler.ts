@@ -19,7 +19,7 @@ import { discard, finishWithBody, responseToNobody } from './response-body.js';
 /** The scope around the request's own: the application container, or what a function of the request gives. */
 export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
 
-/** What the application does for a request: `context` is what the host gave besides it. */
+/** Responds to a request: `context` is what the host gave besides it. */
 export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
   request: Q,
   scope: IContainer,
@@ -126,8 +126,8 @@ function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | und
  *   connection.
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that
- *   can be sent
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
+ *   `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that can be sent
  *
  * @example
  * ```ts

@@ -126,7 +126,7 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
   }
 }
 
-/** What the promise gives, or undefined where that takes longer, or fails. */
+/** Resolves to the value of the promise, or to undefined where that takes longer, or fails. */
 async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
   const settled: { value?: T } = {};
   promise.then((value) => (settled.value = value), ignore);
@@ -145,7 +145,7 @@ function joined(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuf
   return whole;
 }
 
-/** The same body. Its last byte, its failure and its reader's cancellation finish the request. */
+/** Passes the body on. Its last byte, its failure and its reader's cancellation finish the request. */
 function followed(active: ActiveRequest, source: Source, { chunks, next }: Beginning): ReadableStream<Uint8Array> {
   let pending = next;
   const read = (): Promise<Chunk> => {

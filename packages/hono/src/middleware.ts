@@ -159,8 +159,8 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  *
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
- * transaction already
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
+ *   `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already
  *
  * @example
  * ```ts

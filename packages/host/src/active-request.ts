@@ -14,14 +14,14 @@ import {
 import { settleWithin } from './time-limit.js';
 import type { RequestTransaction } from './transaction.js';
 
-/** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
+/** A registered symbol, so that several copies of this package in one tree find each other's requests. */
 const ACTIVE_REQUEST = Symbol.for('@ambit/host');
 
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
 
-/** What the runtime knows of the client of a request, and how it is kept running for the disposal. */
+/** The client of a request, as the runtime knows it, and how the runtime is kept running for the disposal. */
 export interface RequestClient {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
@@ -329,7 +329,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly #max: number;
   #inProgress = 0;
   #undisposed = 0;
-  /** Those who wait until all are disposed. */
+  /** Resolve the calls of `drain()` that wait until all are disposed. */
   readonly #draining = new Set<() => void>();
 
   /**
@@ -358,7 +358,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   /**
-   * What `isEssential` of the application says.
+   * Asks `isEssential` of the application.
    *
    * @param request - the request
    * @returns whether the request is never refused
@@ -375,8 +375,8 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param context - what the function for the parent scope receives besides it
    * @param client - says when the client leaves, such as the request itself
    * @returns the request with its scope; a promise where `register`, `start` or a function for the parent scope is used
-   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left. Whatever
-   *   `register`, `onStart` or the function for the parent scope throws. Also as a rejection
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client
+   *   has left. Whatever `register`, `onStart` or the function for the parent scope throws. Also as a rejection
    */
   open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {
     const active = new ActiveRequest(this, request, client);
@@ -479,7 +479,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 }
 
-/** What fails once the client has left, fails because the scope was disposed. */
+/** After a disconnect every failure is a consequence of the disposal, so the disconnect is thrown. */
 function fail(active: ActiveRequest, error: unknown): never {
   active.finish(error);
   throw active.disconnectReason ?? error;

@@ -1,4 +1,4 @@
-/** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
+/** For authors of hosts, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
 export {
   ActiveRequest,
   type DrainRequestsOptions,

@@ -30,7 +30,7 @@ export class Connection {
   #inProgress = 0;
   /** Pipelined requests that have not begun; made for the first of them. */
   #waiting: (() => void)[] | undefined = undefined;
-  /** That of the requests that wait. */
+  /** The host of the waiting requests. */
   #host: RequestHost | undefined = undefined;
   #isTurnScheduled = false;
   /** Made when more requests than the limit have come. */
@@ -46,7 +46,7 @@ export class Connection {
     connections?.add(this, channel);
   }
 
-  /** That of a request which is not the first one of its connection. */
+  /** The connection of a request; undefined before its first one. */
   static of(req: IncomingMessage): Connection | undefined {
     return channelOf(req)[CONNECTION];
   }
@@ -89,7 +89,7 @@ export class Connection {
     if (newer) newer.older = older;
     else this.newest = older;
     request.older = request.newer = undefined;
-    // That of an injected request is no socket: kept until it closes, it would be kept forever.
+    // The channel of an injected request never closes, so its connection would be kept forever.
     // Another stream that is a connection has a parser, which must get nothing more when it closes.
     if (!this.newest && !this.#isHttp2 && !this.#input && !(this.#channel instanceof Socket)) this.#forget();
   }
@@ -281,7 +281,7 @@ export class ConnectedRequest {
   isOut = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
-  /** What it waits for. */
+  /** Its place among the requests that wait. */
   #turn: PendingTurn | undefined = undefined;
   #hasTurn = false;
   #onFinished: (() => void)[] | undefined = undefined;
@@ -422,7 +422,7 @@ export class ConnectedRequest {
     this.#openScope(done);
   }
 
-  /** That of a request that has finished is disposed at once. */
+  /** If the request has already finished, its scope is disposed immediately. */
   #openScope(done: Done): void {
     const { active, isOut } = this;
     const { scopes } = this.#host;

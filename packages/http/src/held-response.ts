@@ -15,7 +15,7 @@ import type { ScopedRequest } from './handler.js';
 import type { RequestHost } from './request-host.js';
 import { closeUnlessEnded, readRest, respondPlainly, ResponseGate, TIME_TO_RESPOND_MS } from './response-gate.js';
 
-/** The same on all hosts that hold the response back until COMMIT. */
+/** Options of all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
   RequestTransactionOptions<never>,
   'rollbackOn'
@@ -278,7 +278,7 @@ export class HeldResponse {
   }
 
   /**
-   * What the host says of a handler that goes on.
+   * Asks the host whether a handler that goes on has failed.
    *
    * @param given - what the handler passed to `next`
    * @returns whether that means a failure

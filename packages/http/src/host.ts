@@ -1,4 +1,4 @@
-/** What the authors of hosts need: the core that `@ambit/express`, `@ambit/fastify` and `createHandler()` are built on. */
+/** For authors of hosts: the core that `@ambit/express`, `@ambit/fastify` and `createHandler()` are built on. */
 export {
   checkContainer,
   checkFunctions,

@@ -10,7 +10,7 @@ import {
 } from '@ambit/host';
 import { ServerConnections } from './server-connections.js';
 
-/** The same on every host. */
+/** How many requests a host takes on; the options of every host. */
 export interface LoadOptions {
   /**
    * How many requests may be in progress in the application. A further one is refused with `AMBIT_HTTP_OVERLOADED`, which
@@ -51,7 +51,7 @@ export function affordableRequests(): number {
   return Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
 }
 
-/** What the framework adds to the options of the application. */
+/** The framework's part of the options. */
 interface FrameworkOptions {
   /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
   readonly callsFinish?: true;
@@ -66,8 +66,8 @@ export interface RequestHostOptions<Request>
   extends FrameworkOptions, RequestScopesOptions<Request>, Pick<LoadOptions, 'maxRequestsPerConnection'> {}
 
 /**
- * What all requests of one middleware, plugin or handler have in common: how their scopes are opened, and how many may be in progress or
- * wait for their turn.
+ * Serves all requests of one middleware, plugin or handler: opens their scopes, and limits how many are in progress or wait for
+ * their turn.
  *
  * @example
  * ```ts

@@ -52,8 +52,8 @@ function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
 }
 
 /**
- * Makes room for another response: takes back the headers that are true of one only, and the status. What follows is an error unless it has a status of its own. But while the rest of the
- * old response may follow, that rest must still count as part of a success.
+ * Makes room for another response: takes back the headers that are true of one only, and the status. The next response is an error
+ * unless it has a status of its own. But while the rest of the old response may follow, that rest must count as part of a success.
  */
 function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   clearRepresentation(res);
@@ -62,7 +62,7 @@ function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   res.statusMessage = '';
 }
 
-/** What Node would refuse only when the response is sent is refused while there is still something to roll back. */
+/** Refuses, while the transaction can still be rolled back, a head that Node would refuse when the response is sent. */
 function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, args: unknown[]): void {
   if (isPlain(res)) return;
   try {
@@ -354,7 +354,7 @@ export class ResponseGate {
     divertAgain(res, this, this.#direct, (this.#turn += 1));
   }
 
-  /** Only an error handler that is being called is certain to have written this: others say first what they write. */
+  /** Without a content type only a running error handler is known not to be the rest of the dropped body. */
   #isRest(): boolean {
     const isUnnamed = this.#phase === 'none' && !this.#res.hasHeader('content-type');
     return this.#mayRestCome && isUnnamed && !this.#keeper.isHandlingError;

@@ -43,7 +43,7 @@ export class ServerConnections {
   readonly #server: ServerWithConnections;
   /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
-  /** Those that have had a request. */
+  /** The connections that have had a request. */
   readonly #connections = new Set<Connection>();
   readonly #streams = new Set<Http2Stream>();
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -60,7 +60,7 @@ export class ServerConnections {
   static readonly #acceptedByAnyServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
     const server = serverOf(socket);
-    // Those of servers that do not speak HTTP are no business of ours.
+    // Servers that do not speak HTTP have no `timeout`.
     if (server && 'timeout' in server) ServerConnections.of(server).#meet(socket);
   };
   static #isWatching = false;
@@ -74,7 +74,7 @@ export class ServerConnections {
   }
 
   /**
-   * Those of the server; the same object at each call.
+   * Finds the connections of a server; the same object at each call.
    *
    * @param server - a server of `node:http`, `node:https` or `node:http2`
    * @returns its connections
@@ -85,7 +85,7 @@ export class ServerConnections {
   }
 
   /**
-   * Those of the server that a request came to.
+   * Finds the connections of the server that a request came to.
    *
    * @param socket - the socket of the request
    * @returns undefined if the request came through no server, but was injected

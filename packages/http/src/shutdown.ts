@@ -27,8 +27,8 @@ export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
   /**
-   * How long idle connections stay open. The next request on one is responded to with `Connection: close`; without this, a request that its client sent
-   * just before its connection was closed fails, and nobody repeats it if it is a POST. Default 0.
+   * How long idle connections stay open. The next request on one is responded to with `Connection: close`; without this, a request
+   * that its client sent just before its connection was closed fails, and nobody repeats it if it is a POST. Default 0.
    */
   readonly keepIdleMs?: number;
   /**
