@@ -220,7 +220,7 @@ export class Transaction {
       if (failure || completion.isRequested || !afterBegin) settle(failure);
       else this.#prepare(afterBegin, settle);
     };
-    completion.begin(this.settings.terms, afterBegin ? prepare : settle);
+    completion.begin(this.settings.beginOptions, afterBegin ? prepare : settle);
   }
 
   /**
