@@ -239,10 +239,10 @@ function isKnownBefore(error: unknown): boolean {
  * ```
  */
 export function transactionScopeOf(
-  { transactionScope }: { readonly transactionScope?: IContainer | undefined },
+  owner: { readonly transactionScope?: IContainer | undefined },
   advice: string,
 ): IContainer {
-  if (transactionScope) return transactionScope;
+  if (owner.transactionScope) return owner.transactionScope;
   throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', advice);
 }
 
