@@ -225,9 +225,26 @@ export function poolClosed(): TransactionError {
   return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile', { sqlState: '08003' });
 }
 
-export function nothingToCommit(): TransactionError {
+export function alreadyOpen(): TransactionError {
+  const what = 'beginTransaction() was called on a connection with an open transaction';
+  return new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
+}
+
+/** Where the database rolled back because of a statement that failed, the SQLSTATE says that nothing was stored. */
+export function nothingToCommit(undoneBy: TransactionError | undefined): TransactionError {
   const what = 'COMMIT found no open transaction: a statement has already committed it or rolled it back';
-  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '40000'));
+}
+
+/** A statement in a transaction that the database has ended by itself. */
+export function notInTransaction(undoneBy: TransactionError | undefined): TransactionError {
+  const what =
+    'The statement was not sent, because an earlier one has already committed or rolled back the transaction';
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '25P01'));
+}
+
+function undoneOptions(cause: TransactionError | undefined, sqlState: string): { cause?: unknown; sqlState?: string } {
+  return cause ? { cause, sqlState } : {};
 }
 
 /** `lostBecause` is what the server said when it closed the connection. The SQLSTATE of ours says that nothing was stored. */

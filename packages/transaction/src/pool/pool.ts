@@ -13,10 +13,12 @@ import type {
 } from '../core/contract.js';
 import {
   aborted,
+  alreadyOpen,
   isTransactionError,
   lostBefore,
   lostBeforeCommit,
   nothingToCommit,
+  notInTransaction,
   poolClosed,
   released,
   rolledBack,
@@ -26,7 +28,7 @@ import {
   withCallersStack,
 } from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
-import { checkExecuteOptions, checkIsolation } from '../core/options.js';
+import { checkExecuteOptions, checkIsolation, checkTime } from '../core/options.js';
 import { type Linked, LinkedList, StatementQueue } from '../core/queues.js';
 import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
 import type { Driver, Language, Wire } from './driver.js';
@@ -313,7 +315,10 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   readonly #isForReading: boolean;
   /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
   readonly #queue = new StatementQueue();
+  /** A transaction was begun here, and neither committed nor rolled back here; the database may have ended it. */
   #inTransaction = false;
+  /** The error of the statement with which the database has rolled the transaction back. */
+  #undoneBy: TransactionError | undefined = undefined;
   /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
   #lost: TransactionError | undefined = undefined;
   #readOnly: boolean;
@@ -337,8 +342,17 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
 
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     if (options.isolation !== undefined) checkIsolation(options.isolation);
-    for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
+    if (this.#isOpen && !this.#released && !this.#takenAway) throw alreadyOpen();
     this.#inTransaction = true;
+    this.#undoneBy = undefined;
+    try {
+      for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
+    } catch (error) {
+      this.#inTransaction = false;
+      // An earlier part of BEGIN may have changed the session.
+      this.#possiblyBroken = true;
+      throw error;
+    }
     this.#readOnly = options.readOnly ?? this.#isForReading;
   }
 
@@ -347,7 +361,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
     if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
-    if (!this.#inTransaction || this.#wire.outsideTransaction) throw nothingToCommit();
+    if (!this.#isOpen) throw nothingToCommit(this.#undoneBy);
     try {
       const { command } = await this.#send(whole, 'COMMIT');
       this.#inTransaction = false;
@@ -419,14 +433,22 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (turn) await turn;
     try {
       if (this.#isLost) throw lostBefore(this.#lostBecause);
+      // It would be stored at once, and a rollback would not undo it.
+      if (params && this.#inTransaction && this.#wire.outsideTransaction) throw notInTransaction(this.#undoneBy);
       if (params && !this.#texts.isHarmless(sql)) this.#check(sql, options);
       const sent = this.#wire.send(sql, params, options);
       return read(sent instanceof Promise ? await sent : sent);
     } catch (error) {
-      throw withCallersStack(this.#failure(error));
+      const failure = this.#failure(error);
+      if (params && this.#inTransaction && this.#wire.outsideTransaction) this.#undoneBy ??= failure;
+      throw withCallersStack(failure);
     } finally {
       this.#queue.leave();
     }
+  }
+
+  get #isOpen(): boolean {
+    return this.#inTransaction && !this.#isLost && !this.#wire.outsideTransaction;
   }
 
   get #isLost(): boolean {
@@ -490,6 +512,7 @@ export class Pool implements DatabasePool {
 
   async getConnection(options: AcquireOptions = ANY): Promise<PooledConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
+    if (options.timeoutMs !== undefined) checkTime('timeoutMs', options.timeoutMs);
     const { timeoutMs = acquireTimeoutMs, readOnly = false } = options;
     const queue = readOnly ? (this.#readers ?? this.#queue) : this.#queue;
     const place = queue.enter(options, timeoutMs);
