@@ -412,15 +412,15 @@ export class Transaction {
 
   /** Rolls back when somebody else disposes the scope, who then waits for that. */
   #watchScope(): void {
-    const onDispose = (): Promise<void> | undefined => {
+    const onDispose = (reason?: unknown): Promise<void> | undefined => {
       if (this.#isScopeDisposed) return undefined;
       this.#isScopeDisposed = true;
-      return this.#rollBackWithScope();
+      return this.#rollBackWithScope(reason);
     };
     if (this.scope.defer) return void this.scope.defer(onDispose);
     beforeDispose(this.scope, onDispose);
     // A foreign scope may dispose its children before ROLLBACK, and past our hook.
-    this.#forgetParent = beforeDispose(this.parent, () => this.#rollBackWithScope());
+    this.#forgetParent = beforeDispose(this.parent, (reason) => this.#rollBackWithScope(reason));
   }
 
   /**
@@ -447,8 +447,9 @@ export class Transaction {
     this.#startRollback(new TransactionError('AMBIT_TX_TIMEOUT', what));
   }
 
-  #rollBackWithScope(): Promise<void> {
-    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed'));
+  #rollBackWithScope(cause: unknown): Promise<void> {
+    const options = cause === undefined ? undefined : { cause };
+    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed', options));
     return this.callbacks ? rolledBack.then(() => this.#calling) : rolledBack;
   }
 
