@@ -23,13 +23,13 @@ const ADVICE = {
   AMBIT_TX_DEAD_LETTER:
     'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
   AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
-  AMBIT_TX_FINISHED:
-    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
+  AMBIT_TX_FINISHED:
+    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_IN_CALLBACK:
     "To write in the same transaction, use beforeCommit(). To write afterwards, begin another transaction: with the scope around this one and { before: 'response' }, or with a scope of its own.",
   AMBIT_TX_NESTED:
