@@ -5,7 +5,7 @@ import type { ScopeOf } from '@ambit/container/work';
 import { type Clock, startTimer } from '../core/clock.js';
 import { report, TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
-import { type Leave, WaitQueue } from '../pool/pool.js';
+import { type Leave, WaitQueue } from '../pool/waiting.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
 
 /** Makes a new scope the tenant's. */

@@ -15,7 +15,7 @@ import {
   readKeys,
   type TransactionOptions,
 } from '../core/options.js';
-import { AcquireRequest } from '../pool/pool.js';
+import { AcquireRequest } from '../pool/waiting.js';
 import { release } from './completion.js';
 import { Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
