@@ -176,17 +176,17 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
     this.#queue.clear(released);
-    if (!this.#takenAway) this.#return(destroy !== false);
+    if (!this.#takenAway) this.#returnToPool(destroy !== false);
   }
 
   /** For a pool that is closed: from now on only a rollback and the release are accepted, and do nothing. */
   takeAway(): void {
     this.#takenAway = true;
     this.#queue.clear(poolClosed);
-    this.#return(true);
+    this.#returnToPool(true);
   }
 
-  #return(destroy: boolean): void {
+  #returnToPool(destroy: boolean): void {
     this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
   }
 
@@ -298,7 +298,7 @@ export class Pool implements DatabasePool {
         : connecting;
     const onRelease = (possiblyBroken: boolean): void => {
       this.#inUse.remove(connection);
-      release(wire, possiblyBroken, leave);
+      returnToDriver(wire, possiblyBroken, leave);
     };
     const connection: PooledConnection = new PooledConnection(wire, this.#texts, readOnly, onRelease);
     this.#inUse.add(connection);
@@ -326,7 +326,7 @@ export class Pool implements DatabasePool {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#drain();
     return this.#closing;
   }
 
@@ -373,7 +373,7 @@ export class Pool implements DatabasePool {
       return await within(clock, Math.max(0, deadline - clock.now()), unlessCancelled(connecting, options), late);
     } catch (error) {
       // It may still arrive; the place stays taken until it has.
-      connecting.then((wire) => release(wire, false, leave), leave);
+      connecting.then((wire) => returnToDriver(wire, false, leave), leave);
       throw this.#refusal(error);
     }
   }
@@ -386,7 +386,7 @@ export class Pool implements DatabasePool {
     );
   }
 
-  async #close(): Promise<void> {
+  async #drain(): Promise<void> {
     const { closeTimeoutMs, keepOpen = false } = this.#settings;
     this.#queue.close();
     this.#readers?.close();
@@ -408,7 +408,7 @@ export class Pool implements DatabasePool {
 }
 
 /** The place is free as soon as the driver has the connection back, or could not take it. */
-function release(wire: Wire, possiblyBroken: boolean, leave: Leave): void {
+function returnToDriver(wire: Wire, possiblyBroken: boolean, leave: Leave): void {
   let releasing: void | Promise<void>;
   try {
     releasing = wire.release(possiblyBroken);
