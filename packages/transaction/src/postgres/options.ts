@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
-import type { Clock } from '../core/clock.js';
+import { type Clock, LONGEST_MS } from '../core/clock.js';
 import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { checkBoolean, checkCount, checkFunction, checkTime, given, shown } from '../core/options.js';
@@ -251,5 +251,5 @@ export function driverConfigs(settings: PostgresSettings): ClientConfig[] {
 
 /** The driver says "never" with 0. */
 function orNever(ms: number): number {
-  return ms >= 2 ** 31 ? 0 : ms;
+  return ms > LONGEST_MS ? 0 : ms;
 }
