@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
+import { codeOf, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
 /** Every code, with the advice that its message ends with. */
 const ADVICE = {
@@ -162,9 +162,29 @@ export function isTransactionError(error: unknown): error is TransactionError {
   }
 }
 
-/** Gives an error that was made in a callback of the driver or a timer the stack of the function that awaits it. */
+/**
+ * Gives an error of this package that was made in a callback of the driver or a timer the stack of the function that awaits it.
+ *
+ * @param error - what was thrown; errors of others stay as they are
+ * @returns the same error
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import { withCallersStack } from '@ambit/transaction/extension';
+ *
+ * async function count(connection: IConnection): Promise<unknown> {
+ *   try {
+ *     return await connection.query('SELECT count(*) FROM orders');
+ *   } catch (error) {
+ *     throw withCallersStack(error);
+ *   }
+ * }
+ * ```
+ */
 export function withCallersStack(error: unknown): unknown {
-  if (isTransactionError(error)) Error.captureStackTrace(error, withCallersStack);
+  // An error of another copy of this package is one, too.
+  if (codeOf(error).startsWith('AMBIT_TX_')) Error.captureStackTrace(error as object, withCallersStack);
   return error;
 }
 
