@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Registration } from '@ambit/container';
-import { HttpError } from '@ambit/host';
+import { HttpError } from '@ambit/http';
 import { connectionLost, Happenings, Pause } from '@ambit/host-contract';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
@@ -135,7 +135,7 @@ onEveryStage((stage) => {
     client.reset();
     await stage.app.log.finds({ msg: 'request aborted', path: '/api/orders' });
     pause.letGo();
-    await stage.app.log.finds({ msg: 'request failed', level: 50 });
+    expect(await stage.app.log.finds({ msg: 'request failed' })).toMatchObject({ level: 50, status: 500 });
   });
 
   describe('an error of the real database', () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { isAfterDisconnect } from '@ambit/host';
+import { isAfterDisconnect } from '@ambit/http/host';
 import { sqlStateOf, TransactionError } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
 import type { HostOptions } from '../hosts/host.js';
