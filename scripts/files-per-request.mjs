@@ -47,14 +47,14 @@ const OF_PAGE = 'express, SQLite';
 
 /**
  * What becomes of the response and of its transaction, in order of time: the function that does it, and on Fastify another one where
- * that differs. Written by hand, so each run looks whether the functions still exist.
+ * that differs. Nothing counts these, so each run looks whether the functions still exist.
  * @typedef {readonly [file: string, name: string]} At a function, or a method as `Class.method`
  * @type {readonly { role: string, does: string, at: At, onFastify?: At }[]}
  */
 const ROLES = [
   {
     role: 'Held',
-    does: 'the response waits until the database has answered',
+    does: 'the response waits until its transaction has completed',
     at: ['packages/http/src/response-gate.ts', 'ResponseGate.receive'],
     onFastify: ['packages/fastify/src/reply.ts', 'goOnAfter'],
   },
@@ -182,7 +182,7 @@ function comparePage(files) {
   console.log(`FAIL  ${PAGE} names other files: node scripts/files-per-request.mjs --write`);
 }
 
-/** Functions are renamed and moved, and the page must not send its readers to what is gone. */
+/** Functions are renamed and moved, and the page must not send its readers to what does not exist. */
 function checkRoles() {
   const named = ROLES.flatMap(({ at, onFastify }) => (onFastify ? [at, onFastify] : [at]));
   for (const [file, name] of named.filter((at) => !isDeclared(at))) {
