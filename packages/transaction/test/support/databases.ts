@@ -38,10 +38,10 @@ export const sandboxes: readonly ContractDatabase[] = databases.map(({ name, mis
     const database = await open();
     let last: Sandbox | undefined;
     return {
-      pool: async ({ maxWaiting, acquireTimeoutMs }: PoolOptions = {}) => {
+      pool: async ({ maxWaiting, acquireTimeoutMs, closeTimeoutMs = 100 }: PoolOptions = {}) => {
         await last?.rollback();
         const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
-        last = await sandbox(database.pool(), { ...options, closeTimeoutMs: 100 });
+        last = await sandbox(database.pool(), { ...options, closeTimeoutMs });
         return last;
       },
       drop: async () => {
@@ -58,8 +58,8 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
   const pools: DatabasePool[] = [];
   return {
     path,
-    pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
-      keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs: 100, ...maxWaitingOf(options) })),
+    pool: ({ acquireTimeoutMs = 5000, closeTimeoutMs = 100, ...options } = {}) =>
+      keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: async () => {
       await closeAll(pools);
       rmSync(folder, { recursive: true });
@@ -70,11 +70,8 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 async function openMemory(): Promise<TestDatabase> {
   const pools: DatabasePool[] = [];
   return {
-    pool: ({ acquireTimeoutMs = 5000, ...options } = {}) =>
-      keep(
-        pools,
-        createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs: 100, ...maxWaitingOf(options) }),
-      ),
+    pool: ({ acquireTimeoutMs = 5000, closeTimeoutMs = 100, ...options } = {}) =>
+      keep(pools, createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: () => closeAll(pools),
   };
 }

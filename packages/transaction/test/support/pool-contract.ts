@@ -7,6 +7,7 @@ export interface PoolOptions {
   readonly max?: number;
   readonly acquireTimeoutMs?: number;
   readonly maxWaiting?: number;
+  readonly closeTimeoutMs?: number;
 }
 
 /** A database of a test's own: empty, and removed by `drop()`. */
@@ -680,6 +681,7 @@ export function poolContract({
     keeps('closes once the connections in use are released, and hands out none after that')(
       'closes once the connections in use are released, and hands out none after that',
       async () => {
+        pool = await database.pool({ max: 1, closeTimeoutMs: 10_000 });
         const connection = await pool.getConnection();
         const closing = pool.close();
         await expect(pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });
