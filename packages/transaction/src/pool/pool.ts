@@ -337,8 +337,10 @@ export class Pool implements DatabasePool {
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
     if (this.#driver.alone && !this.#closing) {
-      const run = (): ReturnType<Required<Driver>['alone']> =>
-        this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+      const run = (): ReturnType<Required<Driver>['alone']> => {
+        if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
+        return this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+      };
       const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
       const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
@@ -349,6 +351,12 @@ export class Pool implements DatabasePool {
     } finally {
       connection.release();
     }
+  }
+
+  /** Such a statement needs a connection, which is closed afterwards. */
+  #leavesSessionState(sql: string, options: ExecuteOptions | undefined): boolean {
+    const isKept = options?.prepare !== false;
+    return this.#texts.leavesSessionState(sql, { inTransaction: false, readOnly: false, isKept });
   }
 
   /** The queue admits no more callers than there may be connections; the driver may have other users. */

@@ -179,7 +179,7 @@ export class SqliteDriver implements Driver {
     const { sql, params = [], options } = statement;
     const reader = this.#reader;
     if (!reader || this.#knownWrites.has(sql)) return isFree ? this.#write(statement) : undefined;
-    const read = (): Result => reader.run(sql, params, options, { alone: true });
+    const read = (): Result => reader.run(sql, params, options);
     try {
       return read();
     } catch (error) {
@@ -214,7 +214,7 @@ export class SqliteDriver implements Driver {
   /** At once, since nobody else has the writer; where another process is in the way, the caller waits for it with a connection. */
   #write({ sql, params = [], options }: Statement): Result | undefined {
     try {
-      return this.#writer.run(sql, params, options, { alone: true });
+      return this.#writer.run(sql, params, options);
     } catch (error) {
       if (isBusy(error)) return undefined;
       throw translated(error);
