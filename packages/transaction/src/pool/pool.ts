@@ -42,7 +42,7 @@ interface Where {
   readonly isKept: boolean;
 }
 
-/** What a pool looks for in the text of a statement. A text without any of it is known from then on, on every connection. */
+/** Checks the text of each statement. A text in which nothing was found is not checked again, on any connection of the pool. */
 export class TextCheck {
   readonly language: Language;
   readonly #harmless = new Set<string>();
@@ -97,7 +97,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   #released = false;
   /** The pool was closed, and stopped waiting for the release. */
   #takenAway = false;
-  /** Then it is not used again. */
+  /** It is then closed at its release. */
   #possiblyBroken = false;
 
   constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {

@@ -46,7 +46,7 @@ type Row = Record<string, unknown>;
 type SqliteValue = bigint | number | string | Uint8Array | null;
 type Ask = (values: readonly unknown[]) => Row[];
 
-/** What the driver adds to a row that is asked for alone. */
+/** The driver adds this column to a row that is asked for with get(). */
 const METADATA = '_metadata';
 const INT64 = 2n ** 63n;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
@@ -257,7 +257,7 @@ function asObject(row: readonly unknown[], names: readonly string[]): object {
   return cells;
 }
 
-/** What `execute()` runs: it asks for rows as arrays, since an object has one value only for two columns of the same name. */
+/** A statement of `execute()`. It asks for rows as arrays, since an object has only one value for two columns of the same name. */
 export class DescribedStatement {
   readonly #prepared: PreparedStatement;
   readonly #statement: DriverStatement;

@@ -32,7 +32,10 @@ export interface SqliteCheckout {
 }
 
 export const SQLITE_LANGUAGE: Language = {
-  /** SQLite is serialisable always, which is at least what every level asks for. A transaction that may write takes the lock at once, so that no later statement can find it taken. */
+  /**
+   * SQLite is always serialisable, which satisfies every level. A transaction that may write takes the lock at once, so that no
+   * later statement can find it taken.
+   */
   begin: ({ readOnly = false }) => [readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'],
   isolationSql: 'SELECT $1 AS isolation',
   check: (sql, { readOnly }) => {

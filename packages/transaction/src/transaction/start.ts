@@ -20,7 +20,7 @@ import { returnToPool } from './completion.js';
 import { Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
 
-const DEFAULT_TERMS: BeginOptions = {};
+const NO_BEGIN_OPTIONS: BeginOptions = {};
 
 /**
  * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
@@ -41,7 +41,7 @@ const DEFAULT_TERMS: BeginOptions = {};
 export class TransactionSettings {
   private constructor(
     /** @internal What BEGIN is called with. */
-    readonly terms: BeginOptions,
+    readonly beginOptions: BeginOptions,
     /** @internal */
     readonly database: Required<DatabaseKeys>,
     /** @internal */
@@ -77,10 +77,10 @@ export class TransactionSettings {
     checkSignal(signal);
     checkFunction('onError', onError);
     checkClock(clock);
-    const terms = termsOf(options);
+    const beginOptions = beginOptionsOf(options);
     const keys = readKeys(options);
     return new TransactionSettings(
-      terms,
+      beginOptions,
       keys,
       acquireTimeoutMs,
       timeoutMs,
@@ -100,7 +100,7 @@ export class TransactionSettings {
    */
   with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
     return new TransactionSettings(
-      this.terms,
+      this.beginOptions,
       this.database,
       this.acquireTimeoutMs,
       own.timeoutMs ?? this.timeoutMs,
@@ -114,10 +114,10 @@ export class TransactionSettings {
 }
 
 /** Absent rather than undefined where nothing was asked. */
-function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
+function beginOptionsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
   checkIsolation(isolation);
   checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
+  if (isolation === undefined) return readOnly === undefined ? NO_BEGIN_OPTIONS : { readOnly };
   return readOnly === undefined ? { isolation } : { isolation, readOnly };
 }
 
@@ -175,8 +175,8 @@ export class TransactionStart {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
-    const { terms, acquireTimeoutMs, signal } = this.#settings;
-    this.#request = new AcquireRequest(terms, acquireTimeoutMs, signal);
+    const { beginOptions, acquireTimeoutMs, signal } = this.#settings;
+    this.#request = new AcquireRequest(beginOptions, acquireTimeoutMs, signal);
     this.begun = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

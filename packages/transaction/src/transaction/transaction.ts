@@ -200,7 +200,7 @@ export class Transaction {
       if (failure || completion.isRequested || !afterBegin) settle(failure);
       else this.#prepare(afterBegin, settle);
     };
-    completion.begin(this.settings.terms, afterBegin ? prepare : settle);
+    completion.begin(this.settings.beginOptions, afterBegin ? prepare : settle);
   }
 
   /**
@@ -236,7 +236,7 @@ export class Transaction {
     this.#throwUnlessCommitted();
   }
 
-  /** @internal The same. */
+  /** @internal It waits for the database only, as `commitFromConnection()` does. */
   async rollbackFromConnection(): Promise<void> {
     this.#startRollback(undefined);
     await this.#outcomeKnown.reached();
