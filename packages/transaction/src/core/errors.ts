@@ -256,7 +256,7 @@ export function nothingToCommit(undoneBy: TransactionError | undefined): Transac
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '40000'));
 }
 
-/** A statement in a transaction that the database has ended by itself. */
+/** A statement in a transaction that the database has completed by itself. */
 export function notInTransaction(undoneBy: TransactionError | undefined): TransactionError {
   const what =
     'The statement was not sent, because an earlier one has already committed or rolled back the transaction';

@@ -87,7 +87,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   readonly #isForReading: boolean;
   /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
   readonly #queue = new StatementQueue();
-  /** A transaction was begun here, and neither committed nor rolled back here; the database may have ended it. */
+  /** A transaction was begun here, and neither committed nor rolled back here; the database may have done so. */
   #inTransaction = false;
   /** The error of the statement with which the database has rolled the transaction back. */
   #undoneBy: TransactionError | undefined = undefined;
