@@ -63,7 +63,7 @@ export class TransactionSettings {
   /**
    * Checks the options, and fills every gap.
    *
-   * @param options - the terms of the transactions
+   * @param options - the options of the transactions
    * @returns the settings, which do not change with the options
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    */
@@ -162,7 +162,7 @@ export class TransactionStart {
    * Asks the pool for a connection at once.
    *
    * @param parent - the scope to begin in, such as that of a request
-   * @param options - the terms of the transaction, or settings that were made once for many
+   * @param options - the options of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
    *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
@@ -310,7 +310,7 @@ function refuseSecond(parent: IContainer, { database }: TransactionSettings): vo
  * the options `pool` and `connection` say other keys.
  *
  * @param parent - the scope to begin in, such as that of a request
- * @param options - the terms of the transaction
+ * @param options - the options of the transaction
  * @returns the open transaction; its caller commits it or rolls it back
  * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `parent` is in an open transaction on this database
  * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
