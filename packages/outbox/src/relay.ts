@@ -287,7 +287,7 @@ export class Relay implements AsyncDisposable {
     }
   }
 
-  /** What cannot be stored now is stored in a later round; until then this relay does not deliver it again. */
+  /** An outcome that cannot be stored now is stored in a later round; until then this relay does not deliver the event again. */
   async #storeSettled(): Promise<void> {
     const settled = this.#deliveries.takeSettled();
     const { delivered, released, freed } = settled;

@@ -141,7 +141,10 @@ const SQL: Readonly<Record<OutboxDialect, Sql>> = {
   },
 };
 
-/** An event that waits for one that is being delivered is looked at again after so long, unless the relay that settled that one does so at once. */
+/**
+ * An event that waits for one that is being delivered is looked at again after so long, unless the relay that settled that one
+ * does so at once.
+ */
 const NAP_MS = 1000;
 
 /** The texts of all statements, for one table. Pools recognize statements by their text, so there is one text for each. */

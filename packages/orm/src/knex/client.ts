@@ -10,13 +10,13 @@ class KnexConnection {
   /** What a transaction of Knex is; there is none on a pool. */
   readonly savepoint: Savepoint | undefined;
   /** What a transaction of Knex was asked to be; a nested run cannot differ from the transaction around it. */
-  readonly terms: object;
+  readonly options: object;
   readonly #target: Target;
 
-  constructor(target: Target, terms: object = {}, around?: KnexConnection) {
+  constructor(target: Target, options: object = {}, around?: KnexConnection) {
     this.#target = target;
     this.savepoint = target.transaction?.createSavepoint(around?.savepoint);
-    this.terms = terms;
+    this.options = options;
   }
 
   within<T>(work: () => T): T {
@@ -194,9 +194,9 @@ function refuseEmpty(sql: string): void {
   if (!sql) throw new Error('The query is empty');
 }
 
-async function control({ savepoint, terms }: KnexConnection, sql: string): Promise<void> {
+async function control({ savepoint, options }: KnexConnection, sql: string): Promise<void> {
   if (!savepoint) throw ownTransaction('Knex', 'knexOn');
-  if (/^(?:BEGIN|SAVEPOINT)\b/.test(sql)) return savepoint.begin(terms);
+  if (/^(?:BEGIN|SAVEPOINT)\b/.test(sql)) return savepoint.begin(options);
   const isCommit = /^(?:COMMIT|RELEASE)\b/.test(sql);
   if (!isCommit && !/^ROLLBACK\b/.test(sql)) throw unknownStatement();
   try {

@@ -179,7 +179,7 @@ function adapt(connection: AdaptedConnection): void {
   connection.transactional = (work, options = {}) => {
     const transaction = (options.ctx as TransactionContext | undefined)?.[OWNER];
     return transaction
-      ? transaction.runNested(() => work(options.ctx), termsOf(options))
+      ? transaction.runNested(() => work(options.ctx), nestedOptionsOf(options))
       : transactional(work, options);
   };
   const connect = connection.connect.bind(connection);
@@ -187,7 +187,7 @@ function adapt(connection: AdaptedConnection): void {
 }
 
 /** A nested run may repeat these of the transaction, and refuses any other. */
-function termsOf({ isolationLevel: isolation, readOnly }: NestedOptions): object {
+function nestedOptionsOf({ isolationLevel: isolation, readOnly }: NestedOptions): object {
   return { isolation, readOnly };
 }
 

@@ -128,7 +128,7 @@ export class TransactionError extends Error {
    * a sandbox that is not there, 500 otherwise.
    */
   readonly statusCode: 400 | 500 | 503;
-  /** The same, under the name that error handlers for Express read first. */
+  /** Equal to `statusCode`: error handlers for Express read this name first. */
   readonly status: 400 | 500 | 503;
 
   /**
@@ -235,7 +235,7 @@ export function asCoded(
   return ours ? error : new TransactionError(code, what, { cause: error });
 }
 
-/** What connections refuse, whichever database they lead to. */
+/** The errors of connections, whichever database they lead to. */
 export function released(options?: { sqlState: string }): TransactionError {
   return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
 }
@@ -256,7 +256,7 @@ export function nothingToCommit(undoneBy: TransactionError | undefined): Transac
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '40000'));
 }
 
-/** A statement in a transaction that the database has ended by itself. */
+/** A statement in a transaction that the database has completed by itself. */
 export function notInTransaction(undoneBy: TransactionError | undefined): TransactionError {
   const what =
     'The statement was not sent, because an earlier one has already committed or rolled back the transaction';

@@ -6,7 +6,10 @@ export const transactionRefused = channel('ambit:transaction:refused');
 export const transactionAcquired = channel('ambit:transaction:acquired');
 /** `{ scope, milliseconds }`, after BEGIN succeeded. */
 export const transactionBegun = channel('ambit:transaction:begun');
-/** `{ statement }`, within the call that sends a statement, so that the stack says where; what is published afterwards names the same object. */
+/**
+ * `{ statement }`, published within the call that sends a statement, so that the stack says where. Later messages name the
+ * same object.
+ */
 export const statementSent = channel('ambit:statement:sent');
 /** `{ scope, sql, milliseconds, statement?, error? }`, after a statement in a transaction succeeded or failed. Never its parameters. */
 export const transactionStatement = channel('ambit:transaction:statement');
@@ -22,7 +25,7 @@ export function since(start: number): number {
 
 const NOTHING = {};
 
-/** What later messages name the statement by; nothing where nobody subscribed. */
+/** The object by which later messages name the statement; nothing where nobody subscribed. */
 export function announceStatement(): { readonly statement?: object } {
   if (!statementSent.hasSubscribers) return NOTHING;
   const announced = { statement: {} };

@@ -2,7 +2,10 @@
 // Node's own codes of five letters (EPIPE, EBUSY) begin with E; no SQLSTATE does.
 const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
 const CONFLICT = new Set(['40001', '40P01']);
-/** Class 08 but for 08P01, which is a wrong number of parameters; too many connections, shutting down, cannot connect now, cancelled, lock not available. */
+/**
+ * Class 08 but for 08P01, which is a wrong number of parameters; too many connections, shutting down, cannot connect now,
+ * cancelled, lock not available.
+ */
 const TEMPORARY = /^(?:08(?!P01)|53|57|55P03)/;
 /** The connection, the server or the disk failed, so it is no definite response to a COMMIT; 08003 is: it was never sent. */
 const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003)/;

@@ -42,7 +42,7 @@ interface Where {
   readonly isKept: boolean;
 }
 
-/** What a pool looks for in the text of a statement. A text without any of it is known from then on, on every connection. */
+/** Checks the text of each statement. A text in which nothing was found is not checked again, on any connection of the pool. */
 export class TextCheck {
   readonly language: Language;
   readonly #harmless = new Set<string>();
@@ -87,7 +87,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   readonly #isForReading: boolean;
   /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
   readonly #queue = new StatementQueue();
-  /** A transaction was begun here, and neither committed nor rolled back here; the database may have ended it. */
+  /** A transaction was begun here, and neither committed nor rolled back here; the database may have done so. */
   #inTransaction = false;
   /** The error of the statement with which the database has rolled the transaction back. */
   #undoneBy: TransactionError | undefined = undefined;
@@ -97,7 +97,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   #released = false;
   /** The pool was closed, and stopped waiting for the release. */
   #takenAway = false;
-  /** Then it is not used again. */
+  /** It is then closed at its release. */
   #possiblyBroken = false;
 
   constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {
@@ -337,8 +337,10 @@ export class Pool implements DatabasePool {
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
     if (this.#driver.alone && !this.#closing) {
-      const run = (): ReturnType<Required<Driver>['alone']> =>
-        this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+      const run = (): ReturnType<Required<Driver>['alone']> => {
+        if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
+        return this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+      };
       const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
       const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
@@ -349,6 +351,12 @@ export class Pool implements DatabasePool {
     } finally {
       connection.release();
     }
+  }
+
+  /** Such a statement needs a connection, which is closed afterwards. */
+  #leavesSessionState(sql: string, options: ExecuteOptions | undefined): boolean {
+    const isKept = options?.prepare !== false;
+    return this.#texts.leavesSessionState(sql, { inTransaction: false, readOnly: false, isKept });
   }
 
   /** The queue admits no more callers than there may be connections; the driver may have other users. */

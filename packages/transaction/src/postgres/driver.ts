@@ -24,7 +24,7 @@ import { requestCancel, resultOfPg, safeTypes, serverResponds } from './protocol
 
 const nothing = (): void => undefined;
 
-/** What the driver hands over but does not declare. */
+/** Methods of the driver's connection that it does not declare. */
 interface CopyingConnection {
   sendCopyFail(why: string): void;
   sync(): void;
@@ -97,7 +97,7 @@ export class StatementNames {
     return name;
   }
 
-  /** What the server has prepared under the name no longer fits its tables: every connection prepares it again. */
+  /** The prepared statement no longer fits its tables, so every connection prepares it again under a new name. */
   renew(sql: string): void {
     if (this.#names.delete(sql)) this.#renewals.set(sql, (this.#renewals.get(sql) ?? 0) + 1);
   }
@@ -116,7 +116,7 @@ type DriverClient = Client & {
 /** The server function that waits for synchronous standbys; its name is the same in every language. */
 const WAIT_FOR_STANDBYS = 'SyncRepWaitForLSN';
 
-/** What a server says of itself, where it does: PostgreSQL from version 14 on reports it, and every change of it. */
+/** The role of a server, which PostgreSQL from version 14 on reports with every change. */
 interface Role {
   readonly standby: boolean | undefined;
   readonly readOnly: boolean | undefined;
@@ -136,7 +136,7 @@ const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
 export class Session implements Wire {
   readonly client: DriverClient;
   isLost = false;
-  /** What the server said before it hung up, or what became of the socket. */
+  /** The last error of the server or of the socket. */
   lostBecause: unknown = undefined;
   checkedOutAt = 0;
   stopIdleTimer: () => void = nothing;

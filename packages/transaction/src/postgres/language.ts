@@ -11,13 +11,13 @@ const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
 const PROTOCOL_VIOLATION = '08P01';
 /** These are true although the server closes the connection: it stopped, timed out, or its standby was in the way. */
 const TRUE_AT_THE_END = /^(?:57P|25P03|40001)/;
-/** What the server had prepared no longer fits its tables, or it does not know it: a pooler led us to another server session. */
+/** The prepared statement no longer fits its tables, or is not known: a pooler led us to another server session. */
 const STALE = new Set(['0A000', '26000']);
 /** The server has prepared something under this name that we know nothing of. */
 const NAME_TAKEN = '42P05';
 /** A column, a type, an operator or a table is not what it was when the statement was prepared. */
 const SCHEMA_CHANGED = new Set(['42703', '42804', '42883', '42P01']);
-/** The same, where the server still expects a parameter of the old type; most often the value is wrong. */
+/** The server may still expect a parameter of the old type; most often the value is wrong. */
 const PARAMETER_REFUSED = new Set(['22003', '22P02']);
 
 function isFatal(error: unknown): boolean {
@@ -35,18 +35,18 @@ interface Prepared {
   readonly reused: boolean;
 }
 
-/** For certain: parsed again, the statement works. */
+/** The statement works when it is prepared again. */
 export function isStale(error: unknown, { name, reused }: Prepared): boolean {
   const code = codeOf(error);
   return name !== undefined && ((reused && STALE.has(code)) || code === NAME_TAKEN);
 }
 
-/** It parsed once, and does not any more. */
+/** The statement was prepared successfully before, and the schema has changed since. */
 export function schemaChanged(error: unknown, { reused }: Prepared): boolean {
   return reused && SCHEMA_CHANGED.has(codeOf(error));
 }
 
-/** The statement may succeed when it is parsed again. */
+/** The statement may work when it is prepared again. */
 export function mayBeStale(error: unknown, statement: Prepared): boolean {
   const refused = statement.reused && PARAMETER_REFUSED.has(codeOf(error));
   return refused || isStale(error, statement) || schemaChanged(error, statement);
@@ -100,7 +100,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '53300': 'PostgreSQL has no room for another connection',
 };
 
-/** What the driver threw, with a code of ours, the SQLSTATE, and the driver's error as the cause. */
+/** The error of the driver becomes the cause of one of ours, with a code and the SQLSTATE. */
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
   if (isTransactionError(error)) return error;
   if (!connectionDied && !hangsUp(error)) {

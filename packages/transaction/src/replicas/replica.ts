@@ -105,8 +105,8 @@ export class Replica {
 
   async connect(options: AcquireOptions): Promise<IPooledConnection> {
     const { isolation, timeoutMs = Infinity } = options;
-    const terms = isolation === undefined ? { readOnly: true } : { isolation, readOnly: true };
-    const request = new AcquireRequest(terms, Math.min(timeoutMs, this.#settings.replicaTimeoutMs));
+    const beginOptions = isolation === undefined ? { readOnly: true } : { isolation, readOnly: true };
+    const request = new AcquireRequest(beginOptions, Math.min(timeoutMs, this.#settings.replicaTimeoutMs));
     const why = cancelledBy(options);
     if (why) request.cancel(why.reason);
     const stopListening = onCancelled(options, ({ reason }) => request.cancel(reason));

@@ -13,7 +13,7 @@ import type { SandboxSettings } from './sandbox.js';
 const SAVEPOINT = 'ambit_sandbox';
 const CHECK = 'ambit_sandbox_check';
 
-/** What the sandbox has to know of the database; only PostgreSQL has this table. */
+/** Asks for the properties of the database in {@link Dialect}; only PostgreSQL has this table. */
 const PROBE = `SELECT EXISTS (SELECT FROM pg_constraint WHERE condeferrable) AS deferrable,
   set_config('lock_timeout', $1, true) AS lock_timeout`;
 
@@ -94,7 +94,7 @@ export class OuterTransaction {
     if (readOnly) await this.#query(this.#dialect.beginReadOnly);
   }
 
-  /** What COMMIT does. Where it fails, nothing is kept. */
+  /** In place of COMMIT. Where it fails, nothing is kept. */
   async keep(): Promise<void> {
     try {
       await this.#writable();
@@ -106,7 +106,7 @@ export class OuterTransaction {
     }
   }
 
-  /** What ROLLBACK does. Where it fails, the sandbox is lost. */
+  /** In place of ROLLBACK. Where it fails, the sandbox is lost. */
   async undo(): Promise<void> {
     try {
       await this.#query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);

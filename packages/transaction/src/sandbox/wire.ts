@@ -12,7 +12,7 @@ const PLACE =
 
 type Result = ExecuteResult<never>;
 
-/** What a sandbox is over: the one connection of its transaction. */
+/** The driver of a sandbox: the one connection of its transaction. */
 export function driverOf(outer: OuterTransaction): Driver {
   let last: SandboxWire | undefined;
   return {
@@ -42,7 +42,7 @@ class SandboxWire implements Wire {
   /** The transaction of the sandbox may be; it says so itself. */
   readonly isLost = false;
   readonly #outer: OuterTransaction;
-  #terms: BeginOptions | undefined = undefined;
+  #beginOptions: BeginOptions | undefined = undefined;
   /** Never rejects. */
   #inProgress: Promise<unknown> | undefined = undefined;
   /** A request to cancel is on its way, and may reach a later statement. */
@@ -74,32 +74,32 @@ class SandboxWire implements Wire {
 
   /** There is no other connection to replace this one by, so whether it is broken is found out when it is cleaned up. */
   release(): void | Promise<void> {
-    return this.isBusy || this.#terms || this.#isCancelling ? this.#cleanUp() : undefined;
+    return this.isBusy || this.#beginOptions || this.#isCancelling ? this.#cleanUp() : undefined;
   }
 
   async #cleanUp(): Promise<void> {
     await this.#inProgress;
-    if (this.#terms) await this.#outer.undo().catch(() => undefined);
+    if (this.#beginOptions) await this.#outer.undo().catch(() => undefined);
     if (this.#isCancelling) this.#outer.lose(new Error('A statement had finished when it was cancelled'));
   }
 
   async #control(sql: string): Promise<Result> {
-    const terms = this.#terms;
+    const beginOptions = this.#beginOptions;
     if (sql.startsWith('BEGIN')) await this.#begin({ readOnly: sql !== 'BEGIN' });
-    else this.#terms = undefined;
+    else this.#beginOptions = undefined;
     if (sql === 'COMMIT') await this.#outer.keep().catch(throwCommitFailed);
-    if (sql === 'ROLLBACK' && terms) await this.#outer.undo();
+    if (sql === 'ROLLBACK' && beginOptions) await this.#outer.undo();
     return { rows: [], rowCount: null, command: sql, fields: [] };
   }
 
-  async #begin(terms: BeginOptions): Promise<void> {
-    await this.#outer.begin(terms);
-    this.#terms = terms;
+  async #begin(beginOptions: BeginOptions): Promise<void> {
+    await this.#outer.begin(beginOptions);
+    this.#beginOptions = beginOptions;
   }
 
   async #run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): Promise<Result> {
     const statement = (): Promise<Result> => this.#outer.run(sql, params, options);
-    if (this.#terms) return this.#inTransaction(statement);
+    if (this.#beginOptions) return this.#inTransaction(statement);
     if (isRollbackTo(sql)) {
       const what = 'A savepoint needs an open transaction';
       throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
@@ -119,7 +119,7 @@ class SandboxWire implements Wire {
     } catch (error) {
       if (sqlStateOf(error) === CANCELLED) this.#isCancelling = false;
       // The pool takes it for the refusal of a standby, since it does not know of our read-only transaction.
-      const isReadOnly = this.#terms?.readOnly === true && codeOf(error) === 'AMBIT_TX_READ_ONLY';
+      const isReadOnly = this.#beginOptions?.readOnly === true && codeOf(error) === 'AMBIT_TX_READ_ONLY';
       throw isReadOnly ? refusedStatement(fieldOf(error, 'cause'), '25006') : error;
     }
   }

@@ -1,8 +1,8 @@
 import type Libsql from 'libsql';
 import type { ExecuteResult, ExecuteOptions } from '../core/contract.js';
-import { TransactionError, savepointAlone } from '../core/errors.js';
+import { TransactionError } from '../core/errors.js';
 import { commandOf, countsRows } from '../sql/command.js';
-import { firstWords, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
+import { firstWords } from '../sql/control-statements.js';
 import { SQLITE, tokensOf } from '../sql/lexer.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
 import { wantsArrays } from '../core/options.js';
@@ -46,22 +46,19 @@ type Row = Record<string, unknown>;
 type SqliteValue = bigint | number | string | Uint8Array | null;
 type Ask = (values: readonly unknown[]) => Row[];
 
-/** What the driver adds to a row that is asked for alone. */
+/** The driver adds this column to a row that is asked for with get(). */
 const METADATA = '_metadata';
 const INT64 = 2n ** 63n;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 export class PreparedStatement {
   readonly changesSession: boolean;
-  /** Outside of a transaction, SQLite would begin one, and nothing would commit it. */
-  readonly needsTransaction: boolean;
   /** Another one of the driver for the same statement. */
   readonly prepare: () => DriverStatement;
   readonly #ways: Ways;
   readonly #count: number;
 
   constructor(libsql: InstanceType<typeof Libsql>, sql: string) {
-    refuseTransactionControl(sql);
     // libsql would run the first and forget the rest.
     if (isScriptInSqlite(sql)) throw severalStatements();
     const { text, count } = numberedParameters(sql);
@@ -69,7 +66,6 @@ export class PreparedStatement {
     this.#ways = waysToAsk(this.prepare, sql);
     this.#count = count;
     this.changesSession = changesSession(sql);
-    this.needsTransaction = isSavepoint(sql);
   }
 
   run(params: readonly unknown[], locked: boolean): Row[] {
@@ -261,7 +257,7 @@ function asObject(row: readonly unknown[], names: readonly string[]): object {
   return cells;
 }
 
-/** What `execute()` runs: it asks for rows as arrays, since an object has one value only for two columns of the same name. */
+/** A statement of `execute()`. It asks for rows as arrays, since an object has only one value for two columns of the same name. */
 export class DescribedStatement {
   readonly #prepared: PreparedStatement;
   readonly #statement: DriverStatement;
@@ -296,11 +292,6 @@ export class DescribedStatement {
 const OPENING_BUSY_MS = 5000;
 const MOST_STATEMENTS = 200;
 
-interface Use {
-  /** The statement is a transaction of its own. */
-  readonly alone?: boolean;
-}
-
 /** One libsql connection and its prepared statements. Every call blocks until SQLite has finished. */
 export class SqliteDatabase implements SqliteSession {
   /** One that was closed says so itself: its errors are those of a closed pool. */
@@ -334,10 +325,10 @@ export class SqliteDatabase implements SqliteSession {
   }
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
-  #query(sql: string, params: readonly unknown[], { alone = false }: Use): never[] {
+  #query(sql: string, params: readonly unknown[]): never[] {
     this.#discardBusy(sql);
     try {
-      const rows = this.#prepare(sql, alone).run(params, this.#locked) as never[];
+      const rows = this.#prepare(sql).run(params, this.#locked) as never[];
       this.#busyStatement = undefined;
       return rows;
     } catch (error) {
@@ -347,17 +338,12 @@ export class SqliteDatabase implements SqliteSession {
   }
 
   /** By a prepared statement of its own. */
-  #execute(
-    sql: string,
-    params: readonly unknown[],
-    options: ExecuteOptions,
-    { alone = false }: Use,
-  ): ExecuteResult<never> {
+  #execute(sql: string, params: readonly unknown[], options: ExecuteOptions): ExecuteResult<never> {
     const asArrays = wantsArrays(options);
     const name = `execute ${sql}`;
     this.#discardBusy(name);
     try {
-      const prepared = this.#prepare(sql, alone);
+      const prepared = this.#prepare(sql);
       const described =
         this.#described.get(sql) ?? remember(this.#described, sql, new DescribedStatement(prepared, sql));
       const result = described.execute(params, asArrays);
@@ -369,9 +355,9 @@ export class SqliteDatabase implements SqliteSession {
     }
   }
 
-  run(sql: string, params: readonly unknown[], options?: ExecuteOptions, use: Use = {}): ExecuteResult<never> {
-    if (options) return this.#execute(sql, params, options, use);
-    return { rows: this.#query(sql, params, use), rowCount: null, command: '', fields: [] };
+  run(sql: string, params: readonly unknown[], options?: ExecuteOptions): ExecuteResult<never> {
+    if (options) return this.#execute(sql, params, options);
+    return { rows: this.#query(sql, params), rowCount: null, command: '', fields: [] };
   }
 
   exec(sql: string): void {
@@ -447,9 +433,8 @@ export class SqliteDatabase implements SqliteSession {
     }
   }
 
-  #prepare(sql: string, alone: boolean): PreparedStatement {
+  #prepare(sql: string): PreparedStatement {
     const statement = this.#prepared(sql);
-    if (alone && statement.needsTransaction) throw savepointAlone();
     if (statement.changesSession) this.#sessionChanged = true;
     return statement;
   }

@@ -32,7 +32,10 @@ export interface SqliteCheckout {
 }
 
 export const SQLITE_LANGUAGE: Language = {
-  /** SQLite is serialisable always, which is at least what every level asks for. A transaction that may write takes the lock at once, so that no later statement can find it taken. */
+  /**
+   * SQLite is always serialisable, which satisfies every level. A transaction that may write takes the lock at once, so that no
+   * later statement can find it taken.
+   */
   begin: ({ readOnly = false }) => [readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'],
   isolationSql: 'SELECT $1 AS isolation',
   check: (sql, { readOnly }) => {
@@ -179,7 +182,7 @@ export class SqliteDriver implements Driver {
     const { sql, params = [], options } = statement;
     const reader = this.#reader;
     if (!reader || this.#knownWrites.has(sql)) return isFree ? this.#write(statement) : undefined;
-    const read = (): Result => reader.run(sql, params, options, { alone: true });
+    const read = (): Result => reader.run(sql, params, options);
     try {
       return read();
     } catch (error) {
@@ -214,7 +217,7 @@ export class SqliteDriver implements Driver {
   /** At once, since nobody else has the writer; where another process is in the way, the caller waits for it with a connection. */
   #write({ sql, params = [], options }: Statement): Result | undefined {
     try {
-      return this.#writer.run(sql, params, options, { alone: true });
+      return this.#writer.run(sql, params, options);
     } catch (error) {
       if (isBusy(error)) return undefined;
       throw translated(error);

@@ -29,7 +29,7 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Those of them that leave the statement in progress. */
+/** Errors after which the statement is still in progress. */
 export function leavesStatementBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
@@ -44,7 +44,7 @@ export function sqlStateOf(error: unknown): string | undefined {
   return SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1];
 }
 
-/** What libsql threw, with a code of ours, an SQLSTATE, and libsql's error as the cause. */
+/** The error of libsql becomes the cause of one of ours, with a code and an SQLSTATE. */
 export function translated(error: unknown): TransactionError {
   if (isTransactionError(error)) return error;
   if (isBusy(error)) {

@@ -41,7 +41,10 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }
 
-/** When a callback of a transaction is called: the method of `Transaction` with this name; `beforeResponse` is `afterCommit()` that `commit()` waits for. */
+/**
+ * When a callback of a transaction is called. Each is the method of `Transaction` with this name; `beforeResponse` is an
+ * `afterCommit()` that `commit()` waits for.
+ */
 export type CallbackKind = 'beforeCommit' | 'beforeResponse' | 'afterCommit' | 'afterRollback' | 'afterEnd';
 
 interface Callback {

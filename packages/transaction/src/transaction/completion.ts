@@ -33,7 +33,7 @@ interface Phase {
   readonly accepts: ReadonlySet<CallbackKind>;
   /** How a use of the transaction is refused: `The transaction is being committed`. */
   readonly refusal: string;
-  /** What a rollback leads to; undefined where it changes nothing any more. */
+  /** The next phase when a rollback is asked for; undefined where that changes nothing any more. */
   readonly rollback: PhaseName | undefined;
 }
 
@@ -94,9 +94,9 @@ export class Completion {
   readonly #statements: Pick<ScopedConnection, 'failure'>;
   readonly #onDecided: () => void;
   #phase: Phase = PHASES.acquired;
-  /** What the rollback was asked for with. */
+  /** The reason that `rollback()` was called with. */
   #reason: unknown = undefined;
-  /** What a `beforeCommit` callback has thrown. */
+  /** The error of a `beforeCommit` callback. */
   #thrown: Failure | undefined = undefined;
   #error: TransactionError | undefined = undefined;
   #broken: Error | undefined = undefined;
@@ -124,7 +124,7 @@ export class Completion {
     return this.#error;
   }
 
-  /** What `commit()` rejects with: what a `beforeCommit` callback threw is passed on as it is, like what a run's work throws. */
+  /** `commit()` rejects with it. The error of a `beforeCommit` callback is passed on as it is, like that of a run's work. */
   get rejection(): unknown {
     return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
   }
@@ -165,7 +165,7 @@ export class Completion {
   };
 
   /** Sends BEGIN, as the first statement. `onSettled` is called once, also when the statement is abandoned. */
-  begin(terms: BeginOptions, onSettled: (failure?: Failure) => void): void {
+  begin(beginOptions: BeginOptions, onSettled: (failure?: Failure) => void): void {
     this.#phase = PHASES.beginning;
     let isSettled = false;
     const settle = (failure?: Failure): void => {
@@ -177,7 +177,7 @@ export class Completion {
     };
     void this.#queue.enter();
     try {
-      const response = this.#connection.beginTransaction(terms);
+      const response = this.#connection.beginTransaction(beginOptions);
       this.#queue.unlessAbandoned(
         response,
         () => settle(),
@@ -196,7 +196,7 @@ export class Completion {
     void this.#nextTurn().then(() => this.#prepare(this.callbacks));
   }
 
-  /** The same: before COMMIT was sent the outcome is a rollback, after it the response to COMMIT. */
+  /** Before COMMIT is sent the outcome is then a rollback; after that only the response to COMMIT counts. */
   rollback(reason: unknown): void {
     const { rollback } = this.#phase;
     if (!rollback) return;

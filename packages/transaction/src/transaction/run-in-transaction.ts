@@ -180,8 +180,8 @@ function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, 
     return runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
   }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
-  const terms = { ...options, propagation: undefined };
-  return way === 'join' ? requireMember(around, 'runJoined').runJoined(run, terms) : around.runNested(run, terms);
+  const own = { ...options, propagation: undefined };
+  return way === 'join' ? requireMember(around, 'runJoined').runJoined(run, own) : around.runNested(run, own);
 }
 
 /** Waits for as long as the pool allows, unless the time for all attempts is up before that. */

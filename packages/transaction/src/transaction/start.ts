@@ -20,7 +20,7 @@ import { returnToPool } from './completion.js';
 import { Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
 
-const DEFAULT_TERMS: BeginOptions = {};
+const NO_BEGIN_OPTIONS: BeginOptions = {};
 
 /**
  * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
@@ -117,7 +117,7 @@ export class TransactionSettings {
 function beginOptionsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
   checkIsolation(isolation);
   checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
+  if (isolation === undefined) return readOnly === undefined ? NO_BEGIN_OPTIONS : { readOnly };
   return readOnly === undefined ? { isolation } : { isolation, readOnly };
 }
 

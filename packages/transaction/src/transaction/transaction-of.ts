@@ -130,7 +130,7 @@ export function requireMember(transaction: Transaction, name: keyof Transaction)
   throw new TransactionError('AMBIT_TX_VERSION', what);
 }
 
-/** What a scope knows of a transaction that began in it. */
+/** A transaction as the scope that it began in knows it. */
 interface BegunTransaction {
   readonly parent: IContainer;
   readonly scope: IContainer;
@@ -140,16 +140,16 @@ interface BegunTransaction {
   begunBefore: BegunTransaction | undefined;
 }
 
-/** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
+/** All copies of this package share it, so that copies in one tree find each other's transactions. */
 const BEGUN: unique symbol = Symbol.for('@ambit/transaction.begun');
 
-/** The same. */
+/** All copies of this package share it, too. */
 const LOST: unique symbol = Symbol.for('@ambit/transaction.lost');
 
 interface Parent {
   /** The newest of the transactions that began in the scope and have not completed; each has the one before it. */
   [BEGUN]?: BegunTransaction | undefined;
-  /** The same of those that all work of the scope belonged to, and that did not commit. */
+  /** Transactions that guarded this scope and did not commit, newest first. */
   [LOST]?: BegunTransaction | undefined;
 }
 
@@ -241,7 +241,7 @@ function besideGuard(): TransactionError {
   return new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
 }
 
-/** Also those that began within these: on another database. */
+/** Includes transactions on other databases that began inside these. */
 function allBegunIn(scope: IContainer, connection: string): BegunTransaction[] {
   const found: BegunTransaction[] = [];
   for (let at = (scope as Parent)[BEGUN]; at; at = at.begunBefore) {

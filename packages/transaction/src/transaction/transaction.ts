@@ -236,7 +236,7 @@ export class Transaction {
     this.#throwUnlessCommitted();
   }
 
-  /** @internal The same. */
+  /** @internal It waits for the database only, as `commitFromConnection()` does. */
   async rollbackFromConnection(): Promise<void> {
     this.#startRollback(undefined);
     await this.#outcomeKnown.reached();

@@ -25,8 +25,8 @@ export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'miss
 
 /** The transaction that SQLite rolls back is the one of the whole sandbox. */
 const LOST_WITH_ITS_TRANSACTION = {
-  'stores all or nothing when the database has ended the transaction by itself': 'the sandbox refuses every use',
-  'begins again where the database has ended the transaction, and only there': 'the sandbox refuses every use',
+  'stores all or nothing when the database has rolled the transaction back by itself': 'the sandbox refuses every use',
+  'begins again where the database has rolled the transaction back, and only there': 'the sandbox refuses every use',
 };
 
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */

@@ -595,7 +595,7 @@ export function poolContract({
       return connection;
     };
 
-    const allOrNothing = 'stores all or nothing when the database has ended the transaction by itself';
+    const allOrNothing = 'stores all or nothing when the database has rolled the transaction back by itself';
     keeps(allOrNothing)(allOrNothing, async () => {
       const connection = await afterConflict();
       await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['second']).catch(() => undefined);
@@ -605,7 +605,7 @@ export function poolContract({
       expect(await bodies()).toEqual(refusal ? [] : ['first', 'second']);
     });
 
-    const beginsAgain = 'begins again where the database has ended the transaction, and only there';
+    const beginsAgain = 'begins again where the database has rolled the transaction back, and only there';
     keeps(beginsAgain)(beginsAgain, async () => {
       const connection = await afterConflict();
       const refusal = await connection.beginTransaction().catch((error: unknown) => error);
