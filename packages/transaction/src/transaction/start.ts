@@ -15,8 +15,8 @@ import {
   readKeys,
   type TransactionOptions,
 } from '../core/options.js';
-import { AcquireRequest } from '../pool/pool.js';
-import { release } from './completion.js';
+import { AcquireRequest } from '../pool/waiting.js';
+import { returnToPool } from './completion.js';
 import { Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
 
@@ -272,7 +272,7 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isSettled) return release(connection, undefined, this.#settings);
+    if (this.#isSettled) return returnToPool(connection, undefined, this.#settings);
     this.#stopWaiting();
     let scope: IContainer;
     try {
@@ -282,7 +282,7 @@ export class TransactionStart {
       }
     } catch (error) {
       // The parent was disposed while we waited for the connection, which nobody has used.
-      release(connection, undefined, this.#settings);
+      returnToPool(connection, undefined, this.#settings);
       return this.#reject(error);
     }
     const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
