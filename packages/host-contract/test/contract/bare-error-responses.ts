@@ -1,4 +1,4 @@
-import type { IConnection } from '@ambit/transaction';
+import { type IConnection, TransactionError } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import type { StageTest } from '../support/stage-test.js';
 
@@ -30,5 +30,30 @@ export function bareErrorResponseContract(test: StageTest): void {
         expect(await stage.stored()).toBe(false);
       },
     );
+
+    test.for([{ status: 418 }, { statusCode: 418 }])(
+      'an error with %o is responded to with that, and its transaction is rolled back',
+      async (own, { stage }) => {
+        await stage.serveOrder(
+          async (call) => {
+            await stage.insertOrder(call);
+            throw Object.assign(new Error('no coffee'), own);
+          },
+          { ownErrorHandler: false },
+        );
+        expect((await stage.order()).status).toBe(418);
+        expect(await stage.stored()).toBe(false);
+      },
+    );
+
+    test('an order that finds its pool closed is responded to with 503', async ({ stage }) => {
+      await stage.serveOrder(() => expect.unreachable('a handler without a transaction'), { ownErrorHandler: false });
+      stage.pool.beforeAcquire(() => {
+        throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed');
+      });
+      const response = await stage.order();
+      expect(response.status).toBe(503);
+      expect(response.text).toContain('AMBIT_TX_POOL_CLOSED');
+    });
   });
 }
