@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { splitHosts } from '@ambit/transaction/postgres';
 import { keyOf } from '../events/sender.js';
+import { ExplainedError } from '../problem.js';
 
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -185,13 +186,11 @@ function readReplicas(
 }
 
 /** All invalid environment variables, in one message. */
-export class ConfigError extends Error {
+export class ConfigError extends ExplainedError {
   override readonly name = 'ConfigError';
-  /** EX_CONFIG of sysexits.h. */
-  readonly exitCode = 78;
 
   constructor(readonly problems: readonly string[]) {
-    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`, 78);
   }
 }
 

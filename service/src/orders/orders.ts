@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
-import { type ISqlDialect, sqlFor } from '../database/pool.js';
+import { type ISqlDialect, sqlFor } from '../database/dialect.js';
 import {
   type IdempotentRequest,
   idempotentRequest,
