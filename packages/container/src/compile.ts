@@ -13,16 +13,15 @@ import {
   type Step,
   traced,
 } from './problems.js';
+import { fresh, MOST_DEEP } from './progress.js';
 import { askFor, directResolvers } from './registering.js';
 import type { Binding } from './registration.js';
 import {
-  fresh,
   giving,
   givingRegistered,
   isMade,
   type Match,
   MOST_COPIES,
-  MOST_DEEP,
   NOTHING,
   type Resolver,
   type Shape,
@@ -93,10 +92,12 @@ function compilingAround(scope: Container): Walk {
 }
 
 export function memos(): Walk['memo'] {
-  const byHeld = [new Map<Shape, Map<Binding, Resolver | object>>(), new Map<Shape, Map<Binding, Resolver | object>>()];
+  const forHeld = new Map<Shape, Map<Binding, Resolver | object>>();
+  const others = new Map<Shape, Map<Binding, Resolver | object>>();
   return (home, held) => {
-    const memo = byHeld[Number(held)]?.get(home) ?? new Map<Binding, Resolver | object>();
-    byHeld[Number(held)]?.set(home, memo);
+    const memosOf = held ? forHeld : others;
+    const memo = memosOf.get(home) ?? new Map<Binding, Resolver | object>();
+    memosOf.set(home, memo);
     return memo;
   };
 }

@@ -1,4 +1,3 @@
-import { setTimeout } from '#platform';
 import { collectionFor, resolverFor } from './compile.js';
 import type { Factory, IContainer } from './contract.js';
 import {
@@ -15,22 +14,13 @@ import {
 import { instanceDisposed, scopeClosed, scopeOpened } from './events.js';
 import type { Injector } from './inject.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
-import { keepLayers, noteGiven } from './ownership.js';
+import { findDisposer, isPromise, isThenable, keepLayers, noteGiven } from './ownership.js';
+import { progress } from './progress.js';
 import { add, directResolvers } from './registering.js';
 import type { Binding, Bound } from './registration.js';
-import {
-  ago,
-  BUSY,
-  findDisposer,
-  isPromise,
-  isThenable,
-  NEAR,
-  type Page,
-  progress,
-  type ScopeOptions,
-  Shape,
-} from './shape.js';
+import { ago, BUSY, NEAR, type Page, type ScopeOptions, Shape } from './shape.js';
 import { start } from './start.js';
+import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
 
 /** An instance to dispose or to start; a list of these goes from the newest to the oldest. */
 export interface KeptInstance {
@@ -194,7 +184,12 @@ export class Container implements IContainer, AsyncDisposable {
     if (typeof key !== 'string') checkKey(key, 'register');
     if (typeof factory !== 'function')
       checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
-    registerOn(this, key, factory);
+    const { shape, rare } = this;
+    const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : rare?.registered?.get(key);
+    const binding: Binding = { key, source: { kind: 'register', factory } };
+    if (last?.source.kind === 'register') last.source.factory = factory;
+    else if (shape.exclusive || last) add(this, [binding]);
+    else this.addDirectly(binding);
     return this;
   }
 
@@ -272,7 +267,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @throws `ContainerError` `AMBIT_DISPOSED`: the scope is disposed
    */
   defer(work: (reason: unknown) => unknown): void {
-    if (this.closed) this.refuseDisposed('defer');
+    this.refuseDisposed('defer');
     this.keep(DEFERRED, work);
   }
 
@@ -328,17 +323,17 @@ export class Container implements IContainer, AsyncDisposable {
     });
   }
 
-  /** @internal The scopes below this one, the newest first, each followed by those below it. A loop, as scopes may nest deeper than calls. */
+  /**
+   * @internal The scopes below this one, the newest first, each followed by those below it. A loop, as scopes may nest deeper than calls.
+   */
   descendants(): Container[] {
     const all: Container[] = [];
-    let at = this.newest;
-    while (at) {
+    const open = [this.newest];
+    while (open.length > 0) {
+      const at = open.pop();
+      if (!at) continue;
       all.push(at);
-      if (at.newest) at = at.newest;
-      else {
-        while (at && at !== this && !at.older) at = at.parent;
-        at = at === this ? undefined : at?.older;
-      }
+      open.push(at.older, at.newest);
     }
     return all;
   }
@@ -428,15 +423,6 @@ export class Container implements IContainer, AsyncDisposable {
   }
 }
 
-function registerOn(scope: Container, key: Key, factory: Factory): void {
-  const { shape, rare } = scope;
-  const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : rare?.registered?.get(key);
-  const binding: Binding = { key, source: { kind: 'register', factory } };
-  if (last?.source.kind === 'register') last.source.factory = factory;
-  else if (shape.exclusive || last) add(scope, [binding]);
-  else scope.addDirectly(binding);
-}
-
 // How long a disposal waits for what is still being made or started: what hangs must not keep the process alive.
 const LIMIT_MS = 5000;
 
@@ -476,10 +462,11 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
   }
   const promise = promiseOf(scope);
   const open = childrenFirst(scope).filter(({ closed }) => !closed);
-  // From now on this scope and all below it refuse every use.
-  for (const at of open) at.closed = 1;
-  for (const at of open)
+  for (const at of open) {
+    // From now on this scope and all below it refuse every use.
+    at.closed = 1;
     for (let child = at.newest; child; child = child.older) disposalOf(at).children.push(disposalOf(child));
+  }
   for (const at of open) {
     const unfinished: unknown[] = [];
     for (let child = at.newest; child; child = child.older)
@@ -493,18 +480,13 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
 
 /** The scope after all those below it, the newest first. A loop, as scopes may nest deeper than calls. */
 function childrenFirst(scope: Container): Container[] {
-  const all: Container[] = [];
-  let at = scope;
-  for (;;) {
-    while (at.newest) at = at.newest;
-    while (at !== scope && !at.older) {
-      all.push(at);
-      at = at.parent as Container;
-    }
-    all.push(at);
-    if (at === scope) return all;
-    at = at.older as Container;
+  const parentsFirst: Container[] = [];
+  const open = [scope];
+  for (let at = open.pop(); at; at = open.pop()) {
+    parentsFirst.push(at);
+    for (let child = at.newest; child; child = child.older) open.push(child);
   }
+  return parentsFirst.toReversed();
 }
 
 /** Whether the scope is making something right now. */
@@ -518,10 +500,11 @@ async function disposeInstances(scope: Container, reason: unknown, isAlone = fal
   let failures: Failure[] | undefined;
   // A constructor that disposes its own scope gets its instance disposed as well.
   if (progress.resolving > 0 && isMaking(scope)) await Promise.resolve();
-  let limit: Limit | undefined;
+  let limit: TimeLimit | undefined;
   if (scope.rare?.starting) {
     const { promise, key } = scope.rare.starting;
-    if (await isLate((limit = limited()), promise)) failures = [failureOf(scope, key, late(key, 'onStart'))];
+    limit = timeLimit(LIMIT_MS);
+    if (!(await settlesWithin(limit, promise))) failures = [failureOf(scope, key, late(key, 'onStart'))];
   }
   for (let kept = scope.latest; kept; kept = scope.latest) {
     scope.latest = kept.previous;
@@ -531,7 +514,7 @@ async function disposeInstances(scope: Container, reason: unknown, isAlone = fal
       try {
         const { instance } = kept;
         // An async factory is running.
-        if (isPromise(instance) && (await isLate((limit ??= limited()), instance))) {
+        if (isPromise(instance) && !(await settlesWithin((limit ??= timeLimit(LIMIT_MS)), instance))) {
           const made = kept;
           // By then nobody waits for a failure.
           void instance.then(() => callDisposer(made, i, reason)).then(no, no);
@@ -580,21 +563,6 @@ function allFailures(disposal: Disposal): Failure[] {
     } else for (const failure of last) failures.push(failure);
   return failures;
 }
-
-/** One limit for all that a scope waits for. */
-interface Limit {
-  readonly over: Promise<true>;
-  readonly timer: unknown;
-}
-
-function limited(): Limit {
-  let timer;
-  const over = new Promise<true>((resolve) => (timer = setTimeout(resolve, LIMIT_MS, true)));
-  return { over, timer };
-}
-
-const isLate = (limit: Limit, work: PromiseLike<unknown>): Promise<boolean> =>
-  Promise.race([work.then(no, no), limit.over]);
 
 const late = (key: Failure['key'], what: string): ContainerError =>
   new ContainerError('AMBIT_START_FAILED', { key, hint: `its ${what} was still running after ${LIMIT_MS} ms` });

@@ -36,6 +36,5 @@ export { currentScope, runInScope } from './contract.js';
 export { lifetimes, type Lifetimes } from './lifetimes/lifetimes.js';
 export type { Composition, Services } from './lifetimes/composition.js';
 export type { Checked, CheckedFeature, CheckedReplacements } from './lifetimes/checked.js';
-export type { OwnList, Requiring, ServiceOf } from './lifetimes/needs.js';
-export type { Outlasting } from './lifetimes/outlives.js';
+export type { Outlasting, OwnList, Requiring, ServiceOf } from './lifetimes/needs.js';
 export type { Alias, AliasByLifetime, Also, Conditional, Entry, NoList, Override, Unfit } from './lifetimes/entry.js';

@@ -2,7 +2,45 @@ import type { Container, KeptInstance } from './container.js';
 import type { Key } from './keys.js';
 import { between } from './problems.js';
 import type { Binding } from './registration.js';
-import { empty, isDisposable, isMade, isPromise, read, Shape } from './shape.js';
+import { empty, isMade, read, Shape } from './shape.js';
+
+type Disposer = (this: unknown, ...why: unknown[]) => unknown;
+
+/** The object's own way to be disposed. */
+export function findDisposer(object: unknown): Disposer | undefined {
+  if (object === null || (typeof object !== 'object' && typeof object !== 'function')) return undefined;
+  const {
+    [Symbol.asyncDispose]: later,
+    [Symbol.dispose]: now,
+    dispose: other,
+  } = object as Record<symbol | string, unknown>;
+  return [later, now, other].find((disposer): disposer is Disposer => typeof disposer === 'function');
+}
+
+/**
+ * Whether it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its
+ * statement.
+ */
+export const isPromise = (object: unknown): object is PromiseLike<unknown> => isThenable(object, true);
+
+export function isThenable(object: unknown, orLess?: true): object is PromiseLike<unknown> {
+  try {
+    if (typeof (object as PromiseLike<unknown> | null | undefined)?.then !== 'function') return false;
+    return !orLess || Object.prototype.toString.call(object) === '[object Promise]';
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the object has a disposer, or is a promise of something that may have one. */
+export function isDisposable(object: unknown): boolean {
+  try {
+    return findDisposer(object) !== undefined || isPromise(object);
+  } catch {
+    // A proxy that throws at every access has no disposer to call.
+    return false;
+  }
+}
 
 /**
  * Keeps an instance with the results of its decorators. The scope disposes the outermost of these that has a disposer, unless it

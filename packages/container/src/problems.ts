@@ -1,7 +1,8 @@
 import type { Binding } from './registration.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { MOST_DEEP, progress, type Resolver, type Shape, within } from './shape.js';
+import { MOST_DEEP, progress, runFrame, unfinished } from './progress.js';
+import type { Resolver, Shape } from './shape.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {
@@ -22,14 +23,11 @@ export interface Search {
   hinted: number;
 }
 
-/** The steps up to this one, in order. */
-function steps(last: Step | undefined): Step[] {
-  const all: Step[] = [];
-  for (let step = last; step; step = step.before) all.push(step);
-  return all.toReversed();
+export function pathOf(last: Step | undefined): Key[] {
+  const keys: Key[] = [];
+  for (let step = last; step; step = step.before) keys.push(step.binding.key);
+  return keys.toReversed();
 }
-
-export const pathOf = (last: Step | undefined) => steps(last).map((step) => step.binding.key);
 
 export const keyless = (i: number, { key, source }: Binding, home: Shape, path: Step): ContainerError =>
   new ContainerError('AMBIT_NO_KEY_FOR_PARAMETER', {
@@ -42,9 +40,7 @@ export const keyless = (i: number, { key, source }: Binding, home: Shape, path: 
 
 /** The whole path to the key that is asked for now, with the dependencies between one `resolve` and the next. */
 function wholePath(shape: Shape, ...keys: Key[]): Key[] {
-  for (let frame = progress.running; frame; frame = frame.before)
-    keys.push(frame.key, ...(frame.root ? [frame.root.key] : []));
-  const path = keys.toReversed();
+  const path = [...keys, ...Array.from(unfinished(), ({ key }) => key)].toReversed();
   return path.flatMap((key, i) => {
     const next = path[i + 1];
     return next === undefined || key === next
@@ -61,10 +57,11 @@ export function between(shape: Shape, from: Key, goals: ReadonlySet<Key>): Key[]
     for (const dependency of found ? shape.dependencies(found.binding) : []) {
       const key = keyOf(dependency);
       if (key === undefined || kindOf(dependency) === 'lazy') continue;
-      const path = [key];
-      if (goals.has(key)) for (let back = at; back !== from; back = cameFrom.get(back) as Key) path.unshift(back);
-      if (goals.has(key)) return path;
       if (!cameFrom.has(key)) cameFrom.set(key, at);
+      if (!goals.has(key)) continue;
+      const path = [key];
+      for (let back = at; back !== from; back = cameFrom.get(back) as Key) path.unshift(back);
+      return path;
     }
   }
   return undefined;
@@ -103,7 +100,7 @@ const tooDeep = (path: readonly Key[], home: Shape): ContainerError =>
 
 /** Calls what may resolve more, so that errors show the path, and a circular dependency through factories is found. */
 export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
-  within(shape, key, get, (isCircular) =>
+  runFrame(shape, key, get, (isCircular) =>
     isCircular ? cycle(key, shape) : tooDeep(wholePath(shape, key, progress.root?.key ?? key), shape),
   );
 
@@ -144,14 +141,9 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
 
 /** A shape below that has the key. */
 export const shapeBelowWith = (key: Key, home: Shape, { shapes }: Search): Shape | undefined =>
-  [...shapes, ...shapesRunning()].find((shape) => shape.isBelow(home) && shape.matches(key)[0]);
-
-function shapesRunning(): Shape[] {
-  const shapes: Shape[] = [];
-  for (let frame = progress.running; frame; frame = frame.before)
-    shapes.push(frame.shape, ...(frame.root ? [frame.root.shape] : []));
-  return shapes.toReversed();
-}
+  [...shapes, ...Array.from(unfinished(), ({ shape }) => shape).toReversed()].find(
+    (shape) => shape.isBelow(home) && shape.matches(key)[0],
+  );
 
 /** The singleton of this shape that would hold what is missing: the nearest on the path, or the one whose factory resolves right now. */
 function holderAt(home: Shape, path: Step | undefined): Key | undefined {

@@ -1,6 +1,7 @@
-import { setMaxListeners, setTimeout } from '#platform';
+import { setMaxListeners } from '#platform';
 import { type IContainer, runInScope } from './contract.js';
 import { ContainerError, show } from './errors.js';
+import { settlesWithin, timeLimit } from './time-limit.js';
 
 /** How long `drainScopes()` waits. */
 export interface DrainScopesOptions {
@@ -9,9 +10,6 @@ export interface DrainScopesOptions {
   /** How long aborted work may take to settle. Default 1 s. */
   readonly abortTimeoutMs?: number;
 }
-
-// A longer time does not fit a timer of Node, which would then fire at once.
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The work in progress on one container or scope: each in a scope of its own, directly below. */
 class Workload {
@@ -55,13 +53,13 @@ class Workload {
 
   async #drain(timeoutMs: number, abortTimeoutMs: number): Promise<number> {
     const allFinished = Promise.all([...this.#running].map(({ finished }) => finished));
-    if (await settlesWithin(timeoutMs, allFinished)) return 0;
+    if (await settles(allFinished, timeoutMs)) return 0;
     const late = new ContainerError('AMBIT_DRAIN_TIMEOUT', {
       about: `The work was still running ${timeoutMs} ms after shutdown began`,
       hint: 'give drainScopes() a longer timeoutMs, or let the work stop when its signal aborts',
     });
     for (const running of this.#running) running.abort(late);
-    await settlesWithin(abortTimeoutMs, allFinished);
+    await settles(allFinished, abortTimeoutMs);
     return this.#running.size;
   }
 }
@@ -111,13 +109,10 @@ function checkTime(name: string, value: unknown): void {
   });
 }
 
-async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer;
-  const late = new Promise<false>((resolve) => {
-    if (ms <= LONGEST_TIMER_MS) timer = setTimeout(resolve, ms, false);
-  });
-  const isInTime = await Promise.race([work.then(() => true), late]);
-  clearTimeout(timer);
+async function settles(work: Promise<unknown>, ms: number): Promise<boolean> {
+  const limit = timeLimit(ms);
+  const isInTime = await settlesWithin(limit, work);
+  clearTimeout(limit.timer as number);
   return isInTime;
 }
 

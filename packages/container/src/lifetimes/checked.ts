@@ -1,7 +1,6 @@
 import type { Shown } from '../keys.js';
 import type { Alias, Also, Conditional, Entry, Override, Unfit } from './entry.js';
-import type { CheckedAlias, CheckedEntry, Requiring, ServiceOf } from './needs.js';
-import type { LifetimeOf, OwnLifetime } from './outlives.js';
+import type { CheckedAlias, CheckedEntry, Requiring, ServiceOf, LifetimeOf, OwnLifetime } from './needs.js';
 
 // Does each entry of a feature fit the graph? `Earlier` are the keys of the features before it.
 

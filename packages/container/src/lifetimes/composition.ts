@@ -4,8 +4,7 @@ import type { Key } from '../keys.js';
 import type { ScopeDeclaration } from '../verify.js';
 
 import type { CheckedReplacements } from './checked.js';
-import type { ServiceOf } from './needs.js';
-import type { Outlasting } from './outlives.js';
+import type { ServiceOf, Outlasting } from './needs.js';
 import { Entry } from './entry.js';
 
 /** A graph that the compiler has checked, ready for a container. */

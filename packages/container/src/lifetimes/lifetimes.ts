@@ -15,8 +15,7 @@ import { Registration, scope, singleton } from '../registration.js';
 import type { Checked, CheckedFeature } from './checked.js';
 import { absent, composed, named, type Composition } from './composition.js';
 import { Entry, type Alias, type AliasByLifetime, type Conditional } from './entry.js';
-import type { OwnList } from './needs.js';
-import type { Outlasting } from './outlives.js';
+import type { OwnList, Outlasting } from './needs.js';
 
 /** The condition's type where it holds. */
 type Truthy<C> = Exclude<C, undefined | null | false | 0 | 0n | ''>;
