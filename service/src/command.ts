@@ -1,6 +1,6 @@
 import { ExplainedError } from './problem.js';
 
-/** What a command reads its work from. */
+/** Resolves to the lines to print. */
 export type Command = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<readonly string[]>;
 
 /** Runs the program that this process was started as, and prints the lines that it resolves to. */

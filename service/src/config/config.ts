@@ -73,7 +73,7 @@ export interface Config {
   readonly keepIdleMs: number;
   /** After how long the transaction of a request is rolled back. */
   readonly transactionTimeoutMs: number;
-  /** What happens where a transaction is used as it should not be: nothing, a line in the log, or that it is refused as well. */
+  /** A misused transaction is ignored, logged, or logged and refused. */
   readonly transactionCheck: (typeof TRANSACTION_CHECKS)[keyof typeof TRANSACTION_CHECKS];
   /** Serves `/metrics` in the format of Prometheus; metrics are sent nowhere else. */
   readonly metrics: boolean;

@@ -87,7 +87,7 @@ const DRAIN_MS = 3000;
 /** A busy instance then claims many events with one statement, which is most of what they cost the database. */
 const GATHER_MS = 100;
 
-/** What `EVENTS_URL` adds to the object graph: these repositories replace those that publish nothing. */
+/** `EVENTS_URL` adds this to the object graph: these repositories replace those that publish nothing. */
 export const eventFeature = ({ serviceName, database, events }: Config) =>
   when(events, (given) =>
     feature(

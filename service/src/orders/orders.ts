@@ -95,7 +95,7 @@ const TAKE_AND_RECORD = sqlFor(
      SELECT product_id, level FROM tracked`,
 );
 
-/** The same in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
+/** Reserves in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
 const SELECT_LEVELS = sqlFor(
   ({ elements }) =>
     `SELECT product_id, level FROM stock
