@@ -72,7 +72,7 @@ const ROLES = [
   {
     role: 'Returned',
     does: 'the connection goes back to its pool',
-    at: ['packages/transaction/src/transaction/transaction.ts', 'Transaction.#release'],
+    at: ['packages/transaction/src/transaction/transaction.ts', 'Transaction.#returnConnection'],
   },
   {
     role: 'Released',

@@ -1,6 +1,7 @@
 import { readConfig } from '../../service/dist/index.js';
 import { migrate } from '../../service/dist/database/migrate.js';
-import { createPool, dialectOf } from '../../service/dist/database/pool.js';
+import { dialectOf } from '../../service/dist/database/dialect.js';
+import { createPool } from '../../service/dist/database/pool.js';
 import { createPostgresDatabase, MAIN, run } from '../shared/postgres.mjs';
 import { groups, PRIMARY_KEYS_OF_UNORDERED } from './rows.mjs';
 

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cpuOfBackends, createPostgresDatabase, run } from '../shared/postgres.mjs';
 import { migrate } from '../../service/dist/database/migrate.js';
-import { createPool, dialectOf } from '../../service/dist/database/pool.js';
+import { dialectOf } from '../../service/dist/database/dialect.js';
+import { createPool } from '../../service/dist/database/pool.js';
 import { productsOf, SCARCE, userId, USERS } from './works.mjs';
 
 const PLENTY = 1_000_000_000;

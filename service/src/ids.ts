@@ -12,7 +12,7 @@ const MAX_PER_MS = 0x1000;
 class IdSequence {
   #ms = 0;
   #count = 0;
-  /** What all ids of this millisecond begin with. */
+  /** All ids of this millisecond begin with it. */
   #prefix = '';
 
   next(): string {

@@ -2,7 +2,8 @@ import { lifetimes, onStart } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
-import { createPool, createTransactionCheck, dialectOf } from './database/pool.js';
+import { dialectOf } from './database/dialect.js';
+import { createPool, createTransactionCheck } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
 import { type IRequestContext, RequestContext } from './ids.js';
@@ -13,13 +14,13 @@ const scopes = lifetimes('application', 'request', 'transaction');
 /** They make the entries of its graph. */
 export const { of, make, alias, feature, when, build } = scopes;
 
-/** What the hosts register directly on the scopes that they open. */
+/** The hosts register these directly on the scopes that they open. */
 export const hosts = feature('hosts', {
   IRequestSignal: scopes.registered('request').as<AbortSignal>(),
   IConnection: scopes.registered('transaction').as<IConnection>(),
 });
 
-/** What every part of the service uses. */
+/** Every part of the service uses these. */
 export const infrastructure = (config: Config, log: ILogger) =>
   feature('infrastructure', {
     IConfigService: scopes.value<IConfigService>(new ConfigService(config)),

@@ -1,7 +1,7 @@
-import { type Config, ConfigError, readConfig } from './config/config.js';
-import { DatabaseUnusableError } from './database/pool.js';
-import { ListenError } from './http/server.js';
+import { explainFailure } from './command.js';
+import { type Config, readConfig } from './config/config.js';
 import { createLogger, LogOutput } from './logging/logger.js';
+import { ExplainedError } from './problem.js';
 import { startService } from './service.js';
 
 /** How long disposal may take, in addition to the time for requests in progress. */
@@ -10,9 +10,7 @@ const DISPOSE_MS = 5000;
 try {
   run(readConfig(process.env));
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
+  explainFailure(error);
 }
 
 function run(config: Config): void {
@@ -53,7 +51,7 @@ function run(config: Config): void {
 }
 
 /** The container wraps the error with the path of keys that led to it; the operator needs the error itself. */
-function explainedErrorIn(error: unknown): DatabaseUnusableError | ListenError | undefined {
-  if (error instanceof DatabaseUnusableError || error instanceof ListenError) return error;
+function explainedErrorIn(error: unknown): ExplainedError | undefined {
+  if (error instanceof ExplainedError) return error;
   return error instanceof Error ? explainedErrorIn(error.cause) : undefined;
 }

@@ -19,3 +19,17 @@ export class Problem extends Error {
     super(message);
   }
 }
+
+/** A program of the service cannot do its work: the message tells the operator why, and what to do, so no stack is printed. */
+export class ExplainedError extends Error {
+  override readonly name: string = 'ExplainedError';
+
+  constructor(
+    message: string,
+    /** 1, or one of sysexits.h: 64 where the arguments are wrong, 78 where the configuration is. */
+    readonly exitCode: 1 | 64 | 78,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

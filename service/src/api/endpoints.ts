@@ -13,7 +13,7 @@ export interface Example {
 /** By name: each value is valid, and a test sends each. */
 type Examples = Readonly<Record<string, Example>>;
 
-/** What a request was and the message of its error. */
+/** A refused request, and the message of its error. */
 type Case = readonly [summary: string, error: string];
 
 interface Content {
@@ -134,7 +134,7 @@ const OUTCOME_UNKNOWN: Case = [
   'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same',
 ];
 
-/** The same for an endpoint that stores something. */
+/** The errors of an endpoint that stores something. */
 const FAILURES_OF_WORK = {
   ...FAILURES,
   503: problem(
@@ -368,7 +368,10 @@ export const RESPONSE_HEADERS = {
 
 type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 
-/** The parameters of requests. The reference page fills in the examples, so a parameter that changes the result has none, nor has an id, which only the service can make. */
+/**
+ * The parameters of requests. The reference page fills in the examples, so a parameter that changes the result has none, nor has an
+ * id, which only the service can make.
+ */
 export const PARAMETERS = {
   id: {
     name: 'id',

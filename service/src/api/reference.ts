@@ -59,7 +59,7 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-/** What one line says about a property, a parameter or a header. */
+/** One line about a property, a parameter or a header. */
 export interface Field {
   readonly name: string;
   readonly schema: object;

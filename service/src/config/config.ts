@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { splitHosts } from '@ambit/transaction/postgres';
 import { keyOf } from '../events/sender.js';
+import { ExplainedError } from '../problem.js';
 
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -72,7 +73,7 @@ export interface Config {
   readonly keepIdleMs: number;
   /** After how long the transaction of a request is rolled back. */
   readonly transactionTimeoutMs: number;
-  /** What happens where a transaction is used as it should not be: nothing, a line in the log, or that it is refused as well. */
+  /** A misused transaction is ignored, logged, or logged and refused. */
   readonly transactionCheck: (typeof TRANSACTION_CHECKS)[keyof typeof TRANSACTION_CHECKS];
   /** Serves `/metrics` in the format of Prometheus; metrics are sent nowhere else. */
   readonly metrics: boolean;
@@ -185,13 +186,11 @@ function readReplicas(
 }
 
 /** All invalid environment variables, in one message. */
-export class ConfigError extends Error {
+export class ConfigError extends ExplainedError {
   override readonly name = 'ConfigError';
-  /** EX_CONFIG of sysexits.h. */
-  readonly exitCode = 78;
 
   constructor(readonly problems: readonly string[]) {
-    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(`The configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`, 78);
   }
 }
 

@@ -6,23 +6,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { backupSqlite } from '@ambit/transaction/sqlite';
 import type { DatabaseConfig } from '../config/config.js';
+import { ExplainedError } from '../problem.js';
 import { sqliteFile } from './pool.js';
 
 const MISSING =
   'was not found. Install the client programs of PostgreSQL (on Debian: apt-get install postgresql-client),' +
   " of the server's major version or a newer one";
-
-/** The backup failed; the message says why. */
-export class BackupError extends Error {
-  override readonly name = 'BackupError';
-
-  constructor(
-    message: string,
-    readonly exitCode: 1 | 64 = 1,
-  ) {
-    super(message);
-  }
-}
 
 /** Writes a copy of the database, which may be in use, to a file that does not exist yet. */
 export async function backUp(database: DatabaseConfig, target: string): Promise<void> {
@@ -38,12 +27,13 @@ async function dumpPostgres(url: string, target: string): Promise<void> {
     await run('pg_dump', ['--format=custom', `--file=${partial}`, `--dbname=${address}`], password);
     // A line of its table of contents: "216; 1259 16390 TABLE public migration_lock postgres".
     if (!/^[^;].* TABLE \S+ migration_lock /m.test(await run('pg_restore', ['--list', partial]))) {
-      throw new BackupError(
+      throw new ExplainedError(
         'The database of DATABASE_URL has no tables of the service, so no backup was made. Correct DATABASE_URL',
+        1,
       );
     }
     await link(partial, target).catch((error: unknown) => {
-      throw isCode(error, 'EEXIST') ? new BackupError(`${target} exists already, and was left as it is`) : error;
+      throw isCode(error, 'EEXIST') ? new ExplainedError(`${target} exists already, and was left as it is`, 1) : error;
     });
   } finally {
     await rm(partial, { force: true });
@@ -56,9 +46,9 @@ async function run(program: 'pg_dump' | 'pg_restore', args: readonly string[], p
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [output, errors] = [text(child.stdout), text(child.stderr)];
   const [code] = await once(child, 'close').catch((error: unknown) => {
-    throw isCode(error, 'ENOENT') ? new BackupError(`${program} ${MISSING}`) : error;
+    throw isCode(error, 'ENOENT') ? new ExplainedError(`${program} ${MISSING}`, 1) : error;
   });
-  if (code !== 0) throw new BackupError((await errors).trim() || `${program} exited with ${String(code)}`);
+  if (code !== 0) throw new ExplainedError((await errors).trim() || `${program} exited with ${String(code)}`, 1);
   return output;
 }
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
-import { type ISqlDialect, type OnRetry, type Queryable, whenAvailable } from './pool.js';
+import type { ISqlDialect } from './dialect.js';
+import type { Queryable } from './pool.js';
+import { type OnRetry, whenAvailable } from './unusable.js';
 
 /** The path is the same from `dist/database` and from `src/database`. */
 const FOLDER = new URL('../../src/database/migrations/', import.meta.url);

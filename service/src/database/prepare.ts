@@ -1,19 +1,12 @@
 import { existsSync } from 'node:fs';
-import { type IDatabasePool, sqlStateOf } from '@ambit/transaction';
-import type { Config, DatabaseConfig } from '../config/config.js';
+import { type DatabasePool, type IDatabasePool, sqlStateOf } from '@ambit/transaction';
+import { type Config, ConfigError, type DatabaseConfig } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
+import { ExplainedError } from '../problem.js';
+import { dialectOf } from './dialect.js';
 import { migrate } from './migrate.js';
-import {
-  createPool,
-  DatabaseUnusableError,
-  dialectOf,
-  type OnRetry,
-  type Queryable,
-  reasonOf,
-  sqliteFile,
-  unusable,
-  whenAvailable,
-} from './pool.js';
+import { createPool, type Queryable, sqliteFile } from './pool.js';
+import { type OnRetry, reasonOf, unusable, whenAvailable } from './unusable.js';
 
 /** A statement of a migration may take longer than one of a request. */
 const MIGRATION_STATEMENT_MS = 600_000;
@@ -40,17 +33,36 @@ export async function prepareDatabase(
   }
 }
 
+/** Runs a command on the database of a service, which may be in use. `inMemory` is why it cannot run on one within a process. */
+export async function withDatabase(
+  config: Config,
+  inMemory: string,
+  run: (pool: DatabasePool) => Promise<string[]>,
+): Promise<string[]> {
+  const { database } = config;
+  if (database.kind === 'sqlite' && database.folder === ':memory:') throw new ConfigError([inMemory]);
+  requireFile(database);
+  const pool = createPool(database);
+  try {
+    await requireTables(pool, config);
+    await prepareDatabase(pool, config);
+    return await run(pool);
+  } finally {
+    await pool.close();
+  }
+}
+
 /** A missing table or column; SQLite has no codes for these. */
 const ABSENT: ReadonlySet<unknown> = new Set(['42P01', '42703']);
 const ABSENT_IN_SQLITE = /^no such (?:table|column)\b/;
 
 /** Called before the pool is created, because SQLite would create the file. */
-export function requireFile(database: DatabaseConfig): void {
+function requireFile(database: DatabaseConfig): void {
   if (database.kind === 'sqlite' && !existsSync(sqliteFile(database.folder))) throw noServiceDatabase(database);
 }
 
 /** Refuses a database in which no service has ever started. */
-export async function requireTables(
+async function requireTables(
   pool: Queryable,
   { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
 ): Promise<void> {
@@ -65,11 +77,10 @@ export async function requireTables(
   }
 }
 
-function noServiceDatabase(database: DatabaseConfig, cause?: unknown): DatabaseUnusableError {
+function noServiceDatabase(database: DatabaseConfig, cause?: unknown): ExplainedError {
   const [where, name] =
     database.kind === 'sqlite' ? [`in the folder ${database.folder}`, 'DATA_DIR'] : ['at DATABASE_URL', 'DATABASE_URL'];
   const what = `There is no database of the service ${where}`;
-  return new DatabaseUnusableError(`${what}. Correct ${name}, or start the service once: it creates the tables.`, {
-    cause,
-  });
+  const advice = `Correct ${name}, or start the service once: it creates the tables.`;
+  return new ExplainedError(`${what}. ${advice}`, 1, { cause });
 }

@@ -1,23 +1,17 @@
 import type { Outbox } from '@ambit/outbox';
+import { ExplainedError } from '../problem.js';
 
 const USAGE = `npm run events -- list                shows the events that could not be delivered
 npm run events -- retry <id> ...      sends these again, or all of them: npm run events -- retry all`;
 
-/** The command is invalid; the message is what the operator reads. */
-export class EventsError extends Error {
-  override readonly name = 'EventsError';
-  /** EX_USAGE of sysexits.h. */
-  readonly exitCode = 64;
-}
-
 /** Resolves to the lines to print. */
 export type EventsCommand = (outbox: Pick<Outbox, 'deadLetters' | 'retry'>) => Promise<string[]>;
 
-/** The command in these arguments; throws an EventsError with the usage if there is none. */
+/** The command in these arguments; throws an ExplainedError with the usage if there is none. */
 export function readEventsCommand([command, ...ids]: readonly string[]): EventsCommand {
   if (command === 'list' && ids.length === 0) return list;
   if (command === 'retry' && ids.length > 0) return (outbox) => retry(outbox, ids);
-  throw new EventsError(USAGE);
+  throw new ExplainedError(USAGE, 64);
 }
 
 const MOST = 1000;

@@ -3,7 +3,7 @@ import { afterCommit, type IConnection, type IDatabasePool } from '@ambit/transa
 import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
-import type { ISqlDialect } from '../database/pool.js';
+import type { ISqlDialect } from '../database/dialect.js';
 import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
 import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
@@ -87,7 +87,7 @@ const DRAIN_MS = 3000;
 /** A busy instance then claims many events with one statement, which is most of what they cost the database. */
 const GATHER_MS = 100;
 
-/** What `EVENTS_URL` adds to the object graph: these repositories replace those that publish nothing. */
+/** `EVENTS_URL` adds this to the object graph: these repositories replace those that publish nothing. */
 export const eventFeature = ({ serviceName, database, events }: Config) =>
   when(events, (given) =>
     feature(

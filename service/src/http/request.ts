@@ -20,7 +20,7 @@ const QUIET = /^\/(?:health\/|metrics$)/;
 /** The ids that all log lines of one request share: its own, its trace's, and the caller's once that is known. */
 type LoggedContext = Pick<IRequestContext, 'requestId' | 'userId' | 'trace'>;
 
-/** What both hosts do first with every request, whatever its address: identify it, and log it when it is finished. */
+/** Both hosts begin every request with this, whatever its address: it gets an id, and is logged when it is finished. */
 export function beginRequest(
   { logger, telemetry, replicas }: HostOptions,
   container: IContainer,
@@ -258,7 +258,7 @@ export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => 
   };
 }
 
-/** The same, but the function throws the 400. */
+/** Returns a check that throws the 400. */
 export function bodyCheck<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
   const validate = bodyValidator(schema);
   return (body) => {

@@ -5,7 +5,7 @@ import { type Static, Type } from 'typebox';
 import type { HostOptions } from '../hosts/host.js';
 import { Problem } from '../problem.js';
 
-/** What a use case or a route responds; each host sends it in its own way. */
+/** The response of a use case or a route; each host sends it in its own way. */
 export interface HttpResponse<T = unknown> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.js';
 import type { HostOptions } from '../hosts/host.js';
 import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
+import { ExplainedError } from '../problem.js';
 import { logRequest } from './request.js';
 import { jsonResponse, refusal } from './response.js';
 
@@ -30,20 +31,6 @@ export async function acceptWaitingClients(url: string): Promise<void> {
     request.destroy();
   } catch {
     // Clients that are not accepted by then are reset.
-  }
-}
-
-/** The service cannot listen; the message says why, and what to change. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-
-  constructor(
-    message: string,
-    /** 78 (EX_CONFIG of sysexits.h) where HOST or PORT must be changed, and 1 where a retry may succeed. */
-    readonly exitCode: 1 | 78,
-    options: ErrorOptions,
-  ) {
-    super(message, options);
   }
 }
 
@@ -89,7 +76,7 @@ const EXPLANATIONS: ReadonlyMap<unknown, Explain> = new Map([
 export function listenError(error: unknown, at: Pick<Config, 'host' | 'port'>): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   const explanation = EXPLANATIONS.get(code)?.(at, code);
-  return explanation ? new ListenError(...explanation, { cause: error }) : error;
+  return explanation ? new ExplainedError(...explanation, { cause: error }) : error;
 }
 
 /** Completes what is in progress, with HTTP and without; after the timeout, connections are closed and the work is aborted. */

@@ -5,7 +5,7 @@ import { executeOn, type IConnection, type IDatabasePool, sqlStateOf } from '@am
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { IRequestContext } from '../ids.js';
-import type { ISqlDialect } from '../database/pool.js';
+import type { ISqlDialect } from '../database/dialect.js';
 import type { HttpResponse } from '../http/response.js';
 import { feature, hosts, infrastructure, of } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';

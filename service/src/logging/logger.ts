@@ -26,7 +26,7 @@ const clock = new IsoClock();
 /** The result of `new Date().toISOString()`. */
 export const isoNow = (): string => clock.now();
 
-/** The same as a field within a line of JSON, the form in which pino expects it. */
+/** The time as a field within a line of JSON, the form in which pino expects it. */
 const timeField = (): string => `,"time":"${isoNow()}"`;
 
 const STDOUT = 1;

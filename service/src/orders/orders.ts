@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
-import { type ISqlDialect, sqlFor } from '../database/pool.js';
+import { type ISqlDialect, sqlFor } from '../database/dialect.js';
 import {
   type IdempotentRequest,
   idempotentRequest,
@@ -95,7 +95,7 @@ const TAKE_AND_RECORD = sqlFor(
      SELECT product_id, level FROM tracked`,
 );
 
-/** The same in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
+/** Reserves in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
 const SELECT_LEVELS = sqlFor(
   ({ elements }) =>
     `SELECT product_id, level FROM stock

@@ -1,17 +1,11 @@
 import type { IDatabasePool } from '@ambit/transaction';
+import { ExplainedError } from '../problem.js';
 
 const USAGE = `npm run stock -- list                      shows every product with a stock level
 npm run stock -- set <productId> <level>   sets the stock level of a product
 npm run stock -- untrack <productId>       forgets the level: the product can be ordered freely`;
 
 const MAX_LEVEL = 1_000_000_000;
-
-/** The command is invalid; the message says how to correct it. */
-export class StockError extends Error {
-  override readonly name = 'StockError';
-  /** EX_USAGE of sysexits.h. */
-  readonly exitCode = 64;
-}
 
 /** Returns the lines to print. Safe to run while the service runs. */
 export type StockCommand = (pool: Pick<IDatabasePool, 'query'>) => Promise<string[]>;
@@ -20,7 +14,7 @@ export function readCommand([command, productId, level, ...rest]: readonly strin
   if (command === 'list' && productId === undefined) return list;
   if (command === 'set' && productId && level !== undefined && rest.length === 0) return set(productId, level);
   if (command === 'untrack' && productId && level === undefined) return untrack(productId);
-  throw new StockError(USAGE);
+  throw new ExplainedError(USAGE, 64);
 }
 
 const list: StockCommand = async (pool) => {
@@ -34,10 +28,10 @@ const list: StockCommand = async (pool) => {
 function set(productId: string, text: string): StockCommand {
   const level = /^\d+$/.test(text) ? Number(text) : NaN;
   if (!(level <= MAX_LEVEL))
-    throw new StockError(`The level must be a whole number from 0 to ${MAX_LEVEL}, not ${text}`);
-  if (Array.from(productId).length > 200) throw new StockError('A product id has at most 200 characters');
+    throw new ExplainedError(`The level must be a whole number from 0 to ${MAX_LEVEL}, not ${text}`, 64);
+  if (Array.from(productId).length > 200) throw new ExplainedError('A product id has at most 200 characters', 64);
   if (/\p{Cc}/u.test(productId))
-    throw new StockError('A product id must not contain tabs, line breaks or other control characters');
+    throw new ExplainedError('A product id must not contain tabs, line breaks or other control characters', 64);
   return async (pool) => {
     await pool.query(
       'INSERT INTO stock (product_id, level) VALUES ($1, $2) ON CONFLICT (product_id) DO UPDATE SET level = excluded.level',

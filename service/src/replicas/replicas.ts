@@ -58,7 +58,7 @@ function beforeHead(res: ServerResponse, act: () => void): void {
 /** Half of the time for which a client remembers its last write: a replica that serves it later has that write. */
 const MAX_LAG_MS = (SESSION_S * 1000) / 2;
 
-/** What `DATABASE_READ_URL` adds to the object graph: the pool whose sessions requests use in place of the primary's. */
+/** `DATABASE_READ_URL` adds this to the object graph: requests use the sessions of its pool in place of the primary's. */
 export const replicaFeature = (config: Config) =>
   when(replicatedDatabase(config), (given) =>
     feature(

@@ -17,5 +17,5 @@ const noTracer: Tracer = {
 /** For traces that are switched off: creates no spans, whatever SDK is installed, and has no ids for the log. */
 export const noTraces: TracerProvider = { getTracer: () => noTracer };
 
-/** The same for metrics. */
+/** Metrics where none are configured. */
 export const noMetrics: MeterProvider = { getMeter: createNoopMeter };

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.js';
 import type { LogOutput } from '../logging/logger.js';
 import { noMetrics, noTraces } from './nothing.js';
 
-/** What the hosts use of telemetry. */
+/** The part of telemetry that the hosts use. */
 export interface Telemetry {
   /** All metrics in the text format of Prometheus; absent when `/metrics` is off. */
   readonly metrics?: () => Promise<string>;

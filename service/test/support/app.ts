@@ -2,7 +2,8 @@ import { type Container, onDispose, onStart, Registration, singleton } from '@am
 import { override } from '@ambit/container/tools';
 import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
 import { migrate } from '../../src/database/migrate.js';
-import { createPool, dialectOf } from '../../src/database/pool.js';
+import { dialectOf } from '../../src/database/dialect.js';
+import { createPool } from '../../src/database/pool.js';
 import {
   type Config,
   createAppContainer,

@@ -42,7 +42,7 @@ function send(reply: FastifyReply, { status, headers, body }: ErrorResponse): Fa
   return reply.code(status).headers(headers).send(body);
 }
 
-/** What runs before the handler of each request, whatever its address. */
+/** These hooks run before the handler of each request, whatever its address. */
 export function addHooks(server: FastifyInstance, options: HostOptions): void {
   const { identify, telemetry } = options;
 
