@@ -146,7 +146,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @returns true if the tag is one of {@link Container.tags}
    */
   hasTag(tag: string): boolean {
-    return this.shape.hasTag(tag);
+    return this.tags.includes(tag);
   }
 
   /** True from the call of `dispose()` on, of this scope or one around it. */
