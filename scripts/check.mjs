@@ -1,7 +1,7 @@
 // Everything CI runs, one named step after another:
 //   npm run check                      all steps, but for those that seldom find anything and take long
 //   npm run check -- --all             these, too: chaos, failover, random seeds, the matrix, further versions of Node
-//   npm run check -- lint layering     these steps only
+//   npm run check -- lint layering     these steps only, after a build where they read what was built
 //   npm run check -- --except tests    all but these; --verbose shows the output of steps that pass, too
 import { exec } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -87,6 +87,9 @@ const RARE = (
   'plans images rollouts all-pages matrix package-managers node-22 node-24 all-26'
 ).split(' ');
 
+/** They read only what is written; each other step runs or compiles against what was built. */
+const NEED_NO_BUILD = 'build format layering words api openapi deploy workflows'.split(' ');
+
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
@@ -110,8 +113,10 @@ const named = positionals.length > 0 && !flags.except;
 const chosen = Object.keys(STEPS).filter((name) =>
   named ? positionals.includes(name) : !positionals.includes(name) && (flags.all === true || !RARE.includes(name)),
 );
+const isBuildExcepted = flags.except === true && positionals.includes('build');
+if (!chosen.includes('build') && !isBuildExcepted && chosen.some((name) => !NEED_NO_BUILD.includes(name)))
+  chosen.unshift('build');
 let failed = 0;
-// Everything else runs what was built.
 if (chosen[0] === 'build') await inTurn(['build']);
 for (const rows of PAIRS) await Promise.all(rows.map((row) => inTurn(row.filter((name) => chosen.includes(name)))));
 await inTurn(chosen.filter((name) => name !== 'build' && !PAIRS.flat(2).includes(name)));

@@ -2,7 +2,7 @@
 //   node scripts/files-per-request.mjs             prints the number of files for each package, fails above a limit
 //   node scripts/files-per-request.mjs --verbose   prints the files and the functions that ran, too
 //   node scripts/files-per-request.mjs --write     writes the files of a POST, in the order of their first calls, into docs/how-a-post-travels.md
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createDatabase } from '../service/chaos/support/database.mjs';
 import { isListening } from '../service/chaos/support/program.mjs';
@@ -45,9 +45,47 @@ const PAGE = 'docs/how-a-post-travels.md';
 /** Where nothing but the service itself is needed, the page can be written everywhere. */
 const OF_PAGE = 'express, SQLite';
 
+/**
+ * What becomes of the response and of its transaction, in order of time: the function that does it, and on Fastify another one where
+ * that differs. Nothing counts these, so each run looks whether the functions still exist.
+ * @typedef {readonly [file: string, name: string]} At a function, or a method as `Class.method`
+ * @type {readonly { role: string, does: string, at: At, onFastify?: At }[]}
+ */
+const ROLES = [
+  {
+    role: 'Held',
+    does: 'the response waits until its transaction has completed',
+    at: ['packages/http/src/response-gate.ts', 'ResponseGate.receive'],
+    onFastify: ['packages/fastify/src/reply.ts', 'goOnAfter'],
+  },
+  {
+    role: 'Decided',
+    does: 'its status and what failed before say whether to commit',
+    at: ['packages/http/src/held-response.ts', 'HeldResponse.decide'],
+    onFastify: ['packages/fastify/src/plugins.ts', 'commitFirst'],
+  },
+  {
+    role: 'Sent',
+    does: 'COMMIT or ROLLBACK goes to the database, once',
+    at: ['packages/transaction/src/transaction/completion.ts', 'Completion.#send'],
+  },
+  {
+    role: 'Returned',
+    does: 'the connection goes back to its pool',
+    at: ['packages/transaction/src/transaction/transaction.ts', 'Transaction.#release'],
+  },
+  {
+    role: 'Released',
+    does: 'the response goes to the client, or an error in its place',
+    at: ['packages/http/src/response-gate.ts', 'ResponseGate.#release'],
+    onFastify: ['packages/fastify/src/plugins.ts', 'settle'],
+  },
+];
+
 const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
 const POSTGRES = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
 
+checkRoles();
 for (const kind of await kinds()) {
   const database = await createDatabase(kind);
   try {
@@ -144,6 +182,39 @@ function comparePage(files) {
   console.log(`FAIL  ${PAGE} names other files: node scripts/files-per-request.mjs --write`);
 }
 
+/** Functions are renamed and moved, and the page must not send its readers to what does not exist. */
+function checkRoles() {
+  const named = ROLES.flatMap(({ at, onFastify }) => (onFastify ? [at, onFastify] : [at]));
+  for (const [file, name] of named.filter((at) => !isDeclared(at))) {
+    broken += 1;
+    console.log(`FAIL  ${file} has no ${name}: correct ROLES in scripts/files-per-request.mjs, then --write`);
+  }
+  if (flags.write || readFileSync(PAGE, 'utf8').includes(rolesOfPage())) return;
+  broken += 1;
+  console.log(`FAIL  ${PAGE} has other roles: node scripts/files-per-request.mjs --write`);
+}
+
+/** @param {At} at */
+function isDeclared([file, name]) {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const [owner, method] = name.split('.');
+  if (method === undefined) return new RegExp(`^(?:export )?(?:async )?function ${owner}\\b`, 'm').test(text);
+  const start = text.search(new RegExp(`^(?:export )?class ${owner}\\b`, 'm'));
+  const body = start < 0 ? '' : text.slice(start, text.indexOf('\n}\n', start));
+  return new RegExp(`^  (?:(?:async|get|override|static) )*${method}[<(]`, 'm').test(body);
+}
+
+/** A line for each role. */
+function rolesOfPage() {
+  /** @param {At} at */
+  const text = ([file, name]) => `\`${file}\`: \`${name}\``;
+  const lines = ROLES.map(({ role, does, at, onFastify }) => {
+    const difference = onFastify ? `; on Fastify ${text(onFastify)}` : '';
+    return `- **${role}**: ${does}. ${text(at)}${difference}\n`;
+  });
+  return lines.join('');
+}
+
 /**
  * @param {Files} files
  * @param {Map<string, { name: string }[]>} order of the first calls; a timer may have run, too
@@ -157,6 +228,9 @@ function pageOf(files, order) {
   });
   return `# How a POST travels
 
+What becomes of the response and of its transaction:
+
+${rolesOfPage()}
 The files that one \`POST /api/orders\` of the service runs through, on Express and SQLite, when everything is warm: in the order of
 their first calls, each with its functions in this order. \`npm run check -- files-per-request\` fails when the files are others;
 \`npm run build && node scripts/files-per-request.mjs --write\` writes this page, and nothing else does.

@@ -25,7 +25,7 @@ export function brokenExpectations(folder, compiler) {
     ...expectations
       .filter((expected) => !errors.some((error) => matches(error, expected)))
       .map((expected) => `${at(expected)} should be refused with: ${expected.words}`),
-  ].map((line) => `[${compiler}] ${line}`);
+  ].map((line) => `[${compiler}] ${relative(process.cwd(), folder)}: ${line}`);
 }
 
 /** @typedef {{ file: string, line: number, words: string }} Expectation */

@@ -2,7 +2,7 @@
 //   node scripts/words.mjs                       all of it
 //   node scripts/words.mjs packages/inspector    what begins with one of these paths
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { EXCEPTIONS, RULES } from './words/rules.mjs';
 
@@ -61,7 +61,8 @@ function trackedFiles(paths) {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...paths], {
     encoding: 'utf8',
   });
-  return listed.split('\0').filter((path) => READ.test(path) && !UNREAD.test(path));
+  // A file that was moved, and not staged, is still listed.
+  return listed.split('\0').filter((path) => READ.test(path) && !UNREAD.test(path) && existsSync(path));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -74,3 +74,25 @@ it.each(pages.filter((page) => /^(docs\/|[A-Z]+\.md$)/.test(page) && page !== 'C
   'every file that %s names in code exists',
   (page) => expect(missingFilesOf(page)).toEqual([]),
 );
+
+/** What the map names: files and folders, each with the top folder that its line belongs to. */
+function placesOnMap(): (readonly [named: string, top: string])[] {
+  const [, map = ''] = /^```text\n([^]*?)^```$/m.exec(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')) ?? [];
+  let top = '';
+  return map.split('\n').flatMap((line) => {
+    top = /^\S+(?=\/)/.exec(line)?.[0] ?? top;
+    return Array.from(line.matchAll(/(?<![\w/@.-])[\w.-]+(?:\/[\w.-]+)*(?:\/(?!\w)|\.(?:ts|mjs|md)\b)/g), ([named]) => [
+      named.replace(/\/$/, ''),
+      top,
+    ]);
+  });
+}
+
+it('the map of ARCHITECTURE.md names nothing that does not exist', () => {
+  const named = placesOnMap();
+  expect(named.length).toBeGreaterThan(80);
+  const missing = named.filter(
+    ([name, top]) => !places.some((place) => `${place}/`.startsWith(`${top}/`) && `/${place}`.endsWith(`/${name}`)),
+  );
+  expect(missing).toEqual([]);
+});

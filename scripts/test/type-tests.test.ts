@@ -1,6 +1,6 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { brokenExpectations } from '../type-tests.mjs';
 
@@ -29,6 +29,20 @@ describe('type tests', () => {
     expect(broken(`export const a: number = 'text';`)).toEqual([
       `1 does not compile: TS2322: Type 'string' is not assignable to type 'number'.`,
     ]);
+  });
+
+  it('name the folder that fails, also where the mistake is in a declaration outside of it', () => {
+    const declaration = join(folder, '..', `${basename(folder)}.d.ts`);
+    writeFileSync(declaration, 'export declare const b: Missing;');
+    try {
+      writeFileSync(join(folder, 'lines.ts'), `export { b } from '../${basename(folder)}.js';`);
+      const [line, ...more] = brokenExpectations(folder, 'typescript');
+      expect(more).toEqual([]);
+      expect(line).toMatch(/^\[typescript\] (\S+): \S+\.d\.ts:1 does not compile: TS2304/);
+      expect(line).toContain(` ${relative(process.cwd(), folder)}: `);
+    } finally {
+      rmSync(declaration);
+    }
   });
 
   it('fail where it refuses with other words', () => {

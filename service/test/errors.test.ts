@@ -1,10 +1,15 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { Registration } from '@ambit/container';
-import { connectionLost } from '@ambit/host-contract';
+import { HttpError } from '@ambit/http';
+import { connectionLost, Happenings, Pause } from '@ambit/host-contract';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
+import { respondToFailure } from '../src/http/response.js';
 import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { JsonResponse } from './support/http.js';
+import { LogBook } from './support/log-book.js';
 import { ordersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
@@ -119,6 +124,20 @@ onEveryStage((stage) => {
     expect(stage.app.log.records.filter(({ msg }) => msg === 'request failed')).toEqual([]);
   });
 
+  test('what fails after its client has disconnected is logged, however its causes are linked', async () => {
+    const error = new Error('It went wrong');
+    error.cause = error;
+    const pause = new Pause();
+    stage.replace(ordersAnd(() => pause.here().then(() => Promise.reject(error))));
+    const client = await stage.app.client();
+    client.send({ method: 'POST', path: '/api/orders', body: ORDER });
+    await pause.reached;
+    client.reset();
+    await stage.app.log.finds({ msg: 'request aborted', path: '/api/orders' });
+    pause.letGo();
+    expect(await stage.app.log.finds({ msg: 'request failed' })).toMatchObject({ level: 50, status: 500 });
+  });
+
   describe('an error of the real database', () => {
     test('a duplicate gets 409', async () => {
       stage.replace(ordersAnd((connection) => connection.query('INSERT INTO orders SELECT * FROM orders')));
@@ -169,4 +188,20 @@ onEveryStage((stage) => {
       },
     );
   });
+});
+
+describe('after its client has disconnected, what a request fails with', () => {
+  const logged = (error: unknown): unknown[] => {
+    const { logger, records } = new LogBook(new Happenings());
+    const res = new ServerResponse(new IncomingMessage(new Socket())).destroy();
+    respondToFailure({ logger }, { requestId: 'r1', container: undefined, res }, error);
+    return records.map(({ level }) => level);
+  };
+
+  test.each(['AMBIT_HTTP_CLIENT_DISCONNECTED', 'AMBIT_HTTP_REQUEST_FINISHED'] as const)(
+    'is no error of the service if %s caused it',
+    (code) => expect(logged(new Error('The query failed', { cause: new HttpError(code) }))).toEqual([20]),
+  );
+
+  test('is one for any other reason', () => expect(logged(new Error('It went wrong'))).toEqual([50]));
 });

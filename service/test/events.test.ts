@@ -1,10 +1,11 @@
 import { hasPostgres } from '@ambit/host-contract';
-import { outboxSchema } from '@ambit/outbox';
+import { createOutbox, type OutboxEvent, outboxSchema } from '@ambit/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { EventsError, readEventsCommand } from '../src/events/events-command.js';
+import { EventSender } from '../src/events/sender.js';
 import { App } from './support/app.js';
 import { databaseKinds, sqlite, type TestDatabase } from './support/databases.js';
 import { EventReceiver } from './support/event-receiver.js';
@@ -99,6 +100,36 @@ describe('without EVENTS_URL', () => {
     await post(app, '/api/orders', ORDER);
     expect(await app.pool.query('SELECT * FROM outbox')).toEqual([]);
     expect(app.container.resolve('IEventRelay')).toBeUndefined();
+  });
+});
+
+describe('a delivery that is aborted', () => {
+  test.each([
+    ['at its time limit says that the receiver does not accept events', { deliveryTimeoutMs: 20 }, 1],
+    ['by a shutdown says nothing about the receiver', { drainMs: 0 }, 0],
+  ])('%s', async (_what, limits, lines) => {
+    await using database = await sqlite.open();
+    await using receiver = await EventReceiver.open();
+    receiver.reaction = 'hang';
+    await using app = await App.start('fastify', database.env);
+    const config = readConfig({ ...database.env, ...receiver.env });
+    const sender = new EventSender(config.events!, 'tests', app.log.logger);
+    const outbox = createOutbox(app.pool, { dialect: 'sqlite' });
+    let ended: Promise<unknown> = Promise.resolve();
+    const deliver = (event: OutboxEvent, signal: AbortSignal): Promise<void> => {
+      const delivery = sender.deliver(event, signal);
+      ended = delivery.catch((error: unknown) => error);
+      return delivery;
+    };
+    const relay = outbox.relay(deliver, limits);
+    await outbox.publish(app.pool, { topic: 'order.created', payload: ORDER });
+    relay.start();
+    await receiver.hasRequests(1);
+    await relay.dispose();
+    expect(await ended).toBeInstanceOf(Error);
+    const msg = 'The receiver of events does not accept them; they are kept and sent again';
+    expect(app.log.records.filter((record) => record['msg'] === msg)).toHaveLength(lines);
+    sender.dispose();
   });
 });
 

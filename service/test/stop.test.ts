@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { inScope } from '@ambit/container/work';
 import { Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
@@ -133,15 +134,35 @@ describe('the service', () => {
   });
 
   test.each(HOST_VARIANTS)(
-    'closes the connections of requests in progress after SHUTDOWN_TIMEOUT_MS, on %s',
+    'closes the connections of requests in progress after SHUTDOWN_TIMEOUT_MS, and logs it, on %s',
     async (HOST_VARIANT) => {
       await using service = start({ HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
       const client = await requestInProgress(service);
       service.kill('SIGTERM');
       await client.closed();
-      expect((await service.exit).code).toBe(0);
+      const { code, output } = await service.exit;
+      expect(code).toBe(0);
+      const { level, err } = await service.says('Connections were closed by force');
+      expect([level, err]).toEqual([40, expect.objectContaining({ code: 'AMBIT_HTTP_DRAIN_TIMEOUT' })]);
+      expect(output.split('\n').filter((line) => !/^(\{.*\})?$/.test(line))).toEqual([]);
     },
   );
+
+  test.each(HOST_VARIANTS)('completes the work without HTTP that is in progress, on %s', async (HOST_VARIANT) => {
+    const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+    const service = await startService(readConfig(env));
+    const pause = new Pause();
+    const work = inScope(service.container, { tags: ['job'] }, async (scope) => {
+      await pause.here();
+      return scope.resolve('IDatabasePool').query('SELECT id FROM users');
+    });
+    await pause.reached;
+    const stopped = service.stop();
+    await refused(Number(new URL(service.url).port));
+    pause.letGo();
+    expect(await work).toEqual([]);
+    await stopped;
+  });
 
   test.each(HOST_VARIANTS)('measures that time from the signal, on %s', async (HOST_VARIANT) => {
     const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', SHUTDOWN_TIMEOUT_MS: '600000' };

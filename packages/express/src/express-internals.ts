@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldResponse } from '@ambit/http/host';
 
 /**
- * What this package touches of Express although it is not public; nothing outside of this file does. Express 4.22, 5.1
+ * The private parts of Express that this package uses; no other file does. Express 4.22, 5.1
  * (router 2.2) and 5.3 (router 2.3) are tested.
  *
  * - The two methods of a layer: a router calls every handler with the one, and every error handler with the other, also
@@ -100,8 +100,8 @@ function observeHandlers(call: CallHandler): CallHandler {
 }
 
 /**
- * What fails when the error handlers have responded for it would go to that of Express, which cuts the connection. So it does where a
- * head counts as sent, unless that is taken back before.
+ * After the transaction was replaced by an error response, a late failure must not reach Express's final handler, which would destroy
+ * the socket. It would do so, too, where a head counts as sent: `fail()` takes that back before `next()`.
  */
 function nextInTime(held: HeldResponse, next: Next): Next {
   return (error) => {

@@ -3,7 +3,6 @@ import type { AbstractClass, Delivered, IContainer, Key, Listed, ServiceMap } fr
 import {
   beginTransaction,
   checkFunctions,
-  checkTransactionOptions,
   ConnectedRequest,
   HeldResponse,
   type HeldResponseOptions,
@@ -15,7 +14,8 @@ import {
   RequestHost,
   type RequestOptions,
   type RequestTransactionOptions,
-  termsOf,
+  prepareTransactionOptions,
+  transactionScopeOf,
 } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction';
 import type { Request, RequestHandler, Response } from 'express';
@@ -49,7 +49,7 @@ export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next)
 
 type Next = (error?: unknown) => void;
 
-/** What the helpers need of a request, whatever its params and body. */
+/** A request as the helpers need it, whatever its params and body. */
 export interface ExpressRequest {
   /** The scope of the request. */
   readonly container: IContainer;
@@ -88,9 +88,7 @@ function currentScopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
  * ```
  */
 export function requireTransactionScope(req: Pick<ExpressRequest, 'transactionScope'>): IContainer {
-  const { transactionScope } = req;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'mount withTransaction() on the route, before this handler');
+  return transactionScopeOf(req, 'mount withTransaction() on the route, before this handler');
 }
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
@@ -136,14 +134,14 @@ export function containerMiddleware(
   };
 }
 
-/** The terms of the transaction of a route, and when its response rolls back. */
+/** The options of the transaction of a route, and when its response rolls back. */
 export interface WithTransactionOptions extends RequestTransactionOptions<Request>, HeldResponseOptions<Request> {}
 
 /**
  * Runs the handlers behind it in a transaction, with its scope as `req.transactionScope`. Their first response is
  * held back until COMMIT has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
- * @param options - the terms of the transaction, and who is notified of what
+ * @param options - the options of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
  * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
@@ -162,17 +160,17 @@ export interface WithTransactionOptions extends RequestTransactionOptions<Reques
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): Middleware {
-  checkTransactionOptions(options);
   checkFunctions(options, 'onSecondResponse');
   useTransactions();
   const { onSecondResponse } = options;
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
+  const host = RequestHost.withoutScopes('withTransaction()');
   const begin = async (req: Request, res: Response, next: Next): Promise<void> => {
     let held: HeldResponse;
     try {
       const scope = scopeOf(req, 'withTransaction()');
       observeRouters(req);
-      const transaction = await beginTransaction(req, res, scope, terms(req));
+      const transaction = await beginTransaction(req, res, scope, prepare(req), host);
       req.transactionScope = transaction.scope;
       held = new HeldResponse(req, res, transaction, {
         handle: (error) => {
@@ -276,7 +274,7 @@ function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** With nothing in its hand, `next()` would go on to the next handler. */
+/** `next(undefined)` would continue with the next handler, so a falsy reason becomes an Error. */
 function givenReason(thrown: unknown): unknown {
   if (thrown) return thrown;
   return new Error('The handler failed, and gave no reason', { cause: thrown });

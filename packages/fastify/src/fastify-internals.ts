@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyPluginAsync, FastifyPluginOptions, FastifyReply } from 'fastify';
 
 /*
- * What this package uses of Fastify 5, and of light-my-request 6 behind its `inject()`, although it is not public; no
+ * The private parts that this package uses of Fastify 5, and of light-my-request 6 behind its `inject()`, although it is not public; no
  * other file does. Nothing public does the same:
  * - the symbols of the package `fastify-plugin`, which Fastify reads from a plugin;
  * - `reply.sent`, which Fastify looks at before it sends what a handler returns or throws, and `reply.then`;
@@ -16,7 +16,7 @@ interface PluginMeta<Options extends FastifyPluginOptions> {
 }
 
 /**
- * What the package `fastify-plugin` does: the plugin's hooks and decorators belong to the context that registers it,
+ * Works as the package `fastify-plugin` does: the plugin's hooks and decorators belong to the context that registers it,
  * and Fastify checks its version and that what it depends on is there.
  */
 export function definePlugin<Options extends FastifyPluginOptions>(

@@ -3,10 +3,9 @@ import { drainScopes } from '@ambit/container/work';
 import {
   checkFunctions,
   checkTimes,
-  checkTransactionOptions,
   clearRepresentation,
   ConnectedRequest,
-  Connections,
+  ServerConnections,
   HttpError,
   invalidOption,
   type LoadOptions,
@@ -15,10 +14,11 @@ import {
   type RequestOptions,
   type RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
-  termsOf,
+  type PreparedTransactionOptions,
+  prepareTransactionOptions,
+  transactionScopeOf,
+  settleWithin,
   type TimeLimit,
-  within,
 } from '@ambit/http/host';
 import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
 import type {
@@ -31,14 +31,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify';
-import {
-  ACTIVE_REQUEST,
-  complaintOf,
-  FastifyActiveRequest,
-  isCommitted,
-  undo,
-  UNSEEN_ROUTES,
-} from './active-request.js';
+import { STATE, complaintOf, FastifyRequestState, isCommitted, undo, UNSEEN_ROUTES } from './fastify-request.js';
 import { definePlugin, isAbandoned, isHijacked, isInjected, isInjectedWhole } from './fastify-internals.js';
 import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
 
@@ -74,8 +67,8 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
    */
   readonly disposeTimeoutMs?: number;
   /**
-   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with `Connection: close`.
-   * Default 0.
+   * How long `close()` leaves idle connections open, so that a request that is on its way already gets a response, with
+   * `Connection: close`. Default 0.
    */
   readonly keepIdleMs?: number;
   /** Called when a request scope failed to dispose. Default: the request's log. */
@@ -117,7 +110,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     onDisposeError = logDisposeError,
     ...scopeOptions
   } = checked(options);
-  const connections = Connections.of(server.server);
+  const connections = ServerConnections.of(server.server);
   const report = async (error: unknown, request: FastifyRequest): Promise<void> => {
     try {
       await onDisposeError(error, request);
@@ -148,18 +141,18 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   refuseUnseenRoutes(server);
   server.decorateRequest('container', null as unknown as IContainer);
-  server.decorateRequest(ACTIVE_REQUEST, null);
+  server.decorateRequest(STATE, null);
 
   server.addHook('onRequest', (request, reply, done) => {
     const connected = new ConnectedRequest(request.raw, reply.raw, host, request);
-    request[ACTIVE_REQUEST] = new FastifyActiveRequest(connected, reply);
+    request[STATE] = new FastifyRequestState(connected, reply);
     connected.open((error) => {
       if (connected.scope) request.container = connected.scope;
       done(error as Error);
     });
   });
 
-  server.addHook('onResponse', ({ [ACTIVE_REQUEST]: active }, { raw }, done) => {
+  server.addHook('onResponse', ({ [STATE]: active }, { raw }, done) => {
     // Injected requests have their whole response before `writableFinished` says so.
     if (active) active.connected.finish(!active.connected.isWhole && !isInjectedWhole(raw));
     done();
@@ -170,11 +163,11 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, _reply, error, done) => {
       // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
-      if (!request[ACTIVE_REQUEST]?.connected.active.isOfDisconnect(error)) done();
+      if (!request[STATE]?.connected.active.isOfDisconnect(error)) done();
     });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
-      goOnAfter(request[ACTIVE_REQUEST]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
+      goOnAfter(request[STATE]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
     });
   }
 
@@ -194,7 +187,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       await drainScopes(container, { timeoutMs: disposeTimeoutMs });
       const disposing = container.dispose();
       if (disposing)
-        await within(
+        await settleWithin(
           disposing,
           limit(() => undefined),
         );
@@ -203,15 +196,14 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   server.addHook('onClose', async () => {
     // The server knows of no injected requests, so `close()` waits for them here.
     const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
-    for (const connected of injected)
-      if (isHijacked(requestOf(connected)[ACTIVE_REQUEST]?.reply)) connected.finish(true);
-    const inProgress = injected.filter(({ isFinished }) => !isFinished);
+    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.finish(true);
+    const inProgress = injected.filter(({ isOut }) => !isOut);
     const finished = Promise.all(inProgress.map((connected) => connected.whenFinished()));
     // The handler may never respond, and there is no client that would leave.
     const timeLimit = limit((late) => {
-      for (const connected of inProgress) if (!connected.isFinished) void report(late, requestOf(connected));
+      for (const connected of inProgress) if (!connected.isOut) void report(late, requestOf(connected));
     });
-    await within(finished, timeLimit).catch(() => undefined);
+    await settleWithin(finished, timeLimit).catch(() => undefined);
     for (const connected of inProgress) connected.finish(true);
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
@@ -266,9 +258,7 @@ function logDisposeError(error: unknown, request: FastifyRequest): void {
  * ```
  */
 export function requireTransactionScope(request: Pick<FastifyRequest, 'transactionScope'>): IContainer {
-  const { transactionScope } = request;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'call and await request.startTransaction() first');
+  return transactionScopeOf(request, 'call and await request.startTransaction() first');
 }
 
 declare module 'fastify' {
@@ -278,13 +268,13 @@ declare module 'fastify' {
   }
 }
 
-/** What every transaction is begun with, unless `startTransaction(options)` or the route says otherwise. */
+/** The options of every transaction, unless `startTransaction(options)` or the route says otherwise. */
 export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: the request's log. */
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
 
-/** The terms of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
+/** The options of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
 export interface RouteTransactionOptions
   extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
 
@@ -295,10 +285,11 @@ declare module 'fastify' {
     /**
      * Begins a transaction on a connection of its own; a request has one at a time. Rejects with nothing left behind.
      *
-     * @param options - the terms of the transaction. Default: those of the plugin
+     * @param options - the options of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
      * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
-     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: there is no `IDatabasePool`
+     *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN
+     *   failed. `ContainerError`: there is no `IDatabasePool`
      */
     startTransaction(options?: TransactionOptions): Promise<IContainer>;
     /**
@@ -318,7 +309,8 @@ declare module 'fastify' {
  *
  * @param instance - the server; `server.register(transactionPlugin, options)` passes it
  * @param opts - what every transaction is begun with
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`, from `server.route()`
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`,
+ *   from `server.route()`
  *
  * @example
  * ```ts
@@ -344,35 +336,37 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 });
 
 function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
+  // Also what a route replaces, such as `onError`.
+  prepareTransactionOptions(options);
   const { onError = logFailure, ...defaults } = options;
-  const termsFor: TermsFor = ({ onError: own = onError, ...terms }) =>
-    termsOf<FastifyRequest>({ ...defaults, ...terms, onError: own });
-  const terms = termsFor({});
+  const prepareFor: PrepareFor = ({ onError: own = onError, ...others }) =>
+    prepareTransactionOptions<FastifyRequest>({ ...defaults, ...others, onError: own });
+  const prepare = prepareFor({});
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
-      return this[ACTIVE_REQUEST]?.transaction?.current?.scope;
+      return this[STATE]?.transaction?.current?.scope;
     },
   });
   server.decorateRequest('startTransaction', function (own) {
-    const active = this[ACTIVE_REQUEST];
+    const active = this[STATE];
     if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
-    if (!own) return active.begin(terms(this));
+    if (!own) return active.begin(prepare(this), { isOfRoute: false });
     const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
-    return active.begin({ settings: TransactionSettings.of(settings) });
+    return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });
   });
   server.decorateRequest('commitTransaction', function () {
-    return this[ACTIVE_REQUEST]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
+    return this[STATE]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
   });
   server.decorateRequest('rollbackTransaction', function () {
-    return this[ACTIVE_REQUEST]?.rollback(undefined) ?? Promise.resolve();
+    return this[STATE]?.rollback(undefined) ?? Promise.resolve();
   });
 
-  addRouteTransactions(server, termsFor);
+  addRouteTransactions(server, prepareFor);
 
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     if (!active) return done();
     active.hasResponse = true;
     if (active.transaction || active.failedStep || active.isRolledBack) active.failed ??= new FailedRequest(error);
@@ -393,7 +387,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   });
 
   server.addHook('onSend', (request, reply, payload, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
@@ -412,7 +406,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
 }
 
 interface UntrueResponse {
-  readonly active: FastifyActiveRequest;
+  readonly active: FastifyRequestState;
   readonly reply: FastifyReply;
   readonly payload: unknown;
   readonly transaction: RequestTransaction;
@@ -428,7 +422,6 @@ function undoFirst(
   ignoreErrors(payload);
   const undoAndReplace = async (): Promise<void> => {
     await undo(transaction, complaint);
-    active.forget(transaction);
     // A commit that nobody awaited was in progress: the response has now waited for it, and is true.
     if (isCommitted(transaction)) return;
     // Or it failed, and only now is it known how.
@@ -444,30 +437,29 @@ function logFailure(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction failed to close');
 }
 
-/** What each transaction of a route is begun with. */
-type TermsFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => RequestTransactionTerms;
+/** Prepares the options of a route's transactions, which the plugin's options complete. */
+type PrepareFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => PreparedTransactionOptions;
 
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
-function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void {
+function addRouteTransactions(server: FastifyInstance, prepareFor: PrepareFor): void {
   const beginners = new WeakSet<object>();
   const beginnerOf = (options: RouteTransactionOptions): preHandlerHookHandler => {
-    const terms = termsFor(options);
+    const prepare = prepareFor(options);
     const begin: preHandlerHookHandler = (request, _reply, done) => {
-      const active = request[ACTIVE_REQUEST];
+      const active = request[STATE];
       if (!active) return done();
-      active.isOfRoute = true;
       const begun = (scope: IContainer): void => {
         active.runIn(scope, done);
       };
       const failed = (error: unknown): void => done(error as Error);
-      inOwnContext(() => void active.begin(terms(request)).then(begun, failed));
+      inOwnContext(() => void active.begin(prepare(request), { isOfRoute: true }).then(begun, failed));
     };
     beginners.add(begin);
     return begin;
   };
   // Behind the hooks of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
-    const active = request[ACTIVE_REQUEST];
+    const active = request[STATE];
     const transaction = active?.isOfRoute && active.transaction;
     if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
     else done();
@@ -476,7 +468,6 @@ function addRouteTransactions(server: FastifyInstance, termsFor: TermsFor): void
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
     server[UNSEEN_ROUTES].delete(route);
-    checkTransactionOptions(options);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
     if (before.some((hook) => beginners.has(hook))) return;
@@ -497,7 +488,7 @@ function optionsOf(transaction: unknown): RouteTransactionOptions | undefined {
 }
 
 interface ReadyResponse {
-  readonly active: FastifyActiveRequest;
+  readonly active: FastifyRequestState;
   readonly reply: FastifyReply;
   readonly payload: unknown;
   readonly transaction: RequestTransaction;
@@ -524,16 +515,15 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
       }
     } catch (error) {
       failure = error as Error;
-      await transaction.rollback(error);
       active.failed ??= new FailedRequest(error);
+      await transaction.rollback(error);
       clearRepresentation(reply);
       discard(payload);
     }
-    active.forget(transaction);
     active.leaveScope();
   };
   const goOn = (thrown?: Error): void => {
-    // What decided between COMMIT and ROLLBACK is what the client gets, whatever else the handler has set meanwhile.
+    // The client gets the status that decided between COMMIT and ROLLBACK, whatever the handler has set meanwhile.
     if (!(thrown ?? failure) && reply.statusCode !== decided) reply.code(decided);
     settle(done, payload, thrown ?? failure);
   };

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
-import { clearRepresentation, type TimeLimit, within } from '@ambit/http/host';
+import { clearRepresentation, responseTo, settleWithin, type TimeLimit } from '@ambit/http/host';
 import { errorCodes, type FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
 
-/** What may be a stream: of Node, of the old style of Node, or of the web. */
+/** May be a stream: of Node, of the old style of Node, or of the web. */
 interface Payload {
   readonly pipe?: unknown;
   readonly read?: unknown;
@@ -44,7 +44,7 @@ async function checkStream(stream: Payload): Promise<void> {
   if (stream.pending === true) await once(stream as Readable, 'ready');
 }
 
-/** The same for a stream of the old style, which would lose what it emits while nobody listens. */
+/** Wraps a stream of the old style, which would lose what it emits while nobody listens. */
 export function keepsUntilRead(payload: unknown): unknown {
   const { pipe, read } = Object(payload) as Payload;
   const isOld = typeof pipe === 'function' && typeof read !== 'function';
@@ -87,9 +87,7 @@ export class FailedRequest {
   /** For a handler that has set the status of a success before it failed. */
   resetStatus(reply: FastifyReply): void {
     if (reply.statusCode >= 400) return;
-    const { statusCode, status } = Object(this.error) as { statusCode?: unknown; status?: unknown };
-    const own = [statusCode, status].find((code) => typeof code === 'number' && code >= 400 && code <= 599);
-    reply.code((own as number | undefined) ?? 500);
+    reply.code(responseTo(this.error).status);
   }
 
   /** Whether the response is dropped. If so, `done` is called only if no error handler responds. */
@@ -127,7 +125,7 @@ export function goOnAfter(
     goOn();
     return;
   }
-  const waited = limit ? within(disposing, limit) : disposing;
+  const waited = limit ? settleWithin(disposing, limit) : disposing;
   const drop = (second: unknown): void => {
     if (second !== payload) discard(second);
   };

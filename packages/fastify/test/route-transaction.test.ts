@@ -214,7 +214,7 @@ describe('a route with config: { transaction }', () => {
     expect(handled).toBe(2);
   });
 
-  test.each([[{ timeoutMs: -1 }], ['yes'], [{ rollbackOn: 500 }]])(
+  test.each([[{ onError: 'log' }], ['yes'], [{ rollbackOn: 500 }]])(
     'an invalid option is refused: %o',
     (transaction) => {
       expect(() => app.get('/', { config: { transaction: transaction as never } }, () => ({}))).toThrow(
@@ -223,12 +223,16 @@ describe('a route with config: { transaction }', () => {
     },
   );
 
-  test('invalid terms of a route, and of the plugin, are refused before the first request', async () => {
-    const terms = { isolation: 'snapshot' as never };
-    const refused = expect.objectContaining({ code: 'AMBIT_TX_OPTION' }) as Error;
-    expect(() => app.get('/', { config: { transaction: terms } }, () => ({}))).toThrow(refused);
+  test.each<[options: object, code: string]>([
+    [{ isolation: 'snapshot' }, 'AMBIT_TX_OPTION'],
+    [{ timeoutMs: -1 }, 'AMBIT_TX_OPTION'],
+    [{ onError: 'log' }, 'AMBIT_HTTP_OPTION'],
+    [{ rollbackOn: 5 }, 'AMBIT_HTTP_OPTION'],
+  ])('%o of a route, and of the plugin, is refused before the first request', async (options, code) => {
+    const refused = expect.objectContaining({ code }) as Error;
+    expect(() => app.get('/', { config: { transaction: options } }, () => ({}))).toThrow(refused);
     const server = fastify();
     await server.register(containerPlugin, { container: new Container({ tags: ['application'] }) });
-    await expect(async () => server.register(transactionPlugin, terms)).rejects.toMatchObject(refused);
+    await expect(async () => server.register(transactionPlugin, options)).rejects.toMatchObject(refused);
   });
 });

@@ -2,8 +2,7 @@ import type { IContainer } from '@ambit/container';
 import {
   type ActiveRequest,
   checkFunctions,
-  checkTransactionOptions,
-  type DrainOptions,
+  type DrainRequestsOptions,
   HttpError,
   invalidOption,
   type ParentScope as ParentScopeOf,
@@ -11,7 +10,8 @@ import {
   type RequestScopesOptions,
   RequestTransaction,
   type RequestTransactionOptions,
-  termsOf,
+  responseTo,
+  prepareTransactionOptions,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
@@ -19,7 +19,7 @@ import { discard, finishWithBody, responseToNobody } from './response-body.js';
 /** The scope around the request's own: the application container, or what a function of the request gives. */
 export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
 
-/** What the application does for a request: `context` is what the host gave besides it. */
+/** Responds to a request: `context` is what the host gave besides it. */
 export type Handler<Q extends Request = Request, C = unknown, R extends Response | undefined = Response> = (
   request: Q,
   scope: IContainer,
@@ -41,7 +41,7 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
   readonly openRequests: number;
 }
@@ -88,7 +88,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
       });
       active = opened;
       const response = await opened.whileClientIsThere(async () => {
-        const handled = await handler(request, opened.scope, context);
+        const handled = await handler(request, opened.scope as IContainer, context);
         if (opened.isFinished) discard(handled);
         return handled;
       });
@@ -106,7 +106,7 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
         respond(request, context).catch((error: unknown) => onError(error, request)) as Promise<R>;
 
   return Object.defineProperties(serve, {
-    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as FetchHandler<Q, C, R>;
 }
@@ -126,8 +126,8 @@ function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | und
  *   connection.
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that
- *   can be sent
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
+ *   `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that can be sent
  *
  * @example
  * ```ts
@@ -149,10 +149,9 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   handler: Handler<Q, C, R>,
   options: RequestTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
-  checkTransactionOptions(options);
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const run: Handler<Q, C, R> = async (request, requestScope, context) => {
-    const transaction = new RequestTransaction(requestScope, terms(request), () => request.signal);
+    const transaction = new RequestTransaction(requestScope, prepare(request), () => request.signal);
     const { scope } = await transaction.begun;
     let response: R | undefined;
     try {
@@ -181,8 +180,8 @@ function sendableStatus(response: Response): number {
 }
 
 /**
- * The response to an error, as JSON: 503 with `Retry-After` where a retry may succeed, the error's own status where it has
- * one, 500 otherwise. Only what the application meant for its clients is in it: the message of an error below 500, and the
+ * The response to an error, as JSON: the error's own status where it has one, 500 otherwise, and `Retry-After` where nothing
+ * was stored and a retry may succeed. Only what the application meant for its clients is in it: the message of an error below 500, and the
  * code of ours.
  *
  * @param error - what was thrown
@@ -197,12 +196,12 @@ function sendableStatus(response: Response): number {
  * ```
  */
 export function errorResponse(error: unknown): Response {
-  const { statusCode, status = statusCode, message, code, unavailable } = Object(error) as Record<string, unknown>;
-  const known = typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
+  const { message, code, unavailable } = Object(error) as Record<string, unknown>;
+  const { status, retryAfter } = responseTo(error);
   const isOurs = typeof code === 'string' && code.startsWith('AMBIT_');
-  const text = unavailable === true ? 'Try again later' : known < 500 ? String(message) : 'Internal error';
+  const text = unavailable === true ? 'Try again later' : status < 500 ? String(message) : 'Internal error';
   return Response.json(
     { error: text, ...(isOurs ? { code } : {}) },
-    { status: known, headers: known === 503 ? { 'retry-after': '1' } : {} },
+    { status, headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) } },
   );
 }

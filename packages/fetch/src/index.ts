@@ -1,5 +1,5 @@
 export {
-  type DrainOptions,
+  type DrainRequestsOptions,
   HTTP_ERROR_CODES,
   HttpError,
   type HttpErrorCode,

@@ -10,6 +10,9 @@ const TICK = Promise.resolve();
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
 
+/** A stream that has more is kept in memory only as fast as its client reads it. */
+const MOST_BYTES = 1_048_576;
+
 /**
  * Finishes the request when its response body has been read to the end, has failed or is cancelled; at once where there is
  * no body, or all of it is in memory, and for HEAD.
@@ -34,9 +37,7 @@ export async function finishWithBody<R extends Response | undefined>(
   response: R,
 ): Promise<R> {
   const body = response?.body;
-  // Who responded to the error did not pass it on.
-  if (response && response.status >= 500)
-    active.failure ??= new Error(`The response has the status ${response.status}`);
+  if (response) active.failedWith(response.status);
   if (!body || body.locked) {
     active.finish();
     return response;
@@ -105,24 +106,27 @@ function without(response: Response | undefined, cancelling: Promise<void>): Res
 interface Beginning {
   readonly chunks: Uint8Array<ArrayBuffer>[];
   readonly isWhole: boolean;
-  /** A read in progress. */
+  /** A read in progress, of the chunk behind them. */
   readonly next?: Promise<Chunk>;
 }
 
 async function readWhatIsThere(source: Source): Promise<Beginning> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
-  while (chunks.length < MOST_CHUNKS) {
+  let bytes = 0;
+  for (;;) {
     const next = source.read();
     const chunk = await settledSoon(next);
+    // Also behind the limit: a long text in memory is one chunk.
     if (chunk?.done) return { chunks, isWhole: true };
+    const isFull = chunks.length >= MOST_CHUNKS || bytes >= MOST_BYTES;
     // Bun allows streams of text.
-    if (!(chunk?.value instanceof Uint8Array)) return { chunks, isWhole: false, next };
+    if (isFull || !(chunk?.value instanceof Uint8Array)) return { chunks, isWhole: false, next };
     chunks.push(chunk.value);
+    bytes += chunk.value.length;
   }
-  return { chunks, isWhole: false };
 }
 
-/** What the promise gives, or undefined where that takes longer, or fails. */
+/** Resolves to the value of the promise, or to undefined where that takes longer, or fails. */
 async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
   const settled: { value?: T } = {};
   promise.then((value) => (settled.value = value), ignore);
@@ -141,7 +145,7 @@ function joined(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuf
   return whole;
 }
 
-/** The same body. Its last byte, its failure and its reader's cancellation finish the request. */
+/** Passes the body on. Its last byte, its failure and its reader's cancellation finish the request. */
 function followed(active: ActiveRequest, source: Source, { chunks, next }: Beginning): ReadableStream<Uint8Array> {
   let pending = next;
   const read = (): Promise<Chunk> => {

@@ -1,5 +1,6 @@
 import { Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
 import type { IContainer } from '@ambit/container';
+import { TransactionError } from '@ambit/transaction';
 import { describe, expect, test, vi } from 'vitest';
 import { createHandler, errorResponse, HttpError } from '../src/index.js';
 import { App, get, settled, SlowBody } from './support/app.js';
@@ -203,7 +204,16 @@ describe('a failure', () => {
   test('that is the client’s own has its status and message in errorResponse()', async () => {
     const response = errorResponse(Object.assign(new Error('no such user'), { status: 404 }));
     expect([response.status, await response.text()]).toEqual([404, '{"error":"no such user"}']);
+    expect(errorResponse({ status: 404, statusCode: 418 }).status).toBe(418);
   });
+
+  test.for([new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'Lost'), { status: 503 }])(
+    'that may have been stored has no Retry-After in errorResponse()',
+    (error) => {
+      const { status, headers } = errorResponse(error);
+      expect([status, headers.get('retry-after')]).toEqual([503, null]);
+    },
+  );
 
   test('that is temporary is 503 with Retry-After in errorResponse()', async () => {
     const response = errorResponse(new HttpError('AMBIT_HTTP_OVERLOADED'));

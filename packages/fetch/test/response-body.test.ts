@@ -22,7 +22,7 @@ describe('a scope is disposed when the response is returned', () => {
     ['JSON', () => Response.json({ a: 1 }), '{"a":1}'],
     ['bytes', () => new Response(new Uint8Array([104, 105])), 'hi'],
     ['an empty text', () => new Response(''), ''],
-    ['a long text', () => new Response('x'.repeat(500_000)), 'x'.repeat(500_000)],
+    ['a long text', () => new Response('x'.repeat(5_000_000)), 'x'.repeat(5_000_000)],
     ['a form', () => new Response(new URLSearchParams({ a: '1' })), 'a=1'],
     ['a redirect', () => Response.redirect('http://localhost/elsewhere', 302), ''],
     ['204', () => new Response(null, { status: 204 }), ''],
@@ -72,6 +72,23 @@ describe('what a handler says of its response reaches the host', () => {
 });
 
 describe('the scope of a response that streams', () => {
+  test('is open, and the rest of the stream is read only as the client reads', async () => {
+    const [chunk, chunks] = [512 * 1024, 64];
+    let pulled = 0;
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      if (pulled === chunk * chunks) return controller.close();
+      controller.enqueue(new Uint8Array(chunk).fill(pulled / chunk));
+      pulled += chunk;
+    };
+    const stream = new ReadableStream({ pull }, { highWaterMark: 0 });
+    const { returned, open } = await respond(() => new Response(stream));
+    expect(open).toBe(1);
+    expect(pulled).toBeLessThan(2 * 1024 * 1024);
+    const whole = new Uint8Array(await returned.arrayBuffer());
+    expect(whole.length).toBe(chunk * chunks);
+    expect(Array.from({ length: chunks }, (_, at) => whole[at * chunk])).toEqual([...Array(chunks).keys()]);
+  });
+
   test('is open until the last byte has been read', async () => {
     const body = new SlowBody();
     const { app, returned, open } = await respond(() => new Response(body.stream));

@@ -1,15 +1,15 @@
 import type { IContainer } from '@ambit/container';
 import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
 import {
-  checkTransactionOptions,
   clearRepresentation,
-  type DrainOptions,
+  type DrainRequestsOptions,
   HttpError,
   RequestScopes,
   type RequestScopesOptions,
   RequestTransaction,
   type RequestTransactionOptions,
-  termsOf,
+  prepareTransactionOptions,
+  transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
 import { Sockets } from '#node';
@@ -42,9 +42,7 @@ declare module 'hono' {
  * ```
  */
 export function requireTransactionScope(c: Context): IContainer {
-  const scope = c.get('transactionScope');
-  if (scope) return scope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'put withTransaction() on the route, before this handler');
+  return transactionScopeOf(c.var, 'put withTransaction() on the route, before this handler');
 }
 
 /** The scope that `containerMiddleware()` has opened. */
@@ -65,7 +63,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
   readonly openRequests: number;
 }
@@ -104,7 +102,7 @@ export function containerMiddleware(
     const opening = sockets.open(c);
     if (opening) {
       const active = opening instanceof Promise ? await opening : opening;
-      c.set('container', active.scope);
+      c.set('container', active.scope as IContainer);
       await active.run(next);
       active.failure = c.error;
       return;
@@ -115,7 +113,7 @@ export function containerMiddleware(
       waitUntil: waitUntilOf(c),
     });
     try {
-      c.set('container', active.scope);
+      c.set('container', active.scope as IContainer);
       await active.whileClientIsThere(next);
       const { res } = c;
       active.failure = c.error;
@@ -130,7 +128,7 @@ export function containerMiddleware(
   };
 
   return Object.defineProperties(middleware, {
-    drain: { value: (draining?: DrainOptions) => scopes.drain(draining) },
+    drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as ContainerMiddleware;
 }
@@ -151,7 +149,7 @@ function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined
   }
 }
 
-/** The terms of the transaction of a route, and when its response rolls back. */
+/** The options of the transaction of a route, and when its response rolls back. */
 export type WithTransactionOptions = RequestTransactionOptions<Context>;
 
 /**
@@ -161,8 +159,8 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  *
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a
- * transaction already
+ * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
+ *   `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already
  *
  * @example
  * ```ts
@@ -178,11 +176,10 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  * ```
  */
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
-  checkTransactionOptions(options);
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
   const run: MiddlewareHandler = async (c, next) => {
     if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
-    const transaction = new RequestTransaction(requestScopeOf(c), terms(c), () => c.req.raw.signal);
+    const transaction = new RequestTransaction(requestScopeOf(c), prepare(c), () => c.req.raw.signal);
     try {
       const { scope } = await transaction.begun;
       c.set('transactionScope', scope);

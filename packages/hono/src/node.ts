@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ActiveRequest, RequestScopes } from '@ambit/host';
-import { affordableRequests, ConnectedRequest, Connections, RequestHost } from '@ambit/http/host';
+import { affordableRequests, ConnectedRequest, ServerConnections, RequestHost } from '@ambit/http/host';
 import type { Context } from 'hono';
 
 /** How many requests are taken on. */
@@ -24,7 +24,7 @@ export class Sockets {
   readonly #host: RequestHost;
 
   constructor(scopes: RequestScopes<Context>, limits: Pick<SocketLimits, 'maxRequestsPerConnection'>) {
-    Connections.watch();
+    ServerConnections.watch();
     this.#host = new RequestHost(scopes, limits);
   }
 

@@ -11,15 +11,17 @@ import {
   type ParentScope,
   type RequestOptions,
 } from './options.js';
+import { settleWithin } from './time-limit.js';
+import type { RequestTransaction } from './transaction.js';
 
-/** The same symbol in every copy of this package, so that copies in one tree find each other's requests. */
+/** A registered symbol, so that several copies of this package in one tree find each other's requests. */
 const ACTIVE_REQUEST = Symbol.for('@ambit/host');
 
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
 
-/** What the runtime knows of the client of a request, and how it is kept running for the disposal. */
+/** The client of a request, as the runtime knows it, and how the runtime is kept running for the disposal. */
 export interface RequestClient {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
@@ -40,7 +42,7 @@ export interface RequestClient {
  *
  * async function serve(request: Request): Promise<Response> {
  *   const active = await scopes.open(request, undefined, request);
- *   const greeting = active.scope.resolve<string>('IGreeting');
+ *   const greeting = active.scope?.resolve<string>('IGreeting');
  *   active.finish(); // disposes the scope
  *   return new Response(greeting);
  * }
@@ -48,20 +50,22 @@ export interface RequestClient {
  */
 export class ActiveRequest {
   /** The request scope; undefined until it is opened. */
-  openedScope: IContainer | undefined = undefined;
+  scope: IContainer | undefined = undefined;
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
-  transaction: { rollback(reason: unknown): Promise<void> } | undefined = undefined;
+  transaction: RequestTransaction | undefined = undefined;
+  /** Rolls back what is still open when the scope is disposed. Default: `rollback()` of the transaction */
+  rollbackBeforeDisposal: ((transaction: RequestTransaction, reason: unknown) => Promise<void>) | undefined = undefined;
   /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
   failure: unknown = undefined;
   /** Why the signal has aborted: the client has left. */
   disconnectReason: HttpError | undefined = undefined;
-  /** What `run()` makes the current scope: that of the request, or of its open transaction. */
+  /** @internal The scope that `run()` makes the current one: that of the request, or of its open transaction. */
   currentScope: IContainer | undefined = undefined;
-  /** It counts as one in progress. */
+  /** @internal It counts as one in progress. */
   isAdmitted = false;
   /** Nothing more comes of the request. */
   isFinished = false;
-  /** The disposal of the scope has begun. */
+  /** @internal The disposal of the scope has begun. */
   isDisposed = false;
   /** The request, as the functions among the options of its scopes know it. */
   readonly request: unknown;
@@ -108,7 +112,7 @@ export class ActiveRequest {
    */
   openScope(parent: IContainer, options: { tags: string[] }): IContainer {
     try {
-      const scope = (this.openedScope = this.currentScope = parent.createScope(options));
+      const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
       scope.register('IRequestSignal', () => this.signal);
       return scope;
@@ -120,11 +124,6 @@ export class ActiveRequest {
   /** It has finished, or is about to, because its client has left. */
   get isOver(): boolean {
     return this.isFinished || this.disconnectReason !== undefined;
-  }
-
-  /** The request scope, once it is opened. */
-  get scope(): IContainer {
-    return this.openedScope as IContainer;
   }
 
   /**
@@ -144,6 +143,16 @@ export class ActiveRequest {
    */
   isOfDisconnect(error: unknown): boolean {
     return this.disconnectReason !== undefined && isAfterDisconnect(error);
+  }
+
+  /**
+   * Notes a response of 500 or more as the failure of the request, unless that is known: an error handler responded, and passed
+   * nothing on.
+   *
+   * @param status - the status of the response
+   */
+  failedWith(status: number): void {
+    if (status >= 500) this.failure ??= new Error(`The response has the status ${status}`);
   }
 
   /** Aborts when the client leaves before it has the whole response. Made when somebody first asks. */
@@ -242,15 +251,16 @@ export class ActiveRequest {
   }
 
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
-  async #disposeBoth(transaction: { rollback(reason: unknown): Promise<void> }): Promise<void> {
-    await transaction.rollback(this.#reason);
+  async #disposeBoth(transaction: RequestTransaction): Promise<void> {
+    if (this.rollbackBeforeDisposal) await this.rollbackBeforeDisposal(transaction, this.#reason);
+    else await transaction.rollback(this.#reason);
     await Promise.allSettled([this.#disposeScope()]);
   }
 
   #disposeScope(): Promise<void> | undefined {
     const scopes = this.#scopes;
     try {
-      const disposing = this.openedScope?.dispose(this.#reason) ?? undefined;
+      const disposing = this.scope?.dispose(this.#reason) ?? undefined;
       if (!disposing) scopes.onDisposed(this);
       else
         disposing.then(
@@ -266,13 +276,10 @@ export class ActiveRequest {
 }
 
 /** How long `drain()` waits. */
-export interface DrainOptions {
+export interface DrainRequestsOptions {
   /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
 }
-
-/** From here on timers fire at once. */
-const TOO_LONG_MS = 2 ** 31;
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
 export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
@@ -302,7 +309,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
  *
- * async function myMiddleware(request: Request, next: (scope: object) => Promise<Response>): Promise<Response> {
+ * async function myMiddleware(request: Request, next: (scope?: object) => Promise<Response>): Promise<Response> {
  *   const active = await scopes.open(request, undefined, request);
  *   try {
  *     return await next(active.scope);
@@ -322,7 +329,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly #max: number;
   #inProgress = 0;
   #undisposed = 0;
-  /** Those who wait until all are disposed. */
+  /** Resolve the calls of `drain()` that wait until all are disposed. */
   readonly #draining = new Set<() => void>();
 
   /**
@@ -351,7 +358,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   /**
-   * What `isEssential` of the application says.
+   * Asks `isEssential` of the application.
    *
    * @param request - the request
    * @returns whether the request is never refused
@@ -368,8 +375,8 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param context - what the function for the parent scope receives besides it
    * @param client - says when the client leaves, such as the request itself
    * @returns the request with its scope; a promise where `register`, `start` or a function for the parent scope is used
-   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client has left. Whatever
-   *   `register`, `onStart` or the function for the parent scope throws. Also as a rejection
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress; `AMBIT_HTTP_CLIENT_DISCONNECTED`: the client
+   *   has left. Whatever `register`, `onStart` or the function for the parent scope throws. Also as a rejection
    */
   open(request: Q, context: C, client: RequestClient): ActiveRequest | Promise<ActiveRequest> {
     const active = new ActiveRequest(this, request, client);
@@ -456,26 +463,23 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
    */
-  drain({ timeoutMs = 10_000 }: DrainOptions = {}): Promise<void> {
-    return new Promise((resolve, reject) => {
-      checkTimes({ timeoutMs }, 'timeoutMs');
-      if (this.#undisposed === 0) return resolve();
-      const late = (): void => {
-        this.#draining.delete(done);
-        reject(new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`));
-      };
-      const timer = timeoutMs < TOO_LONG_MS ? setTimeout(late, timeoutMs) : undefined;
-      const done = (): void => {
-        this.#draining.delete(done);
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#draining.add(done);
-    });
+  async drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
+    checkTimes({ timeoutMs }, 'timeoutMs');
+    if (this.#undisposed === 0) return;
+    let onDrained!: () => void;
+    const drained = new Promise<void>((resolve) => (onDrained = resolve));
+    this.#draining.add(onDrained);
+    const onPassed = (): HttpError =>
+      new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`);
+    try {
+      await settleWithin(drained, { ms: timeoutMs, onPassed });
+    } finally {
+      this.#draining.delete(onDrained);
+    }
   }
 }
 
-/** What fails once the client has left, fails because the scope was disposed. */
+/** After a disconnect every failure is a consequence of the disposal, so the disconnect is thrown. */
 function fail(active: ActiveRequest, error: unknown): never {
   active.finish(error);
   throw active.disconnectReason ?? error;

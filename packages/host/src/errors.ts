@@ -35,7 +35,7 @@ export type HttpErrorCode = keyof typeof MESSAGES;
 export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[];
 
 /**
- * What a host refuses or reports, with a code that identifies it. The class is one for all hosts.
+ * An error of a host, with a code that identifies it. All hosts throw this one class.
  *
  * @example
  * ```ts
@@ -46,11 +46,11 @@ export const HTTP_ERROR_CODES = Object.keys(MESSAGES) as readonly HttpErrorCode[
 export class HttpError extends Error {
   /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'HttpError';
-  /** What happened. It does not change between releases, so compare this and not the message. */
+  /** Identifies what happened. It does not change between releases, so compare this and not the message. */
   readonly code: HttpErrorCode;
   /** The status that a host responds with where the application has no error handler. */
   readonly status: 500 | 503;
-  /** The same, under the other name that error handlers look for. */
+  /** Equals `status`: error handlers read the one or the other. */
   readonly statusCode: 500 | 503;
   /** Temporary; a retry may succeed. */
   readonly unavailable: boolean;
@@ -77,7 +77,46 @@ function messageOf(code: HttpErrorCode, detail: string | undefined): string {
   return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
 }
 
-/** What a handler gets that goes on after its client has left. */
+/** The response to a failed request where the application has no error handler. */
+export interface ErrorStatus {
+  /** The status of the error from 400 on; 503 where it is unavailable, and 500 where it says nothing. */
+  readonly status: number;
+  /** `Retry-After` in seconds, where nothing was stored and a retry may succeed. */
+  readonly retryAfter: number | undefined;
+  /** Nobody has to investigate it: the client is to blame, or it is temporary. */
+  readonly isExpected: boolean;
+}
+
+/**
+ * Reads the status that a host responds to an error with, so that all hosts respond alike.
+ *
+ * @param error - what a handler threw
+ * @returns its status, and whether a retry may succeed
+ *
+ * @example
+ * ```ts
+ * import { responseTo } from '@ambit/host';
+ *
+ * function respond(error: unknown): Response {
+ *   const { status, retryAfter } = responseTo(error);
+ *   return new Response(null, { status, headers: retryAfter ? { 'retry-after': String(retryAfter) } : {} });
+ * }
+ * ```
+ */
+export function responseTo(error: unknown): ErrorStatus {
+  const { status: own, statusCode, code, unavailable, retryable } = Object(error) as Record<string, unknown>;
+  const isTemporary = unavailable === true;
+  const status = [statusCode, own].find(isErrorStatus) ?? (isTemporary ? 503 : 500);
+  // A client that repeats a request which may be stored could store it twice.
+  const mayRetry = (isTemporary || retryable === true) && code !== 'AMBIT_TX_OUTCOME_UNKNOWN';
+  return { status, retryAfter: mayRetry ? 1 : undefined, isExpected: isTemporary || status < 500 };
+}
+
+function isErrorStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) < 600;
+}
+
+/** The codes that a handler meets which goes on after its client has left. */
 const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
   'AMBIT_DISPOSED',
   'AMBIT_HTTP_CLIENT_DISCONNECTED',
@@ -161,7 +200,7 @@ export function report<Context>(reporter: Reporter<Context>, error: unknown, con
 }
 
 /**
- * The same as {@link report}, for a caller that waits.
+ * Reports as {@link report} does, for a caller that waits.
  *
  * @param reporter - the application's; may be async. Default: `console.error`
  * @param error - the failure

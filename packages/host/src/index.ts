@@ -1,12 +1,13 @@
-/** What the authors of hosts need, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
+/** For authors of hosts, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
 export {
   ActiveRequest,
-  type DrainOptions,
+  type DrainRequestsOptions,
   type RequestClient,
   RequestScopes,
   type RequestScopesOptions,
 } from './active-request.js';
 export {
+  type ErrorStatus,
   HTTP_ERROR_CODES,
   HttpError,
   type HttpErrorCode,
@@ -15,26 +16,23 @@ export {
   report,
   reported,
   type Reporter,
+  responseTo,
 } from './errors.js';
 export {
   checkContainer,
   checkCount,
   checkFunctions,
-  checkParent,
-  checkRequestOptions,
-  checkReturnedParent,
   checkTimes,
   invalidOption,
   type ParentScope,
   type RequestOptions,
 } from './options.js';
+export { settleWithin, startTimer, type TimeLimit } from './time-limit.js';
 export {
-  checkTransactionOptions,
   clearRepresentation,
-  isKnownBefore,
-  isServerError,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
-  termsOf,
+  type PreparedTransactionOptions,
+  prepareTransactionOptions,
+  transactionScopeOf,
 } from './transaction.js';

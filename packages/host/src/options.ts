@@ -148,22 +148,7 @@ export interface RequestOptions<Request> {
   readonly current?: boolean;
 }
 
-/**
- * Refuses what is no container, and no function.
- *
- * @param parent - what the application passed
- * @param caller - what the message names, such as `middleware()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: it is something else
- *
- * @example
- * ```ts
- * import { checkParent, type ParentScope } from '@ambit/host';
- *
- * function middleware(container: ParentScope<Request>) {
- *   checkParent(container, 'middleware()');
- * }
- * ```
- */
+/** Refuses what is no container, and no function. */
 export function checkParent(parent: unknown, caller: string): void {
   if (typeof parent === 'function' || isContainer(parent)) return;
   throw invalidOption(
@@ -171,45 +156,13 @@ export function checkParent(parent: unknown, caller: string): void {
   );
 }
 
-/**
- * Refuses what the application's function of a request returned, unless it is a container.
- *
- * @param parent - what it returned
- * @param caller - what the message names, such as `middleware()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: it is something else
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { checkReturnedParent } from '@ambit/host';
- *
- * async function parentOf(request: Request, find: (request: Request) => Promise<IContainer>): Promise<IContainer> {
- *   const parent = await find(request);
- *   checkReturnedParent(parent, 'middleware()');
- *   return parent;
- * }
- * ```
- */
+/** Refuses what the application's function of a request returned, unless it is a container. */
 export function checkReturnedParent(parent: unknown, caller: string): void {
   if (isContainer(parent)) return;
   throw invalidOption(`the container function of ${caller} must return a container or a scope, not ${shown(parent)}`);
 }
 
-/**
- * Refuses invalid options of request scopes when the application starts, and not at the first request.
- *
- * @param options - the options of the caller
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: one of them is invalid
- *
- * @example
- * ```ts
- * import { checkRequestOptions, type RequestOptions } from '@ambit/host';
- *
- * function middleware(options: RequestOptions<Request>) {
- *   checkRequestOptions(options);
- * }
- * ```
- */
+/** Refuses invalid options of request scopes when the application starts, and not at the first request. */
 export function checkRequestOptions<Request>(options: RequestOptions<Request>): void {
   const { tags } = options;
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')))

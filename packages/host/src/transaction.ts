@@ -8,9 +8,9 @@ import {
 } from '@ambit/transaction';
 import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
-import { checkFunctions, checkTimes } from './options.js';
+import { checkFunctions } from './options.js';
 
-/** The terms of the transaction of a handler, and when its response rolls back. */
+/** The options of the transaction of a handler, and when its response rolls back. */
 export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
@@ -18,50 +18,34 @@ export interface RequestTransactionOptions<Q = Request> extends Omit<Transaction
   readonly rollbackOn?: (status: number) => boolean;
 }
 
-/** What one transaction is begun with, and when its response rolls back. */
-export interface RequestTransactionTerms extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
+/** The checked options of the transaction of one request, and when its response rolls back. */
+export interface PreparedTransactionOptions extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
   /** The options, checked. */
   readonly settings: TransactionSettings;
 }
 
 /**
- * Refuses invalid options of a transaction when the application starts, and not at the first request.
- *
- * @param options - the options
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: a time is no number of milliseconds, or a callback no function
- *
- * @example
- * ```ts
- * import { checkTransactionOptions, type RequestTransactionOptions } from '@ambit/host';
- *
- * function inTransaction(options: RequestTransactionOptions = {}) {
- *   checkTransactionOptions(options);
- * }
- * ```
- */
-export function checkTransactionOptions<Q>(options: RequestTransactionOptions<Q>): void {
-  checkTimes(options, 'acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs');
-  checkFunctions(options, 'onError', 'rollbackOn');
-}
-
-/**
- * The terms of the transaction of each request, checked once: `onError` of the application is called with the request.
+ * Checks the options of transactions once, for all requests: `onError` of the application is called with the request.
  *
  * @param options - the options of the application
- * @returns what is called for each request
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @returns a function that gives the options for one request
+ * @throws `HttpError` `AMBIT_HTTP_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_TX_OPTION`: another
+ *   option is invalid
  *
  * @example
  * ```ts
- * import { RequestTransaction, type RequestTransactionOptions, termsOf } from '@ambit/host';
+ * import { RequestTransaction, type RequestTransactionOptions, prepareTransactionOptions } from '@ambit/host';
  *
  * function inTransaction(options: RequestTransactionOptions) {
- *   const terms = termsOf(options);
- *   return (request: Request, scope: object) => new RequestTransaction(scope as never, terms(request));
+ *   const prepare = prepareTransactionOptions(options);
+ *   return (request: Request, scope: object) => new RequestTransaction(scope as never, prepare(request));
  * }
  * ```
  */
-export function termsOf<Q>(options: RequestTransactionOptions<Q>): (request: Q) => RequestTransactionTerms {
+export function prepareTransactionOptions<Q>(
+  options: RequestTransactionOptions<Q>,
+): (request: Q) => PreparedTransactionOptions {
+  checkFunctions(options, 'onError', 'rollbackOn');
   const { onError, rollbackOn, ...others } = options;
   const settings = TransactionSettings.of(others);
   const own = rollbackOn && { rollbackOn };
@@ -79,11 +63,11 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { RequestTransaction, termsOf } from '@ambit/host';
+ * import { RequestTransaction, prepareTransactionOptions } from '@ambit/host';
  *
- * const terms = termsOf<Request>({ isolation: 'serializable' });
+ * const prepare = prepareTransactionOptions<Request>({ isolation: 'serializable' });
  * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
- *   const transaction = new RequestTransaction(scope, terms(request), () => request.signal);
+ *   const transaction = new RequestTransaction(scope, prepare(request), () => request.signal);
  *   await transaction.begun;
  *   try {
  *     const response = await transaction.run(() => handler(transaction.scope));
@@ -112,17 +96,19 @@ export class RequestTransaction {
    * Asks for a connection at once.
    *
    * @param requestScope - the scope of the request
-   * @param terms - the terms of the transaction, and which responses roll back
+   * @param prepared - its options, and which responses roll back
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
-  constructor(requestScope: IContainer, terms: RequestTransactionTerms, signal?: () => AbortSignal) {
-    const { settings, rollbackOn = isServerError } = terms;
+  constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
+    const { settings, rollbackOn = isServerError } = prepared;
     this.rollbackOn = rollbackOn;
     this.active = ActiveRequest.of(requestScope);
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
-    if (this.active) this.active.transaction = this;
+    if (!this.active) return;
+    this.active.transaction = this;
+    this.begun.catch(() => this.#forget());
   }
 
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
@@ -189,7 +175,6 @@ export class RequestTransaction {
     } catch (error) {
       if (status < 400 || !(error === this.timeout || isKnownBefore(error))) throw error;
     }
-    this.#forget();
   }
 
   /**
@@ -201,6 +186,8 @@ export class RequestTransaction {
     const { current, begun } = this;
     // At once where that is possible: what comes next must find the commit begun.
     this.committing = current ? current.commit() : begun.then((late) => late.commit());
+    const forget = (): void => this.#forget();
+    this.committing.then(forget, forget);
     return this.committing;
   }
 
@@ -222,48 +209,41 @@ export class RequestTransaction {
   }
 }
 
-/**
- * What `rollbackOn` is where an application does not say it: such a response means a failure, which a layer between may have
- * caught.
- *
- * @param status - the status of the response
- * @returns whether the transaction of the request is rolled back
- *
- * @example
- * ```ts
- * import { isServerError } from '@ambit/host';
- *
- * const shouldCommit = (status: number, rollbackOn = isServerError): boolean => !rollbackOn(status);
- * ```
- */
-export function isServerError(status: number): boolean {
+/** Such a response means a failure, which a layer between may have caught. */
+function isServerError(status: number): boolean {
   return status >= 500;
 }
 
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
+/** Whether the handler could know before COMMIT that nothing will be committed: then its error response is true. */
+function isKnownBefore(error: unknown): boolean {
+  return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+}
+
 /**
- * Whether the handler knew, or could know, before COMMIT that nothing will be committed: then its response of 400 or more is
- * sent as it is.
+ * The scope of the open transaction, for `requireTransactionScope()` of a host.
  *
- * @param error - what `commit()` of the transaction rejected with
- * @returns false for everything else, of which the client has to learn
+ * @param owner - the request, or what has its properties
+ * @param advice - how a transaction is begun on this host
+ * @returns the scope tagged `transaction`
+ * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
  *
  * @example
  * ```ts
- * import { isKnownBefore } from '@ambit/host';
+ * import type { IContainer } from '@ambit/container';
+ * import { transactionScopeOf } from '@ambit/host';
  *
- * async function complete(transaction: { commit(): Promise<void> }, status: number): Promise<void> {
- *   try {
- *     await transaction.commit();
- *   } catch (error) {
- *     if (status < 400 || !isKnownBefore(error)) throw error;
- *   }
- * }
+ * const requireTransactionScope = (request: { transactionScope?: IContainer }): IContainer =>
+ *   transactionScopeOf(request, 'use myTransaction() on the route');
  * ```
  */
-export function isKnownBefore(error: unknown): boolean {
-  return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
+export function transactionScopeOf(
+  owner: { readonly transactionScope?: IContainer | undefined },
+  advice: string,
+): IContainer {
+  if (owner.transactionScope) return owner.transactionScope;
+  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', advice);
 }
 
 /** These headers describe the body of one response, and not of the one that replaces it. */

@@ -1,17 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { getHeapStatistics } from 'node:v8';
 import type { IContainer } from '@ambit/container';
-import {
-  ActiveRequest,
-  checkCount,
-  HttpError,
-  type ParentScope,
-  RequestScopes,
-  type RequestScopesOptions,
-} from '@ambit/host';
-import { Connections } from './connections.js';
+import { ActiveRequest, HttpError } from '@ambit/host';
 import {
   type Channel,
   channelOf,
@@ -22,176 +13,8 @@ import {
   speaksHttp,
   UnparsedInput,
 } from './node-internals.js';
-
-/** The same on every host. */
-export interface LoadOptions {
-  /**
-   * How many requests may be in progress in the application. A further one is refused with `AMBIT_HTTP_OVERLOADED`, which
-   * is 503 with `Retry-After`. Default: one for each 64 KB of the heap's limit, for example 8,192 for 512 MB.
-   */
-  readonly maxRequests?: number;
-  /**
-   * How many requests of one connection may be in progress. Further ones that the client pipelines wait and do not count
-   * as in progress; what the client sends meanwhile is not parsed until they have begun. Default 100.
-   */
-  readonly maxRequestsPerConnection?: number;
-  /** Requests that are never refused, such as the liveness probe. Default: none. */
-  readonly isEssential?: (request: IncomingMessage) => boolean;
-}
-
-/** A request that waits for the database holds about 15 to 30 KB. */
-const HEAP_PER_REQUEST = 65_536;
-
-/** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
-const UNPARSED_SHARE = 1 / 16;
-
-/** How long pipelined requests may keep the event loop busy before everybody else has a turn. */
-const SLICE_MS = 10;
-
-/**
- * How many requests the heap has room for: one for each 64 KB of its limit.
- *
- * @returns the default of `maxRequests`
- *
- * @example
- * ```ts
- * import { affordableRequests } from '@ambit/http/host';
- *
- * const maxRequests = affordableRequests() / 2; // two applications share this process
- * ```
- */
-export function affordableRequests(): number {
-  return Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
-}
-
-/** What the framework adds to the options of the application. */
-interface FrameworkOptions {
-  /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
-  readonly callsFinish?: true;
-  /** For a framework whose server is known before its first request. Default: found by the socket. */
-  readonly connections?: Connections;
-  /** Whether nobody takes the rest of a response, where no event says so. */
-  readonly isAbandoned?: (res: ServerResponse) => boolean;
-}
-
-/** How a host opens the scopes of its requests, and how many it takes on. */
-export interface RequestHostOptions<Request>
-  extends FrameworkOptions, RequestScopesOptions<Request>, Pick<LoadOptions, 'maxRequestsPerConnection'> {}
-
-/**
- * What all requests of one middleware, plugin or handler have in common: how their scopes are opened, and how many may be in progress or
- * wait for their turn.
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { RequestHost } from '@ambit/http/host';
- *
- * const app = new Container({ tags: ['application'] });
- * const host = RequestHost.over(app, { maxRequests: 500 }, 'middleware()');
- * ```
- */
-export class RequestHost {
-  /** Opens their scopes, and counts them. */
-  readonly scopes: RequestScopes<never, never>;
-  /** @internal */
-  readonly framework: FrameworkOptions;
-  /** @internal */
-  readonly maxPerConnection: number;
-  readonly #mostWaiting = affordableRequests();
-  #waiting = 0;
-  #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
-  readonly #soon: (() => void)[] = [];
-  /** When the first of them was called in this iteration of the event loop. */
-  #sliceSince: number | undefined = undefined;
-
-  /**
-   * Serves with scopes that exist; {@link RequestHost.over} makes them.
-   *
-   * @param scopes - opens the scopes of the requests, and counts them
-   * @param options - the limit of pipelined requests, and what the framework adds
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: the limit is no whole number from 1 on
-   */
-  constructor(
-    scopes: RequestScopes<never, never>,
-    options: FrameworkOptions & Pick<LoadOptions, 'maxRequestsPerConnection'> = {},
-  ) {
-    const { maxRequestsPerConnection = 100 } = options;
-    checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
-    this.scopes = scopes;
-    this.framework = options;
-    this.maxPerConnection = maxRequestsPerConnection;
-  }
-
-  /**
-   * Checks the options when the application starts.
-   *
-   * @param parent - the application container, or a function of the request that returns the scope above the request's
-   * @param options - those of the application, and what the framework adds. Default: as many requests as the heap has room for, and 100 per
-   *   connection
-   * @param caller - what the errors of invalid options name, such as `middleware()`
-   * @returns the host
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
-   */
-  static over<Request>(
-    parent: ParentScope<Request>,
-    options: RequestHostOptions<Request>,
-    caller: string,
-  ): RequestHost {
-    Connections.watch();
-    const { maxRequests = affordableRequests() } = options;
-    return new RequestHost(new RequestScopes(parent, { ...options, maxRequests }, caller), options);
-  }
-
-  /**
-   * @internal Whether the request may wait for its turn on its connection; if so, `endWait()` must follow once.
-   */
-  wait({ request }: ActiveRequest): boolean {
-    if (this.#waiting >= this.#mostWaiting && !this.scopes.isEssential(request as never)) return false;
-    this.#waiting += 1;
-    return true;
-  }
-
-  /** @internal */
-  endWait(): void {
-    this.#waiting -= 1;
-  }
-
-  /**
-   * @internal Counts bytes that are kept unparsed; `release()` must follow once. Returns whether there may be more.
-   */
-  keep(bytes: number): boolean {
-    this.#unparsedLeft -= bytes;
-    return this.#unparsedLeft > 0;
-  }
-
-  /** @internal */
-  release(bytes: number): void {
-    this.#unparsedLeft += bytes;
-  }
-
-  /**
-   * @internal Calls `act` for a connection that pipelines, when other connections and timers have had their turn. Each such connection
-   * comes once in a while: first come, first served.
-   */
-  soon(act: () => void): void {
-    this.#soon.push(act);
-    setImmediate(this.#actNext);
-  }
-
-  /** Between two of these, Node runs all that the first has resolved: it is the work of the request that has begun, too. */
-  readonly #actNext = (): void => {
-    if (this.#sliceSince === undefined) {
-      this.#sliceSince = performance.now();
-      // In the next iteration of the event loop, before all that is put off until then.
-      setImmediate(() => (this.#sliceSince = undefined));
-    } else if (performance.now() - this.#sliceSince > SLICE_MS) {
-      setImmediate(this.#actNext);
-      return;
-    }
-    this.#soon.shift()?.();
-  };
-}
+import type { RequestHost } from './request-host.js';
+import { ServerConnections } from './server-connections.js';
 
 /**
  * The active requests of one connection, as a list linked through them. When a socket dies, Node notifies only the first
@@ -199,7 +22,7 @@ export class RequestHost {
  */
 export class Connection {
   /** Undefined where the request came through no server. */
-  readonly connections: Connections | undefined;
+  readonly connections: ServerConnections | undefined;
   newest: ConnectedRequest | undefined = undefined;
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
@@ -207,13 +30,13 @@ export class Connection {
   #inProgress = 0;
   /** Pipelined requests that have not begun; made for the first of them. */
   #waiting: (() => void)[] | undefined = undefined;
-  /** That of the requests that wait. */
+  /** The host of the waiting requests. */
   #host: RequestHost | undefined = undefined;
   #isTurnScheduled = false;
   /** Made when more requests than the limit have come. */
   #input: UnparsedInput | undefined = undefined;
 
-  private constructor(channel: Channel, connections: Connections | undefined) {
+  private constructor(channel: Channel, connections: ServerConnections | undefined) {
     this.#channel = channel;
     this.#isHttp2 = 'rstCode' in channel;
     this.connections = connections;
@@ -223,12 +46,12 @@ export class Connection {
     connections?.add(this, channel);
   }
 
-  /** That of a request which is not the first one of its connection. */
+  /** The connection of a request; undefined before its first one. */
   static of(req: IncomingMessage): Connection | undefined {
     return channelOf(req)[CONNECTION];
   }
 
-  static open(req: IncomingMessage, connections: Connections | undefined): Connection {
+  static open(req: IncomingMessage, connections: ServerConnections | undefined): Connection {
     return new Connection(channelOf(req), connections);
   }
 
@@ -266,7 +89,7 @@ export class Connection {
     if (newer) newer.older = older;
     else this.newest = older;
     request.older = request.newer = undefined;
-    // That of an injected request is no socket: kept until it closes, it would be kept forever.
+    // The channel of an injected request never closes, so its connection would be kept forever.
     // Another stream that is a connection has a parser, which must get nothing more when it closes.
     if (!this.newest && !this.#isHttp2 && !this.#input && !(this.#channel instanceof Socket)) this.#forget();
   }
@@ -383,7 +206,7 @@ class PendingTurn {
     this.#host = host;
     this.#begin = AsyncResource.bind(begin);
     const onTurn = (): void => {
-      if (request.isFinished) return connection.passTurn();
+      if (request.isOut) return connection.passTurn();
       take();
       this.#beginOnce();
     };
@@ -454,11 +277,11 @@ export class ConnectedRequest {
   newer: ConnectedRequest | undefined = undefined;
   /** Its scope and its signal. */
   readonly active: ActiveRequest;
-  /** The response is out, or the client has disconnected. */
-  isFinished = false;
+  /** Its response is out, or its client has disconnected; {@link ActiveRequest.isFinished} follows in the same tick. */
+  isOut = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
-  /** What it waits for. */
+  /** Its place among the requests that wait. */
   #turn: PendingTurn | undefined = undefined;
   #hasTurn = false;
   #onFinished: (() => void)[] | undefined = undefined;
@@ -477,7 +300,8 @@ export class ConnectedRequest {
     this.#host = host;
     this.active = new ActiveRequest(host.scopes, request);
     const { callsFinish, connections } = host.framework;
-    const connection = Connection.of(req) ?? Connection.open(req, connections ?? Connections.ofSocket(req.socket));
+    const connection =
+      Connection.of(req) ?? Connection.open(req, connections ?? ServerConnections.ofSocket(req.socket));
     this.#connection = connection;
     connection.add(this);
     if (!callsFinish) {
@@ -505,7 +329,7 @@ export class ConnectedRequest {
 
   /** The request scope; undefined until it is opened. */
   get scope(): IContainer | undefined {
-    return this.active.openedScope;
+    return this.active.scope;
   }
 
   /**
@@ -530,7 +354,7 @@ export class ConnectedRequest {
    */
   open(done: Done): void {
     const connection = this.#connection;
-    if (this.isFinished) {
+    if (this.isOut) {
       // Behind what Node refused, no more requests are taken.
       if (!connection.isFinishing) this.#openScope(done);
     } else if ((this.#hasTurn = connection.takeTurn())) this.#enter(done);
@@ -554,8 +378,8 @@ export class ConnectedRequest {
    * @param isDisconnected - whether the client left before it had its response
    */
   finish(isDisconnected: boolean): void {
-    if (this.isFinished) return;
-    this.isFinished = true;
+    if (this.isOut) return;
+    this.isOut = true;
     this.#connection.remove(this);
     if (isDisconnected) this.active.disconnect();
     this.#turn?.cancel();
@@ -573,11 +397,9 @@ export class ConnectedRequest {
 
   /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
   get #reason(): unknown {
-    const { disconnectReason, failure } = this.active;
-    if (disconnectReason) return disconnectReason;
-    const { statusCode } = this.res;
-    // Who responded to the error did not pass it on.
-    return failure ?? (statusCode >= 500 ? new Error(`The response has the status ${statusCode}`) : undefined);
+    const { active, res } = this;
+    if (!active.disconnectReason) active.failedWith(res.statusCode);
+    return active.disconnectReason ?? active.failure;
   }
 
   #wait(done: Done): void {
@@ -600,9 +422,9 @@ export class ConnectedRequest {
     this.#openScope(done);
   }
 
-  /** That of a request that has finished is disposed at once. */
+  /** If the request has already finished, its scope is disposed immediately. */
   #openScope(done: Done): void {
-    const { active, isFinished } = this;
+    const { active, isOut } = this;
     const { scopes } = this.#host;
     if (scopes.isCurrent) this.#emitInScope();
     let opening: Promise<void> | undefined;
@@ -611,12 +433,12 @@ export class ConnectedRequest {
     } catch (error) {
       return done(error);
     } finally {
-      if (isFinished) active.finish(this.#reason);
+      if (isOut) active.finish(this.#reason);
     }
     if (!opening) return active.run(done);
     const goOn = (error?: unknown): void => {
       // The client has disconnected, and what failed then failed because its scope was disposed.
-      if (!this.isFinished) active.run(() => done(error));
+      if (!this.isOut) active.run(() => done(error));
     };
     opening.then(goOn, goOn);
   }

@@ -3,17 +3,18 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import {
   checkFunctions,
-  checkTransactionOptions,
-  HttpError,
   type ParentScope,
   report,
   type RequestOptions,
   type RequestTransactionOptions,
-  termsOf,
+  responseTo,
+  prepareTransactionOptions,
+  transactionScopeOf,
 } from '@ambit/host';
 import { inOwnContext } from '@ambit/transaction';
-import { ConnectedRequest, type LoadOptions, RequestHost } from './connection.js';
+import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
+import { type LoadOptions, RequestHost } from './request-host.js';
 import { respondPlainly } from './response-gate.js';
 
 /** A request of `node:http` with its scopes. */
@@ -49,15 +50,13 @@ export type Handler = (req: ScopedRequest, res: ServerResponse, scope: IContaine
  * ```
  */
 export function requireTransactionScope(req: { readonly transactionScope?: IContainer | undefined }): IContainer {
-  const { transactionScope } = req;
-  if (transactionScope) return transactionScope;
-  throw new HttpError('AMBIT_HTTP_NO_TRANSACTION', 'use withTransaction() on the way to this handler');
+  return transactionScopeOf(req, 'use withTransaction() on the way to this handler');
 }
 
 /** How errors are responded to, how scopes are opened, and how many requests are taken on. */
 export interface HandlerOptions extends LoadOptions, RequestOptions<IncomingMessage> {
   /**
-   * Responds where a handler failed. Default: 500, or the `statusCode` of the error, with `{ "error": ... }` in JSON; errors
+   * Responds where a handler failed. Default: 500, or the `statusCode` or `status` of the error, with `{ "error": ... }` in JSON; errors
    * of the application are not described to the client, but printed with `console.error`.
    */
   readonly onError?: (error: unknown, req: IncomingMessage, res: ServerResponse) => unknown;
@@ -137,7 +136,7 @@ export function createHandler(
   return serve as HttpListener;
 }
 
-/** The terms of the transaction of a handler, and when its response rolls back. */
+/** The options of the transaction of a handler, and when its response rolls back. */
 export interface WithTransactionOptions
   extends RequestTransactionOptions<ScopedRequest>, HeldResponseOptions<ScopedRequest> {}
 
@@ -146,7 +145,7 @@ export interface WithTransactionOptions
  * has succeeded. A handler that fails, and a client that leaves, roll back at once.
  *
  * @param handler - the handler that needs a transaction
- * @param options - the terms of the transaction
+ * @param options - the options of the transaction
  * @returns a handler for `createHandler()`
  * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
  *
@@ -165,11 +164,11 @@ export interface WithTransactionOptions
  * ```
  */
 export function withTransaction(handler: Handler, options: WithTransactionOptions = {}): Handler {
-  checkTransactionOptions(options);
   checkFunctions(options, 'onSecondResponse');
-  const terms = termsOf(options);
+  const prepare = prepareTransactionOptions(options);
+  const host = RequestHost.withoutScopes('withTransaction()');
   const begin: Handler = async (req, res, scope) => {
-    const transaction = await beginTransaction(req, res, scope, terms(req));
+    const transaction = await beginTransaction(req, res, scope, prepare(req), host);
     req.transactionScope = transaction.scope;
     let release!: () => void;
     let refuse!: (error: unknown) => void;
@@ -202,9 +201,7 @@ export function withTransaction(handler: Handler, options: WithTransactionOption
 
 /** A client that has got a part of a response learns of the failure only from a closed connection. */
 function respondOrReport(res: ServerResponse, error: unknown): void {
-  const { statusCode, unavailable } = Object(error) as { statusCode?: unknown; unavailable?: unknown };
-  const isExpected = unavailable === true || (typeof statusCode === 'number' && statusCode < 500);
-  if (res.headersSent || !isExpected) report(undefined, error, undefined);
+  if (res.headersSent || !responseTo(error).isExpected) report(undefined, error, undefined);
   if (!res.headersSent) respondPlainly(res, error);
   else if (!res.writableEnded) res.destroy();
 }

@@ -5,17 +5,17 @@ import {
   HttpError,
   isAfterDisconnect,
   isDisconnect,
-  RequestScopes,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
+  type PreparedTransactionOptions,
 } from '@ambit/host';
 import type { TransactionError } from '@ambit/transaction';
-import { ConnectedRequest, RequestHost } from './connection.js';
+import { ConnectedRequest } from './connection.js';
 import type { ScopedRequest } from './handler.js';
+import type { RequestHost } from './request-host.js';
 import { closeUnlessEnded, readRest, respondPlainly, ResponseGate, TIME_TO_RESPOND_MS } from './response-gate.js';
 
-/** The same on all hosts that hold the response back until COMMIT. */
+/** Options of all hosts that hold the response back until COMMIT. */
 export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
   RequestTransactionOptions<never>,
   'rollbackOn'
@@ -149,7 +149,7 @@ export class HeldResponse {
     const before = this.isHandlingError;
     this.isHandlingError = true;
     try {
-      return this.#active ? this.#active.run(handler, this.#active.openedScope) : handler();
+      return this.#active ? this.#active.run(handler, this.#active.scope) : handler();
     } finally {
       this.isHandlingError = before;
     }
@@ -278,7 +278,7 @@ export class HeldResponse {
   }
 
   /**
-   * What the host says of a handler that goes on.
+   * Asks the host whether a handler that goes on has failed.
    *
    * @param given - what the handler passed to `next`
    * @returns whether that means a failure
@@ -288,7 +288,7 @@ export class HeldResponse {
   }
 
   #leaveScope(): void {
-    if (this.#active) this.#active.currentScope = this.#active.openedScope;
+    if (this.#active) this.#active.currentScope = this.#active.scope;
   }
 
   /** With what has failed, which may not have reached its error handler yet. */
@@ -333,7 +333,8 @@ export class HeldResponse {
  * @param req - the request
  * @param res - its response, of which nothing was sent
  * @param scope - the request scope
- * @param terms - the terms of the transaction, and which responses roll back
+ * @param prepared - its options, and which responses roll back
+ * @param host - for a request whose scope was opened by other means: `RequestHost.withoutScopes()`
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
@@ -342,11 +343,12 @@ export class HeldResponse {
  * ```ts
  * import type { ServerResponse } from 'node:http';
  * import type { ScopedRequest } from '@ambit/http';
- * import { beginTransaction, termsOf } from '@ambit/http/host';
+ * import { beginTransaction, RequestHost, prepareTransactionOptions } from '@ambit/http/host';
  *
- * const terms = termsOf<ScopedRequest>({ isolation: 'serializable' });
+ * const prepare = prepareTransactionOptions<ScopedRequest>({ isolation: 'serializable' });
+ * const host = RequestHost.withoutScopes('inTransaction()');
  * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
- *   const transaction = await beginTransaction(req, res, req.container, terms(req));
+ *   const transaction = await beginTransaction(req, res, req.container, prepare(req), host);
  *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
  * }
  * ```
@@ -355,12 +357,13 @@ export async function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,
   scope: IContainer,
-  terms: RequestTransactionTerms,
+  prepared: PreparedTransactionOptions,
+  host: RequestHost,
 ): Promise<RequestTransaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
   if (res.headersSent) throw headSent(req, res);
-  const transaction = new RequestTransaction(scope, terms);
-  const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, OTHER_HOST);
+  const transaction = new RequestTransaction(scope, prepared);
+  const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, host);
   request.active.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;
   if (!res.headersSent) return transaction;
@@ -373,17 +376,6 @@ function headSent(req: ScopedRequest, res: ServerResponse): HttpError {
   closeUnlessEnded(res);
   return new HttpError('AMBIT_HTTP_HEAD_SENT', nameOf(req));
 }
-
-/** For an application that opens the request scope by other means: of this host's requests none is opened. */
-const OTHER_HOST = new RequestHost(
-  new RequestScopes(
-    () => {
-      throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
-    },
-    {},
-    'withTransaction()',
-  ),
-);
 
 /** Express changes `url` on the way into a router. */
 function nameOf({ method, url, originalUrl = url }: IncomingMessage & { readonly originalUrl?: string }): string {

@@ -1,33 +1,29 @@
-/** What the authors of hosts need: the core that `@ambit/express`, `@ambit/fastify` and `createHandler()` are built on. */
+/** For authors of hosts: the core that `@ambit/express`, `@ambit/fastify` and `createHandler()` are built on. */
 export {
   checkContainer,
   checkFunctions,
   checkTimes,
-  checkTransactionOptions,
   clearRepresentation,
+  type ErrorStatus,
   HttpError,
   type HttpErrorCode,
   invalidOption,
   isAfterDisconnect,
   isDisconnect,
-  isKnownBefore,
-  isServerError,
   type ParentScope,
   report,
   type RequestOptions,
   RequestTransaction,
   type RequestTransactionOptions,
-  type RequestTransactionTerms,
-  termsOf,
+  type PreparedTransactionOptions,
+  responseTo,
+  prepareTransactionOptions,
+  settleWithin,
+  type TimeLimit,
+  transactionScopeOf,
 } from '@ambit/host';
 export { closeUnlessEnded } from './response-gate.js';
-export { Connections } from './connections.js';
+export { ServerConnections } from './server-connections.js';
 export { beginTransaction, type ErrorHandlers, HeldResponse, type HeldResponseOptions } from './held-response.js';
-export {
-  affordableRequests,
-  ConnectedRequest,
-  type LoadOptions,
-  RequestHost,
-  type RequestHostOptions,
-} from './connection.js';
-export { type TimeLimit, within } from './shutdown.js';
+export { ConnectedRequest } from './connection.js';
+export { affordableRequests, type LoadOptions, RequestHost, type RequestHostOptions } from './request-host.js';

@@ -8,6 +8,6 @@ export {
 } from './handler.js';
 export { drain, type DrainOptions, type HttpServer } from './shutdown.js';
 export type { HeldResponseOptions } from './held-response.js';
-export type { LoadOptions } from './connection.js';
+export type { LoadOptions } from './request-host.js';
 export { type Handler, requireTransactionScope, type ScopedRequest } from './handler.js';
 export { disposeOnSignal, type DisposeOnSignalOptions } from './shutdown.js';

@@ -2,7 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
 import { Socket } from 'node:net';
-import type { Connection, RequestHost } from './connection.js';
+import type { Connection } from './connection.js';
+import type { RequestHost } from './request-host.js';
 import type { ResponseGate } from './response-gate.js';
 
 /*
@@ -31,10 +32,10 @@ interface ServedSocket extends Socket {
 
 export const CONNECTION = Symbol('ambit.connection');
 
-/** What dies under its requests: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
+/** Carries requests, and dies under them: a socket of HTTP/1, or a stream of HTTP/2, which carries one request. */
 export type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
 
-/** That of a request. */
+/** The socket or HTTP/2 stream of a request. */
 export function channelOf(req: IncomingMessage): Channel {
   // Who speaks HTTP/1 may write another version, too.
   if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
@@ -300,7 +301,7 @@ export class UnparsedInput {
 }
 
 type Method = (...args: unknown[]) => unknown;
-/** What not every response has: `send` of Express, and `flush` of middlewares that compress. */
+/** Methods that not every response has: `send` of Express, and `flush` of middlewares that compress. */
 type Added = 'flush' | 'send';
 export type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
 export type Sending = Sender | Added;
@@ -314,7 +315,7 @@ export function methodsOf(res: object): Methods {
   return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
 }
 
-/** The same functions for every response: with functions of its own, each would be of a shape of its own to V8. */
+/** All responses share these functions: with functions of its own, each response would have a shape of its own to V8. */
 const DIVERTED: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
   end(...args) {
     return this[GATE].receive(0, 'end', args);
@@ -350,7 +351,7 @@ export function divert(res: ServerResponse, gate: ResponseGate, { flush, send }:
   Object.assign(res, { [GATE]: gate }, DIVERTED, flush && WITH_FLUSH, send && WITH_SEND);
 }
 
-/** The same for the next response, below all that was wrapped around the methods of the one before. */
+/** Diverts the next response, below all that was wrapped around the methods of the one before. */
 export function divertAgain(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
   const receiver =
     (method: Sending): Method =>

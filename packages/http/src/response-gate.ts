@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError } from '@ambit/host';
+import { clearRepresentation, HttpError, responseTo } from '@ambit/host';
 import { TransactionError } from '@ambit/transaction';
 import type { HeldResponse } from './held-response.js';
 import {
@@ -52,8 +52,8 @@ function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
 }
 
 /**
- * Makes room for another response: takes back the headers that are true of one only, and the status. What follows is an error unless it has a status of its own. But while the rest of the
- * old response may follow, that rest must still count as part of a success.
+ * Makes room for another response: takes back the headers that are true of one only, and the status. The next response is an error
+ * unless it has a status of its own. But while the rest of the old response may follow, that rest must count as part of a success.
  */
 function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   clearRepresentation(res);
@@ -62,7 +62,7 @@ function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   res.statusMessage = '';
 }
 
-/** What Node would refuse only when the response is sent is refused while there is still something to roll back. */
+/** Refuses, while the transaction can still be rolled back, a head that Node would refuse when the response is sent. */
 function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, args: unknown[]): void {
   if (isPlain(res)) return;
   try {
@@ -109,14 +109,14 @@ export const TIME_TO_RESPOND_MS = 1000;
 
 /** Responds where no error handler does. Of errors, only ours may say what happened: others may expose internal matters. */
 export function respondPlainly(res: ServerResponse, error: unknown): void {
-  const { status, statusCode = status } = Object(error) as { status?: unknown; statusCode?: unknown };
-  const isError = typeof statusCode === 'number' && statusCode >= 400 && statusCode in STATUS_CODES;
+  const { status, retryAfter } = responseTo(error);
   // The handler may have said something of the response that it did not send.
   clearHead(res, false);
-  if (isError) res.statusCode = statusCode;
+  res.statusCode = status;
+  if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter));
   const isOurs = error instanceof TransactionError || error instanceof HttpError;
   res.setHeader('content-type', 'application/json; charset=utf-8');
-  res.end(JSON.stringify({ error: isOurs ? error.message : STATUS_CODES[res.statusCode] }));
+  res.end(JSON.stringify({ error: isOurs ? error.message : (STATUS_CODES[status] ?? 'Error') }));
 }
 
 /**
@@ -354,7 +354,7 @@ export class ResponseGate {
     divertAgain(res, this, this.#direct, (this.#turn += 1));
   }
 
-  /** Only an error handler that is being called is certain to have written this: others say first what they write. */
+  /** Without a content type only a running error handler is known not to be the rest of the dropped body. */
   #isRest(): boolean {
     const isUnnamed = this.#phase === 'none' && !this.#res.hasHeader('content-type');
     return this.#mayRestCome && isUnnamed && !this.#keeper.isHandlingError;

@@ -2,60 +2,24 @@ import type { Server } from 'node:http';
 import type { Http2SecureServer, Http2Server } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
-import { checkContainer, checkFunctions, checkTimes, HttpError, reported, type Reporter } from '@ambit/host';
-import { Connections } from './connections.js';
-
-/** From here on, `Infinity` included, Node fires a timer at once. */
-const TOO_LONG_MS = 2 ** 31;
-
-/** None where the time is too long for a timer of Node. */
-function startTimer(call: () => void, ms: number): NodeJS.Timeout | undefined {
-  return ms >= TOO_LONG_MS ? undefined : setTimeout(call, ms);
-}
-
-/** How long {@link within} waits. */
-export interface TimeLimit {
-  /** The time in milliseconds; `Infinity` for no limit. */
-  readonly ms: number;
-  /** Called when the time is up; returns what the waiting rejects with. */
-  readonly onPassed: () => Error;
-}
-
-/**
- * Settles as `work` does, but rejects when that takes too long. The work itself goes on.
- *
- * @param work - what to wait for
- * @param options - the time limit, and the error at its end
- * @returns what `work` resolves to
- * @throws what `work` rejects with, or what `onPassed` returns
- *
- * @example
- * ```ts
- * import { within } from '@ambit/http/host';
- *
- * const disposing = Promise.resolve();
- * await within(disposing, { ms: 5000, onPassed: () => new Error('The disposal takes too long') });
- * ```
- */
-export function within<T>(work: Promise<T>, { ms, onPassed }: TimeLimit): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = startTimer(() => reject(onPassed()), ms);
-    work.finally(() => clearTimeout(timer)).then(resolve, reject);
-  });
-}
+import {
+  checkContainer,
+  checkFunctions,
+  checkTimes,
+  HttpError,
+  reported,
+  type Reporter,
+  settleWithin,
+  startTimer,
+} from '@ambit/host';
+import { ServerConnections } from './server-connections.js';
 
 const REPORT_TIMEOUT_MS = 5000;
 
 /** Calls the application's reporter, and waits for one that hangs five seconds at most. Never rejects. */
 async function reportedInTime(reporter: Reporter<undefined>, error: unknown): Promise<void> {
-  const reporting = reported(reporter, error, undefined);
-  await new Promise<void>((resolve) => {
-    const timer = startTimer(resolve, REPORT_TIMEOUT_MS);
-    void reporting.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+  const onPassed = (): Error => new Error('The reporter takes too long');
+  await settleWithin(reported(reporter, error, undefined), { ms: REPORT_TIMEOUT_MS, onPassed }).catch(() => undefined);
 }
 
 /** How long `drain()` waits, and who is notified where that was not enough. */
@@ -63,8 +27,8 @@ export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
   /**
-   * How long idle connections stay open. The next request on one is responded to with `Connection: close`; without this, a request that its client sent
-   * just before its connection was closed fails, and nobody repeats it if it is a POST. Default 0.
+   * How long idle connections stay open. The next request on one is responded to with `Connection: close`; without this, a request
+   * that its client sent just before its connection was closed fails, and nobody repeats it if it is a POST. Default 0.
    */
   readonly keepIdleMs?: number;
   /**
@@ -100,7 +64,7 @@ export function drain(server: HttpServer, options: DrainOptions = {}): Promise<v
     checkTimes({ timeoutMs, keepIdleMs }, 'timeoutMs', 'keepIdleMs');
     checkFunctions({ onError }, 'onError');
     let reporting: Promise<void> | undefined;
-    const connections = Connections.of(server as Server);
+    const connections = ServerConnections.of(server as Server);
     connections.close(keepIdleMs);
     const cut = (): void => {
       // It counts now, and calls back later.
@@ -173,7 +137,7 @@ export function disposeOnSignal(
     // A container is known by its identity, whatever methods it has.
     await Promise.all([drain(server, draining), drainScopes(appContainer as IContainer, draining)]);
     try {
-      await within(Promise.resolve(appContainer.dispose()), {
+      await settleWithin(Promise.resolve(appContainer.dispose()), {
         ms: disposeTimeoutMs,
         onPassed: () => disposedTooLate(disposeTimeoutMs),
       });

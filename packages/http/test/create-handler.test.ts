@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
-import type { IConnection } from '@ambit/transaction';
+import { type IConnection, TransactionError } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
@@ -74,12 +74,29 @@ describe('createHandler()', () => {
     print.mockRestore();
   });
 
-  test('responds with the status of an error that has one', async () => {
+  test.each([{ statusCode: 404 }, { status: 404 }])(
+    'responds with the status of an error that has one, and prints nothing: %o',
+    async (own) => {
+      const print = printed();
+      const handler: Handler = () => {
+        throw Object.assign(new Error('secret'), own);
+      };
+      const response = await fetch(await serve(createHandler(application().container, handler)));
+      expect([response.status, await response.json()]).toEqual([404, { error: 'Not Found' }]);
+      expect(print).not.toHaveBeenCalled();
+      print.mockRestore();
+    },
+  );
+
+  test.each([
+    ['AMBIT_TX_POOL_CLOSED', '1'],
+    ['AMBIT_TX_OUTCOME_UNKNOWN', null],
+  ] as const)('responds to %s with 503 and Retry-After: %s', async (code, retryAfter) => {
     const handler: Handler = () => {
-      throw Object.assign(new Error('secret'), { statusCode: 404 });
+      throw new TransactionError(code, 'The database is away');
     };
     const response = await fetch(await serve(createHandler(application().container, handler)));
-    expect([response.status, await response.json()]).toEqual([404, { error: 'Not Found' }]);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, retryAfter]);
   });
 
   test('responds with the length of the error, whatever the handler had said of its response', async () => {
@@ -133,7 +150,8 @@ describe('createHandler()', () => {
     const handler: Handler = () => undefined;
     expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
     expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_HTTP_OPTION');
-    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { onError: 'log' as never })).toThrow('AMBIT_HTTP_OPTION');
+    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_TX_OPTION');
     expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_TX_OPTION');
   });
 });

@@ -1,5 +1,5 @@
 import type { TransactionError } from '@ambit/transaction';
-import { codeOf } from '@ambit/transaction/extension';
+import { codeOf, withCallersStack } from '@ambit/transaction/extension';
 
 /** What a host and `isRetryable()` read of an error. */
 type Outcome = Pick<TransactionError, 'sqlState' | 'retryable' | 'unavailable' | 'status' | 'statusCode'>;
@@ -32,12 +32,6 @@ function isRefused(error: unknown): error is TransactionError {
 
 function isOurs(error: unknown): error is TransactionError {
   return codeOf(error).startsWith('AMBIT_TX_');
-}
-
-/** It was made in a callback of the driver or a timer, and receives the stack of the function that awaits it. */
-function withCallersStack(error: unknown): unknown {
-  if (isOurs(error)) Error.captureStackTrace(error, withCallersStack);
-  return error;
 }
 
 function outcomeOf(error: unknown): Partial<Outcome> {

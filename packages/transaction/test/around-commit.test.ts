@@ -619,6 +619,8 @@ describe.each([
       const refused = expect.objectContaining({ code: 'AMBIT_TX_AMBIGUOUS' });
       expect(() => afterCommit(request, note('whose?'))).toThrow(refused);
       expect(() => transactionOf(request)).toThrow(refused);
+      const noFunction = expect.objectContaining({ code: 'AMBIT_TX_OPTION' });
+      expect(() => afterCommit(request, 'no function' as never)).toThrow(noFunction);
       afterCommit(first.scope, note('first'));
       await play(first.commit());
       afterCommit(request, note('second'));

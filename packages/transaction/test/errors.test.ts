@@ -25,6 +25,10 @@ describe('a TransactionError', () => {
     expect('cause' in error).toBe(false);
   });
 
+  test('has codes in the order of the alphabet', () => {
+    expect(TRANSACTION_ERROR_CODES).toEqual(TRANSACTION_ERROR_CODES.toSorted());
+  });
+
   test('keeps the original as its cause, and what the database said', () => {
     const cause = driverError('23505');
     const error = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { cause });

@@ -41,6 +41,14 @@ describe('a container whose scopes dispose their children by themselves, and may
     expect([pool.out, pool.violations]).toEqual([0, []]);
   });
 
+  test('receives the reason of its disposal, as does the transaction', async () => {
+    const transaction = await opened();
+    const why = new Error('the job failed');
+    await play(Promise.resolve(request.dispose(why)));
+    expect(transaction.error).toHaveProperty('cause.cause', why);
+    expect(request.disposedBecause).toBe(why);
+  });
+
   test('is not disposed twice when a client disconnects, which rolls back the transaction and finishes the request', async () => {
     const transaction = await opened();
     const rolledBack = transaction.rollback(new Error('the client disconnected'));

@@ -132,3 +132,17 @@ describe('an option given as undefined means its default', () => {
     await expect(ran).resolves.toBe('done');
   });
 });
+
+describe('the error of an option', () => {
+  test.each([
+    [{ onError: { password: 'secret' } as never }, 'onError must be a function, not an object'],
+    [{ onError: ['secret'] as never }, 'onError must be a function, not a list'],
+    [{ onError: null as never }, 'onError must be a function, not null'],
+    [{ timeoutMs: (() => 'secret') as never }, 'timeoutMs must be a number of milliseconds, not a function'],
+    [{ timeoutMs: -1 }, 'timeoutMs must be a number of milliseconds, not -1'],
+    [{ signal: { password: 'secret' } as never }, 'signal must be an AbortSignal, not an object'],
+    [{ pool: { password: 'secret' } as never }, 'pool must be a key, not an object'],
+  ] satisfies [TransactionOptions, string][])('%j says %j, and nothing of what is in it', (options, message) => {
+    expect(() => TransactionSettings.of(options)).toThrow(message);
+  });
+});

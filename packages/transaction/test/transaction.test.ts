@@ -484,6 +484,18 @@ describe.each([
       expectNothingLeft();
     });
 
+    test.each(['its scope', 'the request'])('tells why %s was disposed', async (which) => {
+      const transaction = await opened();
+      const reasons: unknown[] = [];
+      transaction.afterRollback((reason) => void reasons.push(reason));
+      const why = new Error('the job failed');
+      const scope = which === 'its scope' ? transaction.scope : request;
+      await play(Promise.resolve(scope.dispose(why)));
+      expect(reasons).toEqual([new Error('The scope of the transaction was disposed')]);
+      expect(reasons[0]).toHaveProperty('cause', why);
+      expect(transaction.error).toHaveProperty('cause.cause', why);
+    });
+
     test('after COMMIT was sent the scope waits for the response, and the commit stands', async () => {
       const transaction = await opened();
       faults.commit = { ms: 50, kind: 'none' };

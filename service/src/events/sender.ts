@@ -26,6 +26,11 @@ function signedHeaders(key: Buffer, id: string, body: string): Record<string, st
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
+/** At the time limit of a delivery the relay aborts with a code: the receiver was too slow. */
+function isShutdown({ aborted, reason }: AbortSignal): boolean {
+  return aborted && (reason as { code?: unknown }).code !== 'AMBIT_TX_DELIVERY';
+}
+
 const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
 
 /**
@@ -56,7 +61,7 @@ export class EventSender {
     try {
       await this.#post(event, signal);
     } catch (err) {
-      this.#noteFailure(event, err);
+      if (!isShutdown(signal)) this.#noteFailure(event, err);
       throw err;
     }
     if (this.#isFailing) this.#logger.info({ msg: 'the receiver of events accepts them again' });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { isAfterDisconnect } from '@ambit/http/host';
 import { sqlStateOf, TransactionError } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
 import type { HostOptions } from '../hosts/host.js';
@@ -32,11 +33,6 @@ export type ErrorResponse = HttpResponse<ErrorBody>;
 
 const RETRY = { 'retry-after': '1' };
 const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL']);
-const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
-  'AMBIT_DISPOSED',
-  'AMBIT_HTTP_CLIENT_DISCONNECTED',
-  'AMBIT_TX_ABORTED',
-]);
 const TRY_AGAIN = 'Service Unavailable: try again in a moment';
 
 /** Our own messages for what the frameworks refuse, so that both hosts send the same. */
@@ -88,14 +84,9 @@ export function respondToFailure(
   const traceIds = container ? telemetry?.traceIdsOf(container) : undefined;
   const record = { msg: 'request failed', requestId, ...traceIds, status: sent.status, err };
   // A client that disconnects is no failure. For pipelined requests only the socket knows that it did.
-  if ((res.destroyed || res.req.socket.destroyed) && isCausedByDisconnect(err)) logger.debug(record);
+  if ((res.destroyed || res.req.socket.destroyed) && isAfterDisconnect(err)) logger.debug(record);
   else logger.error(record);
   return sent;
-}
-
-function isCausedByDisconnect(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return AFTER_DISCONNECT.has((error as { code?: unknown }).code) || isCausedByDisconnect(error.cause);
 }
 
 /** Refused at once, on purpose: the host has its maximum of requests in progress, or the pool of waiting callers. */

@@ -1,7 +1,11 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { IContainer } from '@ambit/container';
+import { drainScopes } from '@ambit/container/work';
+import { drain } from '@ambit/http';
 import type { Config } from '../config/config.js';
+import type { HostOptions } from '../hosts/host.js';
 import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { logRequest } from './request.js';
@@ -86,6 +90,16 @@ export function listenError(error: unknown, at: Pick<Config, 'host' | 'port'>): 
   const { code = '' } = error as NodeJS.ErrnoException;
   const explanation = EXPLANATIONS.get(code)?.(at, code);
   return explanation ? new ListenError(...explanation, { cause: error }) : error;
+}
+
+/** Completes what is in progress, with HTTP and without; after the timeout, connections are closed and the work is aborted. */
+export async function closeServer(
+  server: Server,
+  container: IContainer,
+  { timeoutMs, keepIdleMs = 0, logger }: Pick<HostOptions, 'keepIdleMs' | 'logger'> & { readonly timeoutMs: number },
+): Promise<void> {
+  const onError = (err: unknown): void => logger.warn({ msg: 'Connections were closed by force', err });
+  await Promise.all([drain(server, { timeoutMs, keepIdleMs, onError }), drainScopes(container, { timeoutMs })]);
 }
 
 /** Longer than the 60 s of load balancers, which must close first. */

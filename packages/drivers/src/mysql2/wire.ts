@@ -77,7 +77,7 @@ export class Mysql2Wire implements Wire {
     }
   }
 
-  /** The server stops a statement on another connection only, which there may be none of. */
+  /** MySQL stops a statement only when another connection asks for it; where the pool has no other, the statement goes on. */
   cancel(): void {
     const { threadId } = this.#connection;
     if (threadId) void killQuery(this.#pool, threadId).catch(() => undefined);

@@ -1,7 +1,6 @@
-import { inspect } from 'node:util';
 import { type Clock, systemClock } from '../core/clock.js';
 import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkClock, checkFunction, checkTime } from '../core/options.js';
+import { checkBoolean, checkClock, checkFunction, checkTime, shown } from '../core/options.js';
 import type { Finding, FindingKind } from './finding.js';
 
 /** Findings that are not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
@@ -50,9 +49,8 @@ export function settingsOf(options: TransactionCheckOptions): CheckSettings {
   checkFunction('report', report);
   checkTime('gapMs', gapMs);
   checkClock(clock);
-  if (mode !== 'report' && mode !== 'throw') throw invalid(`mode must be 'report' or 'throw', not ${inspect(mode)}`);
-  if (typeof repeats !== 'number' || !(repeats >= 1))
-    throw invalid(`repeats must be 1 or more, not ${inspect(repeats)}`);
+  if (mode !== 'report' && mode !== 'throw') throw invalid(`mode must be 'report' or 'throw', not ${shown(mode)}`);
+  if (typeof repeats !== 'number' || !(repeats >= 1)) throw invalid(`repeats must be 1 or more, not ${shown(repeats)}`);
   for (const entry of allow) checkAllowed(entry);
   return { enabled, mode, report, gapMs, repeats, allow, clock };
 }
@@ -60,7 +58,7 @@ export function settingsOf(options: TransactionCheckOptions): CheckSettings {
 /** An entry that names nothing would allow everything. */
 function checkAllowed({ kind, place }: Allowed): void {
   if (kind !== undefined && !Object.hasOwn(KINDS, kind))
-    throw invalid(`kind in allow must be one of ${Object.keys(KINDS).join(', ')}, not ${inspect(kind)}`);
+    throw invalid(`kind in allow must be one of ${Object.keys(KINDS).join(', ')}, not ${shown(kind)}`);
   if (kind === undefined && (typeof place !== 'string' || place === ''))
     throw invalid('Each entry of allow must have a kind or a place');
 }

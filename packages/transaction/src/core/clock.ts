@@ -33,7 +33,7 @@ const now = performance.now.bind(performance);
 const outside = new AsyncResource('ambit.timer');
 
 /** Node fires longer timers at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 
 interface Pending extends Linked<Pending> {
   readonly at: number;
@@ -120,10 +120,9 @@ export const systemClock: Clock = clockOfNode();
 
 const nothing = (): void => undefined;
 
-/** A timer that may be switched off: `Infinity` means never. */
+/** A timer that may be switched off: `Infinity`, and every delay that Node cannot wait for, means never. */
 export function startTimer(clock: Clock, fn: () => void, ms: number): () => void {
-  // Node fires a delay beyond 2^31 - 1 ms at once, so such a delay counts as never.
-  return ms >= 2 ** 31 ? nothing : clock.setTimer(fn, ms);
+  return ms > LONGEST_MS ? nothing : clock.setTimer(fn, ms);
 }
 
 /** An error that was thrown, in an object because `undefined` can be thrown too. */

@@ -77,7 +77,7 @@ export interface IConnection {
    * its transaction is open already.
    *
    * @param options - the isolation level, and whether the transaction only reads
-   * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: this is the `IConnection` of a transaction scope
+   * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: a transaction is open, or this is the `IConnection` of a transaction scope
    */
   beginTransaction(options?: BeginOptions): Promise<void>;
   /**
@@ -204,6 +204,7 @@ export interface IDatabasePool {
    * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT` or `AMBIT_TX_POOL_FULL`: too many wait for too few connections
    * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: the pool is closed
    * @throws `TransactionError` `AMBIT_TX_ABORTED`: the signal has aborted
+   * @throws `TransactionError` `AMBIT_TX_OPTION`: `timeoutMs` is no number of milliseconds
    */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
   /**

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
+import { codeOf, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
 /** Every code, with the advice that its message ends with. */
 const ADVICE = {
@@ -23,13 +23,13 @@ const ADVICE = {
   AMBIT_TX_DEAD_LETTER:
     'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
   AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
-  AMBIT_TX_FINISHED:
-    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
+  AMBIT_TX_FINISHED:
+    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
   AMBIT_TX_IN_CALLBACK:
     "To write in the same transaction, use beforeCommit(). To write afterwards, begin another transaction: with the scope around this one and { before: 'response' }, or with a scope of its own.",
   AMBIT_TX_NESTED:
@@ -162,9 +162,29 @@ export function isTransactionError(error: unknown): error is TransactionError {
   }
 }
 
-/** Gives an error that was made in a callback of the driver or a timer the stack of the function that awaits it. */
+/**
+ * Gives an error of this package that was made in a callback of the driver or a timer the stack of the function that awaits it.
+ *
+ * @param error - what was thrown; errors of others stay as they are
+ * @returns the same error
+ *
+ * @example
+ * ```ts
+ * import type { IConnection } from '@ambit/transaction';
+ * import { withCallersStack } from '@ambit/transaction/extension';
+ *
+ * async function count(connection: IConnection): Promise<unknown> {
+ *   try {
+ *     return await connection.query('SELECT count(*) FROM orders');
+ *   } catch (error) {
+ *     throw withCallersStack(error);
+ *   }
+ * }
+ * ```
+ */
 export function withCallersStack(error: unknown): unknown {
-  if (isTransactionError(error)) Error.captureStackTrace(error, withCallersStack);
+  // An error of another copy of this package is one, too.
+  if (codeOf(error).startsWith('AMBIT_TX_')) Error.captureStackTrace(error as object, withCallersStack);
   return error;
 }
 
@@ -225,9 +245,26 @@ export function poolClosed(): TransactionError {
   return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool was closed meanwhile', { sqlState: '08003' });
 }
 
-export function nothingToCommit(): TransactionError {
+export function alreadyOpen(): TransactionError {
+  const what = 'beginTransaction() was called on a connection with an open transaction';
+  return new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
+}
+
+/** Where the database rolled back because of a statement that failed, the SQLSTATE says that nothing was stored. */
+export function nothingToCommit(undoneBy: TransactionError | undefined): TransactionError {
   const what = 'COMMIT found no open transaction: a statement has already committed it or rolled it back';
-  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '40000'));
+}
+
+/** A statement in a transaction that the database has ended by itself. */
+export function notInTransaction(undoneBy: TransactionError | undefined): TransactionError {
+  const what =
+    'The statement was not sent, because an earlier one has already committed or rolled back the transaction';
+  return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '25P01'));
+}
+
+function undoneOptions(cause: TransactionError | undefined, sqlState: string): { cause?: unknown; sqlState?: string } {
+  return cause ? { cause, sqlState } : {};
 }
 
 /** `lostBecause` is what the server said when it closed the connection. The SQLSTATE of ours says that nothing was stored. */

@@ -1,4 +1,3 @@
-import { inspect } from 'node:util';
 import type { ServiceMap, Settings as ContainerSettings } from '@ambit/container';
 import type { Clock } from './clock.js';
 import type { BeginOptions, ExecuteOptions, IConnection, IDatabasePool } from './contract.js';
@@ -37,7 +36,7 @@ export function readKeys({ pool, connection }: DatabaseKeys): Required<DatabaseK
 
 function checkKey(name: string, key: unknown): void {
   if (typeof key === 'string' && key !== '') return;
-  const what = `${name} must be a key, not ${inspect(key)}: another database needs the keys of its pool and of its connection`;
+  const what = `${name} must be a key, not ${shown(key)}: another database needs the keys of its pool and of its connection`;
   throw new TransactionError('AMBIT_TX_OPTION', what);
 }
 
@@ -104,7 +103,7 @@ export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<
  */
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${inspect(value)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${shown(value)}`);
 }
 
 /**
@@ -124,15 +123,12 @@ export function checkTime(name: string, value: unknown): void {
  */
 export function checkCount(name: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
-  throw new TransactionError(
-    'AMBIT_TX_OPTION',
-    `${name} must be a whole number from ${least} on, not ${inspect(value)}`,
-  );
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a whole number from ${least} on, not ${shown(value)}`);
 }
 
 export function checkBoolean(name: string, value: unknown): void {
   if (value === undefined || typeof value === 'boolean') return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${inspect(value)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${shown(value)}`);
 }
 
 /**
@@ -152,7 +148,7 @@ export function checkBoolean(name: string, value: unknown): void {
  */
 export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
   if (typeof value === 'function' || (value === undefined && !required)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${inspect(value)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${shown(value)}`);
 }
 
 /**
@@ -178,7 +174,7 @@ export function checkClock(clock: Partial<Clock> | undefined): void {
 export function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   if (signal === undefined || signal === null) return;
   if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
-  throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${inspect(signal)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
 }
 
 /**
@@ -209,10 +205,18 @@ export function wantsArrays(options: ExecuteOptions): boolean {
 /** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
 export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {
-    throw new TransactionError('AMBIT_TX_OPTION', `rowMode must be 'object' or 'array', not ${inspect(rowMode)}`);
+    throw new TransactionError('AMBIT_TX_OPTION', `rowMode must be 'object' or 'array', not ${shown(rowMode)}`);
   }
   if (types === undefined || typeof types?.getTypeParser === 'function') return;
   throw new TransactionError('AMBIT_TX_OPTION', 'types must have a function getTypeParser');
+}
+
+/** A value as messages name it: they may reach clients, so of what holds others, only its kind. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
 export function isIsolation(value: unknown): boolean {
@@ -225,7 +229,7 @@ export function checkIsolation(isolation: unknown): void {
 
 export function checkOneOf(name: string, value: unknown, values: readonly unknown[]): void {
   if (value === undefined || values.includes(value)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${inspect(value)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${shown(value)}`);
 }
 
 const POOL =

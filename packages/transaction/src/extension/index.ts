@@ -6,7 +6,7 @@ import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { TRANSACTION } from '../transaction/transaction-of.js';
 
-export { connectionLost, refusedStatement, report } from '../core/errors.js';
+export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
 export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';

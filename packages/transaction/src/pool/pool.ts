@@ -1,4 +1,4 @@
-import { type Clock, startTimer, within } from '../core/clock.js';
+import { within } from '../core/clock.js';
 import type {
   AcquireOptions,
   AfterBegin,
@@ -7,16 +7,16 @@ import type {
   DatabasePool,
   ExecuteOptions,
   ExecuteResult,
-  IsolationLevel,
   PoolSize,
   Row,
 } from '../core/contract.js';
 import {
-  aborted,
+  alreadyOpen,
   isTransactionError,
   lostBefore,
   lostBeforeCommit,
   nothingToCommit,
+  notInTransaction,
   poolClosed,
   released,
   rolledBack,
@@ -26,238 +26,12 @@ import {
   withCallersStack,
 } from '../core/errors.js';
 import { publishedOutside, statementOutside } from '../core/events.js';
-import { checkExecuteOptions, checkIsolation } from '../core/options.js';
+import { checkExecuteOptions, checkIsolation, checkTime } from '../core/options.js';
 import { type Linked, LinkedList, StatementQueue } from '../core/queues.js';
 import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
 import type { Driver, Language, Wire } from './driver.js';
 import type { PoolSettings } from './options.js';
-
-/** Why a request was cancelled; an `AbortSignal` that has fired says it, too. */
-export interface Cancelled {
-  readonly reason: unknown;
-}
-
-type Listener = (why: Cancelled) => void;
-
-/**
- * A request for a connection that can be cancelled. It creates an `AbortSignal` only when a pool reads it, which ours do
- * not: on Node 20 a signal costs more than the rest of a transaction.
- */
-export class AcquireRequest implements AcquireOptions {
-  declare readonly isolation?: IsolationLevel;
-  declare readonly readOnly?: boolean;
-  declare readonly timeoutMs?: number;
-  readonly #outer: AbortSignal | undefined;
-  #controller: AbortController | undefined = undefined;
-  /** The pool's. */
-  #listener: Listener | undefined = undefined;
-  /** The transaction's, called whether the pool listens or not. */
-  #onCancelled: Listener | undefined = undefined;
-  #cancelled: Cancelled | undefined = undefined;
-  #unfollow: (() => void) | undefined = undefined;
-
-  constructor({ isolation, readOnly }: BeginOptions, timeoutMs?: number, signal?: AbortSignal) {
-    if (isolation !== undefined) this.isolation = isolation;
-    if (readOnly !== undefined) this.readOnly = readOnly;
-    if (timeoutMs !== undefined) this.timeoutMs = timeoutMs;
-    // Of a caller without types it may be null.
-    this.#outer = signal ?? undefined;
-  }
-
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.cancelled) this.#controller.abort(this.cancelled.reason);
-      this.#follow();
-    }
-    return this.#controller.signal;
-  }
-
-  get cancelled(): Cancelled | undefined {
-    // The signal may have fired before anyone listened.
-    return this.#cancelled ?? (this.#outer?.aborted ? this.#outer : undefined);
-  }
-
-  cancel(reason: unknown): void {
-    this.#cancelled ??= { reason };
-    this.#controller?.abort(reason);
-    this.#listener?.(this.#cancelled);
-    this.#onCancelled?.(this.#cancelled);
-  }
-
-  /** One listener at a time, which is all that a pool needs. */
-  listen(listener: Listener | undefined): void {
-    this.#listener = listener;
-    if (listener) this.#follow();
-  }
-
-  onCancelled(listener: Listener): void {
-    this.#onCancelled = listener;
-    this.#follow();
-    if (this.cancelled) listener(this.cancelled);
-  }
-
-  /** The pool has settled the request. */
-  close(): void {
-    this.#onCancelled = undefined;
-    this.#unfollow?.();
-  }
-
-  #follow(): void {
-    const outer = this.#outer;
-    if (!outer || this.#unfollow) return;
-    const onAbort = (): void => this.cancel(outer.reason);
-    outer.addEventListener('abort', onAbort, { once: true });
-    this.#unfollow = () => outer.removeEventListener('abort', onAbort);
-  }
-}
-
-/** Why the request was cancelled already, if it was. */
-export function cancelledBy(options: AcquireOptions): Cancelled | undefined {
-  if (options instanceof AcquireRequest) return options.cancelled;
-  return options.signal?.aborted ? options.signal : undefined;
-}
-
-/** Calls `listener` when the request is cancelled, until the function returned is called. */
-export function onCancelled(options: AcquireOptions, listener: Listener): () => void {
-  if (options instanceof AcquireRequest) {
-    options.listen(listener);
-    return () => options.listen(undefined);
-  }
-  const { signal } = options;
-  const onAbort = (): void => {
-    if (signal) listener(signal);
-  };
-  signal?.addEventListener('abort', onAbort, { once: true });
-  return () => signal?.removeEventListener('abort', onAbort);
-}
-
-/** Settles as `promise` does, or rejects when the request is cancelled. The work behind the promise continues. */
-function unlessCancelled<T>(promise: Promise<T>, options: AcquireOptions): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stopListening = onCancelled(options, (why) => reject(aborted(why)));
-    promise.then(resolve, reject).finally(stopListening);
-  });
-}
-
-/** Leaves the place; only the first call counts. */
-export type Leave = () => void;
-
-interface Ticket extends Linked<Ticket> {
-  readonly admit: () => void;
-  readonly refuse: (error: Error) => void;
-}
-
-export interface WaitQueueOptions {
-  readonly clock: Clock;
-  /** How many may wait at the same time. */
-  readonly maxWaiting: number;
-  /** What the callers wait for, in the message of the time-out. */
-  readonly name?: string;
-}
-
-/** The queue for the connections of a pool: a fixed number of places, first come first served. */
-export class WaitQueue {
-  readonly #places: number;
-  readonly #clock: Clock;
-  readonly #maxWaiting: number;
-  readonly #name: string;
-  readonly #waiting = new LinkedList<Ticket>();
-  #taken = 0;
-  #closed = false;
-  #whenEmpty: (() => void)[] = [];
-
-  constructor(places: number, { clock, maxWaiting, name = nameOf(places) }: WaitQueueOptions) {
-    this.#places = places;
-    this.#clock = clock;
-    this.#maxWaiting = maxWaiting;
-    this.#name = name;
-  }
-
-  get waiting(): number {
-    return this.#waiting.size;
-  }
-
-  get taken(): number {
-    return this.#taken;
-  }
-
-  /** Takes a place, at once where there is one. */
-  enter(options: AcquireOptions | undefined, timeoutMs: number): Leave | Promise<Leave> {
-    if (this.#closed) throw closed();
-    const why = options && cancelledBy(options);
-    if (why) throw aborted(why);
-    if (this.#taken >= this.#places) return this.#wait(options, timeoutMs);
-    this.#taken += 1;
-    return this.#place();
-  }
-
-  /** Refuses all waiting and all new callers. */
-  close(): void {
-    this.#closed = true;
-    for (let next = this.#waiting.first; next; next = this.#waiting.first) next.refuse(closed());
-  }
-
-  /** Resolves when nobody holds a place. */
-  async empty(): Promise<void> {
-    if (this.#taken > 0) await new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
-  }
-
-  #place(): Leave {
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#passOn();
-    };
-  }
-
-  #wait(options: AcquireOptions = {}, timeoutMs: number): Promise<Leave> {
-    if (this.#waiting.size >= this.#maxWaiting) throw full(this.#maxWaiting);
-    return new Promise<Leave>((resolve, reject) => {
-      const stop = (): void => {
-        this.#waiting.remove(ticket);
-        stopTimer();
-        stopListening();
-      };
-      const refuse = (error: Error): void => {
-        stop();
-        reject(error);
-      };
-      const admit = (): void => {
-        stop();
-        resolve(this.#place());
-      };
-      const ticket: Ticket = { admit, refuse, earlier: undefined, later: undefined };
-      const stopTimer = startTimer(this.#clock, () => refuse(timedOut(timeoutMs, this.#name)), timeoutMs);
-      const stopListening = onCancelled(options, (why) => refuse(aborted(why)));
-      this.#waiting.add(ticket);
-    });
-  }
-
-  #passOn(): void {
-    const next = this.#waiting.first;
-    if (next) return next.admit();
-    this.#taken -= 1;
-    if (this.#taken === 0 && this.#whenEmpty.length > 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
-  }
-}
-
-function closed(): TransactionError {
-  return new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed');
-}
-
-function full(maxWaiting: number): TransactionError {
-  return new TransactionError('AMBIT_TX_POOL_FULL', `${maxWaiting} callers already wait for a connection`);
-}
-
-function nameOf(places: number): string {
-  return places === 1 ? 'the one connection' : `any of the ${places} connections`;
-}
-
-function timedOut(timeoutMs: number, name: string): TransactionError {
-  return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', `Waited ${Math.round(timeoutMs)} ms for ${name}`);
-}
+import { type Leave, unlessCancelled, WaitQueue } from './waiting.js';
 
 const MOST_TEXTS = 500;
 
@@ -313,7 +87,10 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   readonly #isForReading: boolean;
   /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
   readonly #queue = new StatementQueue();
+  /** A transaction was begun here, and neither committed nor rolled back here; the database may have ended it. */
   #inTransaction = false;
+  /** The error of the statement with which the database has rolled the transaction back. */
+  #undoneBy: TransactionError | undefined = undefined;
   /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
   #lost: TransactionError | undefined = undefined;
   #readOnly: boolean;
@@ -337,8 +114,17 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
 
   async beginTransaction(options: BeginOptions = {}): Promise<void> {
     if (options.isolation !== undefined) checkIsolation(options.isolation);
-    for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
+    if (this.#isOpen && !this.#released && !this.#takenAway) throw alreadyOpen();
     this.#inTransaction = true;
+    this.#undoneBy = undefined;
+    try {
+      for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
+    } catch (error) {
+      this.#inTransaction = false;
+      // An earlier part of BEGIN may have changed the session.
+      this.#possiblyBroken = true;
+      throw error;
+    }
     this.#readOnly = options.readOnly ?? this.#isForReading;
   }
 
@@ -347,7 +133,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (this.#released) throw released({ sqlState: '08003' });
     if (this.#takenAway) throw poolClosed();
     if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
-    if (!this.#inTransaction || this.#wire.outsideTransaction) throw nothingToCommit();
+    if (!this.#isOpen) throw nothingToCommit(this.#undoneBy);
     try {
       const { command } = await this.#send(whole, 'COMMIT');
       this.#inTransaction = false;
@@ -390,17 +176,17 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
     this.#released = true;
     this.#queue.clear(released);
-    if (!this.#takenAway) this.#return(destroy !== false);
+    if (!this.#takenAway) this.#returnToPool(destroy !== false);
   }
 
   /** For a pool that is closed: from now on only a rollback and the release are accepted, and do nothing. */
   takeAway(): void {
     this.#takenAway = true;
     this.#queue.clear(poolClosed);
-    this.#return(true);
+    this.#returnToPool(true);
   }
 
-  #return(destroy: boolean): void {
+  #returnToPool(destroy: boolean): void {
     this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
   }
 
@@ -419,14 +205,22 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     if (turn) await turn;
     try {
       if (this.#isLost) throw lostBefore(this.#lostBecause);
+      // It would be stored at once, and a rollback would not undo it.
+      if (params && this.#inTransaction && this.#wire.outsideTransaction) throw notInTransaction(this.#undoneBy);
       if (params && !this.#texts.isHarmless(sql)) this.#check(sql, options);
       const sent = this.#wire.send(sql, params, options);
       return read(sent instanceof Promise ? await sent : sent);
     } catch (error) {
-      throw withCallersStack(this.#failure(error));
+      const failure = this.#failure(error);
+      if (params && this.#inTransaction && this.#wire.outsideTransaction) this.#undoneBy ??= failure;
+      throw withCallersStack(failure);
     } finally {
       this.#queue.leave();
     }
+  }
+
+  get #isOpen(): boolean {
+    return this.#inTransaction && !this.#isLost && !this.#wire.outsideTransaction;
   }
 
   get #isLost(): boolean {
@@ -490,6 +284,7 @@ export class Pool implements DatabasePool {
 
   async getConnection(options: AcquireOptions = ANY): Promise<PooledConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
+    if (options.timeoutMs !== undefined) checkTime('timeoutMs', options.timeoutMs);
     const { timeoutMs = acquireTimeoutMs, readOnly = false } = options;
     const queue = readOnly ? (this.#readers ?? this.#queue) : this.#queue;
     const place = queue.enter(options, timeoutMs);
@@ -503,7 +298,7 @@ export class Pool implements DatabasePool {
         : connecting;
     const onRelease = (possiblyBroken: boolean): void => {
       this.#inUse.remove(connection);
-      release(wire, possiblyBroken, leave);
+      returnToDriver(wire, possiblyBroken, leave);
     };
     const connection: PooledConnection = new PooledConnection(wire, this.#texts, readOnly, onRelease);
     this.#inUse.add(connection);
@@ -531,7 +326,7 @@ export class Pool implements DatabasePool {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#drain();
     return this.#closing;
   }
 
@@ -578,7 +373,7 @@ export class Pool implements DatabasePool {
       return await within(clock, Math.max(0, deadline - clock.now()), unlessCancelled(connecting, options), late);
     } catch (error) {
       // It may still arrive; the place stays taken until it has.
-      connecting.then((wire) => release(wire, false, leave), leave);
+      connecting.then((wire) => returnToDriver(wire, false, leave), leave);
       throw this.#refusal(error);
     }
   }
@@ -591,7 +386,7 @@ export class Pool implements DatabasePool {
     );
   }
 
-  async #close(): Promise<void> {
+  async #drain(): Promise<void> {
     const { closeTimeoutMs, keepOpen = false } = this.#settings;
     this.#queue.close();
     this.#readers?.close();
@@ -613,7 +408,7 @@ export class Pool implements DatabasePool {
 }
 
 /** The place is free as soon as the driver has the connection back, or could not take it. */
-function release(wire: Wire, possiblyBroken: boolean, leave: Leave): void {
+function returnToDriver(wire: Wire, possiblyBroken: boolean, leave: Leave): void {
   let releasing: void | Promise<void>;
   try {
     releasing = wire.release(possiblyBroken);

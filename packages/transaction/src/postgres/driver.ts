@@ -424,7 +424,7 @@ export class PostgresDriver implements Driver {
   onRelease(session: Session, possiblyBroken: boolean): void {
     const { target, clock, idleTimeoutMs } = this.settings;
     const isKept = !possiblyBroken && !session.isLost && !this.#closed && session.fits(target, false);
-    if (!isKept) return this.#close(session);
+    if (!isKept) return this.#closeSession(session);
     if (this.#full !== undefined && this.#waiting.give(session)) return;
     session.stopIdleTimer = startTimer(clock, () => this.#forget(session), idleTimeoutMs);
     this.#idle.push(session);
@@ -521,7 +521,7 @@ export class PostgresDriver implements Driver {
     this.#checking.delete(session);
     if (works && !this.#closed && session.fits(target, forReading)) return session;
     if (!works) session.cut();
-    this.#close(session);
+    this.#closeSession(session);
     this.#closeIdle();
     return undefined;
   }
@@ -542,15 +542,15 @@ export class PostgresDriver implements Driver {
     if (place === -1) return false;
     this.#idle.splice(place, 1);
     session.stopIdleTimer();
-    this.#close(session);
+    this.#closeSession(session);
     return true;
   }
 
   #closeIdle(): void {
-    for (let session = this.#takeIdle(); session; session = this.#takeIdle()) this.#close(session);
+    for (let session = this.#takeIdle(); session; session = this.#takeIdle()) this.#closeSession(session);
   }
 
-  #close(session: Session): void {
+  #closeSession(session: Session): void {
     this.#open -= 1;
     // Now there may be room for another one.
     void this.#disconnect(session).then(() => this.#tryForWaiting());

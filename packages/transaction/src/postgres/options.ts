@@ -1,10 +1,9 @@
 import type { ConnectionOptions } from 'node:tls';
-import { inspect } from 'node:util';
 import type { ClientConfig } from 'pg';
-import type { Clock } from '../core/clock.js';
+import { type Clock, LONGEST_MS } from '../core/clock.js';
 import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { checkBoolean, checkCount, checkFunction, checkTime, given, shown } from '../core/options.js';
 import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
 /** What a server must be like, in the words of libpq. */
@@ -41,7 +40,7 @@ export function readServers(options: ServerOptions, env: Environment = process.e
   const target = asked ?? options.targetSessionAttrs ?? env['PGTARGETSESSIONATTRS'];
   if (target !== undefined && !isTarget(target)) {
     const known = `one of ${TARGETS.join(', ')}`;
-    throw new TransactionError('AMBIT_TX_OPTION', `target_session_attrs must be ${known}, not ${inspect(target)}`);
+    throw new TransactionError('AMBIT_TX_OPTION', `target_session_attrs must be ${known}, not ${shown(target)}`);
   }
   if (connectionString !== undefined) {
     return { addresses: splitHosts(connectionString).map((one) => ({ connectionString: one })), target };
@@ -252,5 +251,5 @@ export function driverConfigs(settings: PostgresSettings): ClientConfig[] {
 
 /** The driver says "never" with 0. */
 function orNever(ms: number): number {
-  return ms >= 2 ** 31 ? 0 : ms;
+  return ms > LONGEST_MS ? 0 : ms;
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { LONGEST_MS } from '../core/clock.js';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 
 /** The members of a `QueryResult` of `pg` that become a result. */
@@ -77,8 +78,6 @@ export function safeTypes(
 
 const CANCEL_REQUEST = 80_877_102;
 const SSL_REQUEST = 80_877_103;
-/** Node fires what is longer at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 interface Address {
   /** The machine, or the folder of the socket. */

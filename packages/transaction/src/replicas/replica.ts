@@ -2,7 +2,7 @@ import { type Clock, within } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
-import { AcquireRequest, cancelledBy, onCancelled } from '../pool/pool.js';
+import { AcquireRequest, cancelledBy, onCancelled } from '../pool/waiting.js';
 import type { ReplicatedSettings } from './options.js';
 import type { Primary } from './primary.js';
 

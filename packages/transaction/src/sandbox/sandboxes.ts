@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { inspect } from 'node:util';
 import type { IContainer } from '@ambit/container';
 import { startTimer } from '../core/clock.js';
 import type { IDatabasePool } from '../core/contract.js';
 import { report, TransactionError, warn } from '../core/errors.js';
-import { checkFunction, checkTime } from '../core/options.js';
+import { checkFunction, checkTime, shown } from '../core/options.js';
 import { readSandboxOptions, type Sandbox, sandbox, type SandboxOptions, type SandboxSettings } from './sandbox.js';
 
 /** What a request is to the sandboxes: one of Node's, of a framework over it, or of the Fetch API. */
@@ -37,7 +36,7 @@ function checkSandboxesOptions(options: SandboxesOptions<never>): void {
   for (const name of ['required', 'register', 'onError'] as const) checkFunction(name, options[name]);
   const { header } = options;
   if (header === undefined || (typeof header === 'string' && header !== '')) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `header must be the name of a header, not ${inspect(header)}`);
+  throw new TransactionError('AMBIT_TX_OPTION', `header must be the name of a header, not ${shown(header)}`);
 }
 
 function headerOf({ headers }: RequestWithHeaders, name: string): string | undefined {

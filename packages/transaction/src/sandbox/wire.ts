@@ -93,10 +93,6 @@ class SandboxWire implements Wire {
   }
 
   async #begin(terms: BeginOptions): Promise<void> {
-    if (this.#terms) {
-      const what = 'beginTransaction() was called on a connection with an open transaction';
-      throw new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
-    }
     await this.#outer.begin(terms);
     this.#terms = terms;
   }

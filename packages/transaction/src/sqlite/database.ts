@@ -328,7 +328,7 @@ export class SqliteDatabase implements SqliteSession {
     this.#libsql = this.#open();
   }
 
-  get #inTransaction(): boolean {
+  get inTransaction(): boolean {
     // Asked for a closed connection, the driver aborts the process.
     return this.#libsql.open && this.#libsql.inTransaction;
   }
@@ -388,7 +388,7 @@ export class SqliteDatabase implements SqliteSession {
 
   rollbackIfOpen(): void {
     this.#locked = false;
-    if (this.#inTransaction) this.exec('ROLLBACK');
+    if (this.inTransaction) this.exec('ROLLBACK');
   }
 
   /** Before the next user: session state is discarded with its connection, except in memory, where the connection is the database. */
@@ -421,7 +421,7 @@ export class SqliteDatabase implements SqliteSession {
   }
 
   #discardBusy(sql: string): void {
-    if (this.#busyStatement !== undefined && this.#busyStatement !== sql && !this.#inTransaction) this.discard();
+    if (this.#busyStatement !== undefined && this.#busyStatement !== sql && !this.inTransaction) this.discard();
   }
 
   #usable(): InstanceType<typeof Libsql> {

@@ -10,6 +10,7 @@ import type { SqliteSettings } from './options.js';
 /** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
 export interface SqliteSession {
   readonly isOpen: boolean;
+  readonly inTransaction: boolean;
   /** For statements of our own: no parameters, no rows. */
   exec(sql: string): void;
   rollbackIfOpen(): void;
@@ -59,6 +60,11 @@ export class SqliteWire implements Wire {
 
   get isLost(): boolean {
     return !this.#session.isOpen;
+  }
+
+  /** SQLite rolls the whole transaction back after some errors. */
+  get outsideTransaction(): boolean {
+    return !this.#session.inTransaction;
   }
 
   send(

@@ -104,6 +104,10 @@ class EngineSession implements SqliteSession {
     return this.#engine.isOpen;
   }
 
+  get inTransaction(): boolean {
+    return this.#engine.inTransaction;
+  }
+
   exec(sql: string): void {
     this.#engine.exec(sql);
   }

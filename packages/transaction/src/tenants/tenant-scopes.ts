@@ -1,11 +1,11 @@
+import { shown } from '../core/options.js';
 import { AsyncResource } from 'node:async_hooks';
-import { inspect } from 'node:util';
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
 import { type Clock, startTimer } from '../core/clock.js';
 import { report, TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
-import { type Leave, WaitQueue } from '../pool/pool.js';
+import { type Leave, WaitQueue } from '../pool/waiting.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
 
 /** Makes a new scope the tenant's. */
@@ -309,5 +309,5 @@ function disposed(): TransactionError {
 }
 
 function noName(tenant: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_OPTION', `The name of a tenant must be a text, not ${inspect(tenant)}`);
+  return new TransactionError('AMBIT_TX_OPTION', `The name of a tenant must be a text, not ${shown(tenant)}`);
 }

@@ -107,7 +107,6 @@ class FakeWire implements Wire {
   #checkUse(sql: string, point: FaultPoint): void {
     const { violations } = this.#database;
     if (this.#isOver) violations.push(`"${sql}" after COMMIT, ROLLBACK or release()`);
-    if (point === 'begin' && this.#state !== 'idle') violations.push('BEGIN in an open transaction');
     if (point === 'commit' && this.#state === 'failed') violations.push('COMMIT after a failure was seen');
     if (this.#interrupt) violations.push(`"${sql}" during another statement`);
   }

@@ -6,7 +6,7 @@ import type { StatementQueue } from '../core/queues.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
 import type { TransactionSettings } from './start.js';
-import type { ScopedConnection } from './transaction.js';
+import { abortedUse, failedBefore, isAborted, type ScopedConnection } from './scoped-connection.js';
 
 /** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
@@ -69,31 +69,6 @@ const PHASES = {
   unknown: { state: 'unknown', accepts: NONE, refusal: 'is unknown', rollback: undefined },
 } satisfies Record<PhaseName, Phase>;
 
-/** The error of a statement that failed: after an abort the database only says that the statement was cancelled. */
-export function failedStatement(error: unknown, transactionError: TransactionError | undefined): unknown {
-  return isAborted(transactionError) ? abortedUse('A statement was cancelled', error) : error;
-}
-
-function isAborted(error: TransactionError | undefined): error is TransactionError {
-  return error?.code === 'AMBIT_TX_ABORTED';
-}
-
-function abortedUse(what: string, cause: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
-}
-
-/** Why a transaction can only roll back. */
-export interface PastFailure extends Failure {
-  /** A run that had joined the transaction failed, and no statement of it. */
-  readonly isOfRun?: boolean;
-}
-
-/** The consequence of a statement, or a run, that failed before. */
-export function failedBefore({ error: cause, isOfRun }: PastFailure, consequence: string): TransactionError {
-  const reason = isOfRun ? 'a run that had joined the transaction failed' : 'an earlier statement failed';
-  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because ${reason}`, { cause });
-}
-
 function isConnectionLost(error: unknown): boolean {
   return isTransactionError(error) && error.code === 'AMBIT_TX_CONNECTION_LOST';
 }
@@ -103,7 +78,7 @@ const oneTurn = Promise.resolve();
 /**
  * The state machine of {@link PHASES}. It knows no scope.
  *
- * Invariants: the first call of `commit()` or `rollback()` causes `#decide()`, which runs once and is the only code that
+ * Invariants: the first call of `commit()` or `rollback()` causes `#sendOutcome()`, which runs once and is the only code that
  * sends COMMIT or ROLLBACK. It sends COMMIT only while no statement has failed and nobody has asked for a rollback. Once
  * COMMIT is sent, only the response of the database counts. `beforeCommit` callbacks run before the decision: as long as
  * they do the transaction is open, for statements and for a rollback.
@@ -216,7 +191,7 @@ export class Completion {
   /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
   commit(): void {
     if (this.isRequested || this.#phase === PHASES.preparing) return;
-    if (!this.callbacks?.prepares) return this.#close();
+    if (!this.callbacks?.prepares) return this.#startCommit();
     this.#phase = PHASES.preparing;
     void this.#nextTurn().then(() => this.#prepare(this.callbacks));
   }
@@ -231,7 +206,7 @@ export class Completion {
     this.#error = isTransactionError(reason) ? reason : this.refusal();
     this.#queue.clear(this.refusal);
     if (this.#queue.busy) this.#cancelSoon();
-    if (!isRequested) void this.#nextTurn().then(() => this.#decide());
+    if (!isRequested) void this.#nextTurn().then(() => this.#sendOutcome());
   }
 
   async #prepare(callbacks: Callbacks | undefined): Promise<void> {
@@ -241,13 +216,13 @@ export class Completion {
       if (!this.isRequested) this.#thrown = { error };
       return this.rollback(error);
     }
-    if (!this.isRequested) this.#close();
+    if (!this.isRequested) this.#startCommit();
   }
 
-  #close(): void {
+  #startCommit(): void {
     this.#phase = PHASES.closing;
     this.#queue.close(this.refusal);
-    void this.#nextTurn().then(() => this.#decide());
+    void this.#nextTurn().then(() => this.#sendOutcome());
   }
 
   /** Always a turn later, so that a commit and a rollback of the same moment are a rollback. */
@@ -255,7 +230,7 @@ export class Completion {
     return this.#queue.busy ? this.#queue.idle() : oneTurn;
   }
 
-  #decide(): void {
+  #sendOutcome(): void {
     if (this.#phase !== PHASES.closing) return this.#sendRollback();
     const { failure } = this.#statements;
     if (failure) {
@@ -284,12 +259,12 @@ export class Completion {
   }
 
   #sendRollback(): void {
-    const decide = (): void => {
+    const settle = (): void => {
       this.#phase = PHASES.rolledBack;
       this.#onDecided();
     };
     // Behind a statement that was abandoned ROLLBACK would only queue up.
-    if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return decide();
+    if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return settle();
     this.#send('ROLLBACK', (failed) => {
       if (failed) {
         const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
@@ -297,7 +272,7 @@ export class Completion {
         // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
         if (!isConnectionLost(this.#statements.failure?.error)) report(this.#settings, error);
       }
-      decide();
+      settle();
     });
   }
 
@@ -345,7 +320,11 @@ export class Completion {
 }
 
 /** Never throws: the transaction has completed, and its outcome stands. `broken` is why the connection must not be used again. */
-export function release(connection: IPooledConnection, broken: Error | undefined, settings: TransactionSettings): void {
+export function returnToPool(
+  connection: IPooledConnection,
+  broken: Error | undefined,
+  settings: TransactionSettings,
+): void {
   callSafely(
     () => connection.release(broken),
     (cause) =>

@@ -195,12 +195,12 @@ export function refuseOtherOptions(
   outer: Pick<Transaction, 'settings' | 'connection' | 'isolationSql'>,
   options: object,
 ): Promise<void> | undefined {
-  const { terms, database, signal } = outer.settings;
-  const same: Readonly<Record<string, unknown>> = { ...terms, ...database, signal };
+  const { beginOptions, database, signal } = outer.settings;
+  const same: Readonly<Record<string, unknown>> = { ...beginOptions, ...database, signal };
   let chosen: unknown;
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || value === same[name]) continue;
-    if (name !== 'isolation' || terms.isolation !== undefined || !isIsolation(value)) throw otherOption(name);
+    if (name !== 'isolation' || beginOptions.isolation !== undefined || !isIsolation(value)) throw otherOption(name);
     chosen = value;
   }
   return chosen === undefined ? undefined : compareIsolation(outer, chosen);

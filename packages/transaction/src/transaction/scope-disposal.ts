@@ -1,8 +1,8 @@
 import type { IContainer } from '@ambit/container';
 
-type Callback = () => Promise<void> | undefined;
+type Callback = (reason?: unknown) => Promise<void> | undefined;
 
-/** What a foreign scope waits for before it is disposed. */
+/** The callbacks that a foreign scope waits for before it is disposed. */
 const CALLBACKS = Symbol('ambit.beforeDispose');
 
 /** Work that its disposal waits for: a scope may outlive millions of transactions, and can only ever be given cleanup callbacks. */
@@ -29,12 +29,12 @@ function replaceDispose(scope: IContainer): Set<Callback> {
   const callbacks = new Set<Callback>();
   const dispose = scope.dispose.bind(scope);
   let disposing: Promise<void> | undefined;
-  scope.dispose = () => {
-    if (disposing || callbacks.size === 0) return disposing ?? dispose();
+  scope.dispose = (reason) => {
+    if (disposing || callbacks.size === 0) return disposing ?? dispose(reason);
     disposing = (async () => {
-      const started = [...callbacks].map((fn) => fn());
+      const started = [...callbacks].map((fn) => fn(reason));
       for (const callback of started) await callback;
-      await dispose();
+      await dispose(reason);
     })();
     return disposing;
   };

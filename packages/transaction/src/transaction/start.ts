@@ -15,8 +15,8 @@ import {
   readKeys,
   type TransactionOptions,
 } from '../core/options.js';
-import { AcquireRequest } from '../pool/pool.js';
-import { release } from './completion.js';
+import { AcquireRequest } from '../pool/waiting.js';
+import { returnToPool } from './completion.js';
 import { Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
 
@@ -41,7 +41,7 @@ const DEFAULT_TERMS: BeginOptions = {};
 export class TransactionSettings {
   private constructor(
     /** @internal What BEGIN is called with. */
-    readonly terms: BeginOptions,
+    readonly beginOptions: BeginOptions,
     /** @internal */
     readonly database: Required<DatabaseKeys>,
     /** @internal */
@@ -63,7 +63,7 @@ export class TransactionSettings {
   /**
    * Checks the options, and fills every gap.
    *
-   * @param options - the terms of the transactions
+   * @param options - the options of the transactions
    * @returns the settings, which do not change with the options
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
    */
@@ -77,10 +77,10 @@ export class TransactionSettings {
     checkSignal(signal);
     checkFunction('onError', onError);
     checkClock(clock);
-    const terms = termsOf(options);
+    const beginOptions = beginOptionsOf(options);
     const keys = readKeys(options);
     return new TransactionSettings(
-      terms,
+      beginOptions,
       keys,
       acquireTimeoutMs,
       timeoutMs,
@@ -100,7 +100,7 @@ export class TransactionSettings {
    */
   with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
     return new TransactionSettings(
-      this.terms,
+      this.beginOptions,
       this.database,
       this.acquireTimeoutMs,
       own.timeoutMs ?? this.timeoutMs,
@@ -114,7 +114,7 @@ export class TransactionSettings {
 }
 
 /** Absent rather than undefined where nothing was asked. */
-function termsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
+function beginOptionsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
   checkIsolation(isolation);
   checkBoolean('readOnly', readOnly);
   if (isolation === undefined) return readOnly === undefined ? DEFAULT_TERMS : { readOnly };
@@ -162,7 +162,7 @@ export class TransactionStart {
    * Asks the pool for a connection at once.
    *
    * @param parent - the scope to begin in, such as that of a request
-   * @param options - the terms of the transaction, or settings that were made once for many
+   * @param options - the options of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
    *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
    * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
@@ -175,8 +175,8 @@ export class TransactionStart {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
-    const { terms, acquireTimeoutMs, signal } = this.#settings;
-    this.#request = new AcquireRequest(terms, acquireTimeoutMs, signal);
+    const { beginOptions, acquireTimeoutMs, signal } = this.#settings;
+    this.#request = new AcquireRequest(beginOptions, acquireTimeoutMs, signal);
     this.begun = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -272,7 +272,7 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isSettled) return release(connection, undefined, this.#settings);
+    if (this.#isSettled) return returnToPool(connection, undefined, this.#settings);
     this.#stopWaiting();
     let scope: IContainer;
     try {
@@ -282,7 +282,7 @@ export class TransactionStart {
       }
     } catch (error) {
       // The parent was disposed while we waited for the connection, which nobody has used.
-      release(connection, undefined, this.#settings);
+      returnToPool(connection, undefined, this.#settings);
       return this.#reject(error);
     }
     const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
@@ -310,7 +310,7 @@ function refuseSecond(parent: IContainer, { database }: TransactionSettings): vo
  * the options `pool` and `connection` say other keys.
  *
  * @param parent - the scope to begin in, such as that of a request
- * @param options - the terms of the transaction
+ * @param options - the options of the transaction
  * @returns the open transaction; its caller commits it or rolls it back
  * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `parent` is in an open transaction on this database
  * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`

@@ -65,6 +65,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: the scope is in no transaction, and several are open that began in it
  * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction
+ * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or `fn` is no function
  *
  * @example
  * ```ts
@@ -84,10 +85,10 @@ export function afterCommit(
   fn: () => unknown,
   options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
 ): void {
+  checkFunction('The callback', fn, { required: true });
   const { connection = MAIN_DATABASE.connection } = options;
   const transaction = transactionOf(scope, options) ?? transactionOfAllWork(scope, connection);
   if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
-  checkFunction('the callback', fn, { required: true });
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);
   if (calling) disposeAfter(calling, scope);
 }

@@ -1,42 +1,22 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
-import {
-  type AfterBegin,
-  cannotExecute,
-  executeOn,
-  type ExecuteOptions,
-  type ExecuteResult,
-  type IConnection,
-  type IPooledConnection,
-  type Row,
-} from '../core/contract.js';
+import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
-import {
-  announceStatement,
-  publishEnded,
-  since,
-  statementSent,
-  transactionBegun,
-  transactionFinished,
-  transactionStatement,
-} from '../core/events.js';
+import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/queues.js';
-import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
 import {
   Completion,
-  failedBefore,
-  failedStatement,
   LostSignal,
   Milestone,
-  type PastFailure,
-  release,
+  returnToPool,
   type TransactionOutcome,
   type TransactionState,
 } from './completion.js';
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
+import { ScopedConnection } from './scoped-connection.js';
 import type { TransactionSettings } from './start.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
 
@@ -91,7 +71,7 @@ export class Transaction {
   readonly #connection: ScopedConnection;
   readonly #completion: Completion;
   readonly #lost = new LostSignal();
-  readonly #decided = new Milestone();
+  readonly #outcomeKnown = new Milestone();
   readonly #completed = new Milestone();
   #stopTimer: (() => void) | undefined = undefined;
   #stopListening: (() => void) | undefined = undefined;
@@ -220,7 +200,7 @@ export class Transaction {
       if (failure || completion.isRequested || !afterBegin) settle(failure);
       else this.#prepare(afterBegin, settle);
     };
-    completion.begin(this.settings.terms, afterBegin ? prepare : settle);
+    completion.begin(this.settings.beginOptions, afterBegin ? prepare : settle);
   }
 
   /**
@@ -252,14 +232,14 @@ export class Transaction {
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
     this.#completion.commit();
-    await this.#decided.reached();
+    await this.#outcomeKnown.reached();
     this.#throwUnlessCommitted();
   }
 
   /** @internal The same. */
   async rollbackFromConnection(): Promise<void> {
     this.#startRollback(undefined);
-    await this.#decided.reached();
+    await this.#outcomeKnown.reached();
   }
 
   /**
@@ -412,15 +392,15 @@ export class Transaction {
 
   /** Rolls back when somebody else disposes the scope, who then waits for that. */
   #watchScope(): void {
-    const onDispose = (): Promise<void> | undefined => {
+    const onDispose = (reason?: unknown): Promise<void> | undefined => {
       if (this.#isScopeDisposed) return undefined;
       this.#isScopeDisposed = true;
-      return this.#rollBackWithScope();
+      return this.#rollBackWithScope(reason);
     };
     if (this.scope.defer) return void this.scope.defer(onDispose);
     beforeDispose(this.scope, onDispose);
     // A foreign scope may dispose its children before ROLLBACK, and past our hook.
-    this.#forgetParent = beforeDispose(this.parent, () => this.#rollBackWithScope());
+    this.#forgetParent = beforeDispose(this.parent, (reason) => this.#rollBackWithScope(reason));
   }
 
   /**
@@ -447,8 +427,9 @@ export class Transaction {
     this.#startRollback(new TransactionError('AMBIT_TX_TIMEOUT', what));
   }
 
-  #rollBackWithScope(): Promise<void> {
-    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed'));
+  #rollBackWithScope(cause: unknown): Promise<void> {
+    const options = cause === undefined ? undefined : { cause };
+    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed', options));
     return this.callbacks ? rolledBack.then(() => this.#calling) : rolledBack;
   }
 
@@ -466,9 +447,9 @@ export class Transaction {
     if (transactionFinished.hasSubscribers) publishEnded(this, this.#completion.sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
-    this.#decided.reach();
+    this.#outcomeKnown.reach();
     if (this.error) this.#lost.notify(this.error);
-    if (this.#isScopeDisposed) this.#release();
+    if (this.#isScopeDisposed) this.#returnConnection();
     else this.#disposeScope();
   }
 
@@ -477,7 +458,7 @@ export class Transaction {
     const { clock, endTimeoutMs } = this.settings;
     const settle = (failure?: Failure): void => {
       if (failure) report(this.settings, disposalFailed(failure.error));
-      this.#release();
+      this.#returnConnection();
     };
     try {
       const disposing = this.scope.dispose(this.#completion.reason);
@@ -488,8 +469,8 @@ export class Transaction {
     }
   }
 
-  #release(): void {
-    release(this.#pooled, this.#completion.broken, this.settings);
+  #returnConnection(): void {
+    returnToPool(this.#pooled, this.#completion.broken, this.settings);
     this.#forgetParent?.();
     if (this.callbacks) this.#call(this.callbacks, () => this.#reachCompletion());
     else this.#reachCompletion();
@@ -511,114 +492,4 @@ export function onAbort(signal: AbortSignal, listener: (error: TransactionError)
   signal.addEventListener('abort', call, { once: true });
   if (signal.aborted) call();
   return () => signal.removeEventListener('abort', call);
-}
-
-const DEFAULTS: ExecuteOptions = {};
-
-/**
- * The `IConnection` of a transaction scope. It works until the transaction completes: after that its queue refuses
- * every statement. `commit()` and `rollback()` complete the whole transaction, so that nothing can commit it twice.
- */
-export class ScopedConnection implements IConnection {
-  readonly #transaction: Transaction;
-  readonly #connection: IPooledConnection;
-  readonly #queue: StatementQueue;
-  /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
-  #failedStatement: PastFailure | undefined = undefined;
-  /** A failure that no `ROLLBACK TO` undoes. */
-  #rollbackOnly: PastFailure | undefined = undefined;
-
-  constructor(transaction: Transaction, connection: IPooledConnection, queue: StatementQueue) {
-    this.#transaction = transaction;
-    this.#connection = connection;
-    this.#queue = queue;
-  }
-
-  /** For `transactionOf()`, in any copy of this package. */
-  get [TRANSACTION](): Transaction {
-    return this.#transaction;
-  }
-
-  /** Why COMMIT must not be sent. */
-  get failure(): PastFailure | undefined {
-    const failure = this.#failedStatement ?? this.#rollbackOnly;
-    if (failure || this.#transaction.nestedRuns.length === 0) return failure;
-    return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
-  }
-
-  /** A run that is a part of the transaction has failed, which counts as a failed statement: a savepoint may undo it. */
-  fail(error: unknown): void {
-    this.#failedStatement ??= { error, isOfRun: true };
-  }
-
-  markRollbackOnly(error: unknown): void {
-    this.#rollbackOnly ??= { error };
-  }
-
-  async beginTransaction(): Promise<void> {
-    throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'beginTransaction() was called on the IConnection of a scope');
-  }
-
-  commit(): Promise<void> {
-    return this.#transaction.commitFromConnection();
-  }
-
-  rollback(): Promise<void> {
-    return this.#transaction.rollbackFromConnection();
-  }
-
-  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
-    return this.#run(sql, params) as Promise<R[]>;
-  }
-
-  execute<R extends object = Row>(
-    sql: string,
-    params?: readonly unknown[],
-    options: ExecuteOptions = DEFAULTS,
-  ): Promise<ExecuteResult<R>> {
-    return this.#run(sql, params, options) as Promise<ExecuteResult<R>>;
-  }
-
-  /** With options it is `execute()`, without them `query()`. */
-  async #run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
-    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
-    const { nestedRuns } = this.#transaction;
-    if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
-    const turn = this.#queue.enter();
-    if (turn) await turn;
-    try {
-      refuseTransactionControl(sql);
-      const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
-      const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
-      if (failure) throw failedBefore(failure, 'The statement was not run');
-      const connection = this.#connection;
-      if (options && !connection.execute) throw cannotExecute();
-      const start = transactionStatement.hasSubscribers ? performance.now() : 0;
-      try {
-        const pending: Promise<unknown> = options
-          ? executeOn(connection, sql, params, options)
-          : connection.query(sql, params);
-        const result = await (connection.synchronous ? pending : this.#unlessAbandoned(pending));
-        if (undoesFailure) this.#failedStatement = undefined;
-        this.#transaction.callbacks?.follow(sql);
-        if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
-        return result;
-      } catch (error) {
-        this.#failedStatement ??= { error };
-        if (transactionStatement.hasSubscribers)
-          this.#publish({ ...announced, sql, milliseconds: since(start), error });
-        throw failedStatement(error, this.#transaction.error);
-      }
-    } finally {
-      this.#queue.leave();
-    }
-  }
-
-  #unlessAbandoned<T>(result: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => this.#queue.unlessAbandoned(result, resolve, reject));
-  }
-
-  #publish(statement: object): void {
-    transactionStatement.publish({ scope: this.#transaction.scope, ...statement });
-  }
 }

@@ -8,10 +8,10 @@ export class TinyContainer implements IContainer {
   readonly parent: TinyContainer | undefined;
   readonly #children = new Set<TinyContainer>();
   readonly #keys = new Map<string, (scope: IContainer) => unknown>();
-  readonly #atEnd: (() => unknown)[] = [];
+  readonly #atEnd: ((reason?: unknown) => unknown)[] = [];
   #ended: Promise<void> | undefined;
   disposals = 0;
-  declare defer?: (fn: () => unknown) => unknown;
+  declare defer?: (fn: (reason?: unknown) => unknown) => unknown;
 
   constructor({
     tags = ['application'],
@@ -50,8 +50,8 @@ export class TinyContainer implements IContainer {
     this.#atEnd.push(end);
   }
 
-  dispose(): Promise<void> {
-    this.#ended ??= this.#dispose();
+  dispose(reason?: unknown): Promise<void> {
+    this.#ended ??= this.#dispose(reason);
     return this.#ended;
   }
 
@@ -59,17 +59,17 @@ export class TinyContainer implements IContainer {
     return this.#keys.get(key) ?? this.parent?.lookUp(key);
   }
 
-  async #dispose(): Promise<void> {
+  async #dispose(reason: unknown): Promise<void> {
     this.disposals += 1;
     const errors: unknown[] = [];
-    const attempt = async (end: () => unknown): Promise<void> => {
+    const attempt = async (end: (reason?: unknown) => unknown): Promise<void> => {
       try {
-        await end();
+        await end(reason);
       } catch (error) {
         errors.push(error);
       }
     };
-    for (const child of [...this.#children].toReversed()) await attempt(() => child.dispose());
+    for (const child of [...this.#children].toReversed()) await attempt(() => child.dispose(reason));
     for (const end of this.#atEnd.toReversed()) await attempt(end);
     if (this.parent) this.parent.#children.delete(this);
     this.open.delete(this);

@@ -23,10 +23,17 @@ export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'miss
   { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, terminates: true, open: openPostgres },
 ];
 
+/** The transaction that SQLite rolls back is the one of the whole sandbox. */
+const LOST_WITH_ITS_TRANSACTION = {
+  'stores all or nothing when the database has ended the transaction by itself': 'the sandbox refuses every use',
+  'begins again where the database has ended the transaction, and only there': 'the sandbox refuses every use',
+};
+
 /** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
 export const sandboxes: readonly ContractDatabase[] = databases.map(({ name, missing, open }) => ({
   name: `a sandbox on ${name}`,
   missing,
+  cannot: name.startsWith('SQLite') ? LOST_WITH_ITS_TRANSACTION : {},
   open: async () => {
     const database = await open();
     let last: Sandbox | undefined;

@@ -585,6 +585,58 @@ export function poolContract({
       },
     );
 
+    /** On SQLite the second INSERT rolls the whole transaction back; elsewhere it is an error in the text. */
+    const afterConflict = async (): Promise<DatabaseConnection> => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['first']);
+      await connection.query('INSERT OR ROLLBACK INTO notes (id) VALUES (1)').catch(() => undefined);
+      return connection;
+    };
+
+    const allOrNothing = 'stores all or nothing when the database has ended the transaction by itself';
+    keeps(allOrNothing)(allOrNothing, async () => {
+      const connection = await afterConflict();
+      await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['second']).catch(() => undefined);
+      const refusal = await connection.commit().catch((error: unknown) => error);
+      connection.release();
+      if (refusal) expect(refusal).toMatchObject({ code: expect.any(String), sqlState: '40000' });
+      expect(await bodies()).toEqual(refusal ? [] : ['first', 'second']);
+    });
+
+    const beginsAgain = 'begins again where the database has ended the transaction, and only there';
+    keeps(beginsAgain)(beginsAgain, async () => {
+      const connection = await afterConflict();
+      const refusal = await connection.beginTransaction().catch((error: unknown) => error);
+      if (refusal) expect(refusal).toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
+      else await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['again']);
+      await (refusal ? connection.rollback() : connection.commit());
+      connection.release();
+      expect(await bodies()).toEqual(refusal ? [] : ['again']);
+    });
+
+    const second = 'refuses a second beginTransaction() while the first transaction is open, and commits the first';
+    keeps(second)(second, async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+      await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
+      await connection.commit();
+      connection.release();
+      await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+      expect(await bodies()).toEqual(['kept']);
+    });
+
+    keeps('refuses a time limit of %j for getConnection()').each([Number.NaN, -1, '5'])(
+      'refuses a time limit of %j for getConnection()',
+      async (timeoutMs) => {
+        const holder = await pool.getConnection();
+        const asking = pool.getConnection({ timeoutMs: timeoutMs as number });
+        await expect(asking).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        holder.release();
+      },
+    );
+
     keeps('does not let a failed statement affect the next user')(
       'does not let a failed statement affect the next user',
       async () => {

@@ -45,6 +45,7 @@ class StrictScope {
 
 /** The adapter of an application that uses that library. */
 export class StrictContainer implements IContainer {
+  disposedBecause: unknown = undefined;
   readonly #inner: StrictScope;
 
   constructor(inner: StrictScope = new StrictScope()) {
@@ -67,7 +68,8 @@ export class StrictContainer implements IContainer {
     this.#inner.keys.set(key, () => factory(this));
   }
 
-  dispose(): void {
+  dispose(reason?: unknown): void {
+    this.disposedBecause = reason;
     this.#inner.dispose();
   }
 }

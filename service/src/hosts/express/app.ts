@@ -3,7 +3,7 @@ import { parse } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { IContainer } from '@ambit/container';
-import { containerMiddleware, drain, withDeps, withTransaction } from '@ambit/express';
+import { containerMiddleware, withDeps, withTransaction } from '@ambit/express';
 import { inspector } from '@ambit/inspector/express';
 import express, {
   type ErrorRequestHandler,
@@ -26,7 +26,7 @@ import {
 } from '../../http/request.js';
 import { JSON_TYPE, respondToFailure } from '../../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../../http/routes.js';
-import { limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
+import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
 import type { IdempotentRequest } from '../../idempotency/idempotency.js';
 import type { ILogger } from '../../logging/logger.js';
 import { idempotentOrder, lockKey, NewOrder, placeOrder } from '../../orders/orders.js';
@@ -226,7 +226,7 @@ export function createExpressHost(container: IContainer, options: HostOptions): 
         });
       }),
     close: async (timeoutMs) => {
-      await drain(server, { timeoutMs, keepIdleMs: options.keepIdleMs ?? 0 });
+      await closeServer(server, container, { ...options, timeoutMs });
       await container.dispose();
     },
   };

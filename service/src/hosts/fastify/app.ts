@@ -6,7 +6,7 @@ import { inspector } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { simplifyTargets } from '../../http/request.js';
 import { isEssential, serviceRoutes } from '../../http/routes.js';
-import { limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
+import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
 import type { ILogger } from '../../logging/logger.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 import {
@@ -26,7 +26,7 @@ function logError(logger: ILogger, msg: string) {
 
 /** The API as a Fastify server. The container may hold fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
-  const { logger, inspect, transaction, sandboxes, keepIdleMs = 0 } = options;
+  const { logger, inspect, transaction, sandboxes } = options;
   const server = fastify({
     // Accepted requests are completed, also while the server closes.
     return503OnClosing: false,
@@ -39,7 +39,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   const onError = logError(logger, 'The transaction failed to close');
   const parent = sandboxes?.scopeOf ?? container;
-  await server.register(containerPlugin, { container: parent, keepIdleMs, onDisposeError, isEssential });
+  await server.register(containerPlugin, { container: parent, onDisposeError, isEssential });
   await server.register(transactionPlugin, { ...transaction, onError });
 
   addHooks(server, options);
@@ -69,9 +69,9 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
       return urlOf(app.server);
     },
     close: async (timeoutMs) => {
-      const timer = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+      // Before Fastify closes, which waits for clients without a limit.
+      await closeServer(app.server, container, { ...options, timeoutMs });
       await app.close();
-      clearTimeout(timer);
       // Fastify has disposed it already, but where it knows only the function that finds a sandbox.
       await container.dispose();
     },

@@ -7,7 +7,7 @@ import {
   HttpError,
   type HttpErrorCode,
   RequestTransaction,
-  type RequestTransactionTerms,
+  type PreparedTransactionOptions,
 } from '@ambit/http/host';
 import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
@@ -62,7 +62,7 @@ export interface FailedStep {
 }
 
 /** Where the plugins keep what only they need to know of a request. */
-export const ACTIVE_REQUEST: unique symbol = Symbol('ambit.activeRequest');
+export const STATE: unique symbol = Symbol('ambit.requestState');
 
 /** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
 export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
@@ -70,7 +70,7 @@ export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
 declare module 'fastify' {
   interface FastifyRequest {
     /** @internal */
-    [ACTIVE_REQUEST]: FastifyActiveRequest | null;
+    [STATE]: FastifyRequestState | null;
   }
   interface FastifyInstance {
     /** @internal */
@@ -79,11 +79,9 @@ declare module 'fastify' {
 }
 
 /** A request of Fastify, and what becomes of the transactions that its handler begins, commits and rolls back. */
-export class FastifyActiveRequest {
+export class FastifyRequestState {
   readonly connected: ConnectedRequest;
   readonly reply: FastifyReply;
-  /** The request's transaction while it has one. */
-  transaction: RequestTransaction | undefined = undefined;
   /** The transaction is that of the route, so that its response commits. */
   isOfRoute = false;
   /** The response must not be a success, nor keep its headers, unless the handler knows. */
@@ -100,6 +98,11 @@ export class FastifyActiveRequest {
     this.reply = reply;
   }
 
+  /** Its open transaction. */
+  get transaction(): RequestTransaction | undefined {
+    return this.connected.active.transaction;
+  }
+
   /** Goes on in the scope of its transaction, as the current one. */
   runIn(transactionScope: IContainer, goOn: () => void): void {
     const { active } = this.connected;
@@ -110,27 +113,30 @@ export class FastifyActiveRequest {
   /** The current scope is its own again. */
   leaveScope(): void {
     const { active } = this.connected;
-    active.currentScope = active.openedScope;
+    active.currentScope = active.scope;
   }
 
   /** Error handlers must not get the scope of a transaction that failed. */
   runErrorHandler(goOn: () => void): void {
     const { active } = this.connected;
-    active.run(goOn, active.openedScope);
+    active.run(goOn, active.scope);
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
-  begin(terms: RequestTransactionTerms): WatchedPromise<IContainer> {
-    const { active, isFinished, res, scope } = this.connected;
-    if (!scope || isFinished || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
+  begin(
+    prepared: PreparedTransactionOptions,
+    { isOfRoute }: { readonly isOfRoute: boolean },
+  ): WatchedPromise<IContainer> {
+    const { active, isOut, res, scope } = this.connected;
+    if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
     if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
     if (res.headersSent) {
       closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(scope, terms);
-    this.transaction = transaction;
-    active.transaction = { rollback: (reason) => this.#close(transaction, reason) };
+    const transaction = new RequestTransaction(scope, prepared);
+    this.isOfRoute = isOfRoute;
+    active.rollbackBeforeDisposal = (open, reason) => this.#close(open, reason);
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
@@ -138,10 +144,7 @@ export class FastifyActiveRequest {
         });
         return begun.scope;
       },
-      failed: (step) => {
-        this.forget(transaction);
-        this.#note(step);
-      },
+      failed: (step) => this.#note(step),
     });
   }
 
@@ -149,11 +152,8 @@ export class FastifyActiveRequest {
     const { transaction } = this;
     if (!transaction) return this.#refuse('AMBIT_HTTP_NO_TRANSACTION');
     return WatchedPromise.of(transaction.commit(), {
-      value: () => this.forget(transaction),
-      failed: (step) => {
-        this.#note(step);
-        this.forget(transaction);
-      },
+      value: () => undefined,
+      failed: (step) => this.#note(step),
     });
   }
 
@@ -163,16 +163,9 @@ export class FastifyActiveRequest {
     if (!transaction) return;
     this.isRolledBack = true;
     await transaction.rollback(reason);
-    this.forget(transaction);
   }
 
-  forget(transaction: RequestTransaction): void {
-    if (this.transaction !== transaction) return;
-    this.transaction = this.connected.active.transaction = undefined;
-    this.isOfRoute = false;
-  }
-
-  /** What the handler said of its response was said in the hope of a commit, and holds for no error. */
+  /** Removes headers that the handler set expecting a commit. */
   takeBackHead(error: unknown): void {
     const { failedStep } = this;
     this.failedStep = undefined;
@@ -186,7 +179,6 @@ export class FastifyActiveRequest {
     this.isRolledBack = !isCommitted(transaction);
     if (this.reply.raw.writableEnded) await this.#closeLeftOpen(transaction);
     else await transaction.rollback(reason);
-    this.forget(transaction);
   }
 
   /** A handler that responds past Fastify's hooks, as after `hijack()`, is notified in no other way. */
@@ -220,7 +212,8 @@ export class FastifyActiveRequest {
   /** A handler that still works on a transaction that took too long may never respond, and its client would wait. */
   async #respondInPlace(transaction: RequestTransaction, error: TransactionError): Promise<void> {
     transaction.timeout = error;
-    await transaction.rollback(error);
+    // It stays that of the request, so that the handler cannot begin another one, nor respond as if it had none.
+    await transaction.current?.rollback(error);
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
     const { reply } = this;

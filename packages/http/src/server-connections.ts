@@ -22,7 +22,7 @@ const CONNECTIONS = Symbol('ambit.connections');
 const REAP_EVERY_MS = 250;
 
 interface ServerWithConnections extends Server {
-  [CONNECTIONS]?: Connections;
+  [CONNECTIONS]?: ServerConnections;
 }
 
 /**
@@ -31,19 +31,19 @@ interface ServerWithConnections extends Server {
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { Connections } from '@ambit/http/host';
+ * import { ServerConnections } from '@ambit/http/host';
  *
  * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
- * const connections = Connections.of(server);
+ * const connections = ServerConnections.of(server);
  * connections.close();
  * server.close(() => connections.closed());
  * ```
  */
-export class Connections {
+export class ServerConnections {
   readonly #server: ServerWithConnections;
   /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
-  /** Those that have had a request. */
+  /** The connections that have had a request. */
   readonly #connections = new Set<Connection>();
   readonly #streams = new Set<Http2Stream>();
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -60,8 +60,8 @@ export class Connections {
   static readonly #acceptedByAnyServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
     const server = serverOf(socket);
-    // Those of servers that do not speak HTTP are no business of ours.
-    if (server && 'timeout' in server) Connections.of(server).#meet(socket);
+    // Servers that do not speak HTTP have no `timeout`.
+    if (server && 'timeout' in server) ServerConnections.of(server).#meet(socket);
   };
   static #isWatching = false;
 
@@ -74,25 +74,25 @@ export class Connections {
   }
 
   /**
-   * Those of the server; the same object at each call.
+   * Finds the connections of a server; the same object at each call.
    *
    * @param server - a server of `node:http`, `node:https` or `node:http2`
    * @returns its connections
    */
-  static of(server: Server): Connections {
+  static of(server: Server): ServerConnections {
     const served = server as ServerWithConnections;
-    return (served[CONNECTIONS] ??= new Connections(served));
+    return (served[CONNECTIONS] ??= new ServerConnections(served));
   }
 
   /**
-   * Those of the server that a request came to.
+   * Finds the connections of the server that a request came to.
    *
    * @param socket - the socket of the request
    * @returns undefined if the request came through no server, but was injected
    */
-  static ofSocket(socket: Socket): Connections | undefined {
+  static ofSocket(socket: Socket): ServerConnections | undefined {
     const server = serverOf(socket);
-    return server && Connections.of(server);
+    return server && ServerConnections.of(server);
   }
 
   /** From now on every connection is known that an HTTP server of this process accepts: no server lists them later. */
