@@ -201,7 +201,7 @@ function deliverAll(key: Key, home: Shape, path: Step | undefined, walk: Walk): 
   return (scope) => (each as Resolver[]).map((get) => get(scope));
 }
 
-/** A scope that is being disposed resolves nothing, but a disposer still gets what is there: dependencies are disposed after their dependents. */
+/** A scope that is being disposed resolves nothing new, but a disposer still gets existing instances: dependencies are disposed last. */
 function resolveLater(scope: Container, key: Key): unknown {
   const found = scope.closed === 1 ? scope.shape.match(key) : undefined;
   const owner = found?.binding.singleton ? ownerIn(scope, found.owner) : scope;

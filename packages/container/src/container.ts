@@ -146,7 +146,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @returns true if the tag is one of {@link Container.tags}
    */
   hasTag(tag: string): boolean {
-    return this.shape.hasTag(tag);
+    return this.tags.includes(tag);
   }
 
   /** True from the call of `dispose()` on, of this scope or one around it. */
@@ -229,8 +229,8 @@ export class Container implements IContainer, AsyncDisposable {
    * @param key - a string, a symbol, or a class, which needs no registration
    * @returns the instance; its type follows from the class, from `ServiceMap`, or from the type argument
    * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no registration has this key, or that of a dependency; `AMBIT_OUT_OF_SCOPE`: it is for
-   *   scopes with another tag; `AMBIT_CYCLE`: circular dependency; `AMBIT_CAPTIVE_DEPENDENCY`: captive dependency; `AMBIT_NO_KEY_FOR_PARAMETER`:
-   *   a constructor parameter has neither key nor default; `AMBIT_DISPOSED`: the scope is disposed
+   *   scopes with another tag; `AMBIT_CYCLE`: circular dependency; `AMBIT_CAPTIVE_DEPENDENCY`: captive dependency;
+   *   `AMBIT_NO_KEY_FOR_PARAMETER`: a constructor parameter has neither key nor default; `AMBIT_DISPOSED`: the scope is disposed
    */
   resolve<K extends KnownKey>(key: K): ServiceMap[K];
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
@@ -275,7 +275,7 @@ export class Container implements IContainer, AsyncDisposable {
    * Makes the singletons that have `onStart`, and calls their callbacks, dependencies first. Await it before you accept requests.
    *
    * @throws `ContainerError` `AMBIT_START_FAILED`: a callback threw, or an async factory rejected; `AMBIT_DISPOSED`: the scope is disposed.
-   *   Like `resolve` where a singleton cannot be made
+   *   The errors of `resolve` where a singleton cannot be made
    */
   start(): Promise<void> {
     this.refuseDisposed('start');
@@ -286,8 +286,8 @@ export class Container implements IContainer, AsyncDisposable {
    * Disposes the scopes below, then this scope's instances, the newest first. From the call on the scope refuses every use.
    * A disposer here or below, or an `onStart`, must not await it: it would wait for itself.
    *
-   * @param reason - why the work of this scope failed. It is passed to each disposer and cleanup callback, also of the scopes below, so that
-   *   they may discard in place of saving. Without it, nothing is known to have failed. That of the first call counts
+   * @param reason - why the work of this scope failed. It is passed to each disposer and cleanup callback, also of the scopes below, so
+   *   that they may discard in place of saving. Without it, nothing is known to have failed. That of the first call counts
    * @returns the same promise at each call
    * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: some disposers failed; all other instances have been disposed
    */
@@ -338,7 +338,7 @@ export class Container implements IContainer, AsyncDisposable {
     return all;
   }
 
-  /** @internal Registers on this scope alone; the shape, which it shares with others, changes only where something may depend on the key. */
+  /** @internal Registers on this scope alone; the shape that it shares with others changes only where something may depend on the key. */
   addDirectly(binding: Binding): void {
     const { key } = binding;
     (this.rareState().registered ??= new Map<Key, Binding>()).set(key, binding);
@@ -378,7 +378,7 @@ export class Container implements IContainer, AsyncDisposable {
     return (this.latest = { binding, instance, layers, previous: this.latest, owned, started: 0 });
   }
 
-  /** @internal It may be disposed while an instance is made: its disposal waits for that. One that waits for scopes below makes what they need. */
+  /** @internal A scope disposed while it makes an instance refuses it, unless its disposal waits for scopes below that may need it. */
   refuseUnlessWaiting({ key }: Binding): void {
     if (!this.isWaiting) this.refuseDisposed('resolve', key);
   }
@@ -400,7 +400,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * The same as `dispose()`, for `await using`.
+   * Calls `dispose()`, for `await using`.
    *
    * @throws `DisposeError` `AMBIT_DISPOSE_FAILED`: some disposers failed
    */

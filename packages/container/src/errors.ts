@@ -19,11 +19,11 @@ export const label = (key: Key): string =>
 /** The words of an error, or whatever else was thrown. */
 const words = (error: unknown): string => (error instanceof Error ? String(error) : inspect(error));
 
-/** Hints of other packages where a key of theirs is missing, such as `@ambit/transaction`: constant texts, shared by all copies of these. */
+/** Hints of packages such as `@ambit/transaction` for their keys: constant texts, shared by all copies of this package. */
 const HINTS = Symbol.for('@ambit/hints');
 type Hints = ReadonlyMap<unknown, Readonly<Record<string, string>>>;
 
-/** Their text for a call, such as `resolve`, `resolve disposed` for a scope that is disposed, or `verify`. */
+/** The hint for a key and a call, such as `resolve`, `resolve disposed` for a scope that is disposed, or `verify`. */
 export const hintOf = (key: unknown, call: string): string | undefined =>
   (globalThis as { [HINTS]?: Hints })[HINTS]?.get(key)?.[call];
 
@@ -185,7 +185,7 @@ export interface Failure {
 export class DisposeError extends AggregateError {
   /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
   override readonly name = 'DisposeError';
-  /** The same for all of them: disposers failed. */
+  /** Every error of this class has this code. */
   readonly code = 'AMBIT_DISPOSE_FAILED' satisfies ErrorCode;
 
   /**

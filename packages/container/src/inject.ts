@@ -19,7 +19,7 @@ const PASSES_ON = /^constructor\s*\((?:\.{3}([^)]+))?\)\s*\{[^{}]*super\(\.{3}(?
 
 /**
  * Whether a class without parameters gives its parent the arguments it receives: it has no constructor, or one that passes them on, as
- * compilers write it for classes with fields. JavaScript tells this by the text of the class alone; undefined where the text cannot be read.
+ * compilers write it for classes with fields. Only the text of the class tells; undefined where the text cannot be read.
  */
 function passesOnArguments(target: object): boolean | undefined {
   const text = Function.prototype.toString.call(target);
@@ -44,7 +44,7 @@ export interface Injector {
   dependencies(target: AbstractClass): readonly (Dependency | undefined)[];
 }
 
-/** The same symbol in every copy of this package, so that copies in one tree read each other's keys. */
+/** A global symbol, so that two copies of this package in one tree read each other's keys. */
 const NEEDS: unique symbol = Symbol.for('ambit:inject') as never;
 
 /** Where a class says what it needs: the decorators of this file, or the class itself with `static inject`. */

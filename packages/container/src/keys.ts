@@ -161,7 +161,10 @@ export type Shown<D> =
             ? 'a symbol key'
             : 'a class key';
 
-/** `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. `never` fits everywhere: nothing is known of an unlisted key. */
+/**
+ * `Good` where the dependency fits the wanted type, otherwise the text of what is wrong. `never` fits everywhere: nothing is known of an
+ * unlisted key.
+ */
 export type Fitting<D, Wanted, Target extends string, Good> = [Given<D, never>] extends [Wanted]
   ? Good
   : Mismatch<`${Shown<D>} does not fit ${Target}`, Delivered<D>, Wanted>;

@@ -60,7 +60,7 @@ function restore(container: Container, mark: symbol): void {
   });
 }
 
-/** A misspelt key would replace nothing. What a graph has checked is known, and so are classes and the keys that other packages register. */
+/** A misspelt key would replace nothing. Entries of a graph are checked already; classes and keys of other packages are known. */
 function refuseUnknown(container: Container, open: readonly Container[], { key, declared }: Binding): void {
   if (declared || typeof key === 'function' || hintOf(key, 'resolve') !== undefined) return;
   const known = new Set<Key | undefined>();

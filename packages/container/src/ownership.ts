@@ -14,7 +14,10 @@ export function findDisposer(object: unknown): Disposer | undefined {
     [Symbol.dispose]: now,
     dispose: other,
   } = object as Record<symbol | string, unknown>;
-  return [later, now, other].find((disposer): disposer is Disposer => typeof disposer === 'function');
+  // Not a search through a list, which would be made for each instance that is disposed.
+  if (typeof later === 'function') return later as Disposer;
+  if (typeof now === 'function') return now as Disposer;
+  return typeof other === 'function' ? (other as Disposer) : undefined;
 }
 
 /**

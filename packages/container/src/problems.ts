@@ -49,7 +49,7 @@ function wholePath(shape: Shape, ...keys: Key[]): Key[] {
   });
 }
 
-/** The keys between the one and the first of the others that is found, which is the last of them. A loop, as chains may be longer than calls. */
+/** The path from the key to the nearest of the goals, which is its last key. A loop, as chains may be longer than calls. */
 export function between(shape: Shape, from: Key, goals: ReadonlySet<Key>): Key[] | undefined {
   const cameFrom = new Map<Key, Key>([[from, from]]);
   for (const [at] of cameFrom) {
@@ -106,7 +106,7 @@ export const traced = (shape: Shape, key: Key, get: Resolver): Resolver =>
 
 const MOST_HINTS = 200;
 
-/** Why the key is not available at `home`: it has a shorter lifetime than its dependent, is registered for other scopes only, or not at all. */
+/** Why the key is not available at `home`: its lifetime is too short for its dependent, it is registered for other scopes, or nowhere. */
 export function missing(key: Key, home: Shape, path: Step | undefined, search: Search): ContainerError {
   const details = { key, path: [...pathTo(key, home, pathOf(path)), key], tags: home.lineage };
   const shown = show(key);

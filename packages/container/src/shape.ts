@@ -71,7 +71,7 @@ export class Plans {
     return binding;
   }
 
-  /** Tenths of a second since the process started. Read from the clock at most ten times a second: a reading costs as much as opening a scope. */
+  /** Tenths of a second since the process started. Reads the clock ten times a second: a reading costs as much as opening a scope. */
   tenths(): number {
     if (!this.#isFresh) {
       this.#isFresh = true;

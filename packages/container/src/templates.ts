@@ -1,8 +1,8 @@
 /*
- * The functions that run for each instance. V8 learns types per function, and a function shared by all bindings would teach it that anything
- * may be called there: nothing would be inlined. So bindings that are resolved often get copies of their own, made from the text of these
- * functions, which are 1.5 to 3 times as fast (docs/decisions/0003). So these may use nothing but their parameters and globals. Where code
- * from text is forbidden, or has been changed by a tool, they serve as they are.
+ * These functions run for each instance. V8 learns types per function: it would inline nothing in a function that all bindings share. So
+ * bindings that are resolved often get copies, made from the text of these functions and 1.5 to 3 times as fast (docs/decisions/0003).
+ * Therefore these functions may use nothing but their parameters and globals. Where code from text is forbidden, or a tool has changed it,
+ * the functions serve as they are.
  */
 import type { Container } from './container.js';
 import { instanceCreated } from './events.js';
@@ -155,7 +155,7 @@ const existingFirst = (
   };
 };
 
-/** The same function once more; the function itself where that is refused, as Workers do while they serve a request. */
+/** A copy of the function; the function itself where the platform refuses that, as Workers do while they serve a request. */
 const copyOf = <F extends (...args: never[]) => unknown>(template: F): F => {
   try {
     // The number makes the text new: for a known text V8 hands out the known function, with the types it has seen.

@@ -8,7 +8,7 @@ import { nameAllInShapes } from './registering.js';
 import type { Match, Shape } from './shape.js';
 import { SHARED } from './templates.js';
 
-/** A dependency that a scope below has an instance of its own of, which the service does not get there. */
+/** A dependency of which an inner scope has its own instance, and which the service gets from the outer scope all the same. */
 export interface Split {
   /** The keys from the service to the dependency, with the transients between them. */
   readonly path: readonly Key[];
@@ -35,8 +35,8 @@ interface Path {
 }
 
 /**
- * How an instance of the binding, made in scopes of the shape `home`, gets one of the keys: by its own list, or by that of a transient, which is
- * made for the service that asks for it. A dependency of the kind `except` is none of these ways; what is behind an `all` is.
+ * Finds how an instance of the binding, made in scopes of the shape `home`, gets one of the keys: by its own list, or by the list of a
+ * transient, which is made for the service that asks for it. A dependency of the kind `except` does not count; one behind an `all` does.
  */
 export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, except: 'all' | 'lazy'): Path[] {
   const paths: Path[] = [];
@@ -59,8 +59,8 @@ export function pathsTo(keys: ReadonlySet<Key>, binding: Binding, home: Shape, e
 }
 
 /**
- * The dependencies of the singleton, made in scopes of the shape `home`, that scopes of the inner shape have again. An inner scope that has the service
- * itself again gets a consistent one. `all()` is no split: the inner scope's list has what the outer one's has, and more.
+ * Finds the dependencies of the singleton, made in scopes of the shape `home`, that scopes of the inner shape have again. An inner scope
+ * that has the service itself again gets a consistent one. `all()` is no split: the inner scope's list contains the outer one's.
  */
 export function splitsOf(binding: Binding, home: Shape, inner: Shape, again = againBelow(home, inner)): Split[] {
   if (!binding.singleton || binding.allowSplit || again.size === 0 || isOwn(binding.key, home, inner)) return [];
@@ -100,7 +100,7 @@ function splitProblem({ key, declared }: Binding, home: Shape, inner: Shape, { p
 
 const nameOf = ({ tags }: Shape): string => tags[0] ?? 'no tags';
 
-/** The same in words, for `explain()`. */
+/** The sentence of `explain()` about a split key. */
 export const sayOf = ({ path, used }: Split, inner: Shape): string =>
   `its ${show(path.at(-1))} is that of ${showTags(used.lineage)}, although ${showTags(inner.lineage)} has its own`;
 
@@ -111,8 +111,8 @@ export interface ScopeDeclaration {
   /** Keys that are registered directly on each such scope, such as `IConnection`. */
   readonly registers?: readonly Key[];
   /**
-   * Keys that the code which opens it resolves from the scope around, such as the pool of a transaction: they must be registered there, and not be transient.
-   * `IConnection` of `@ambit/transaction` requires `IDatabasePool` by itself.
+   * Keys that the code which opens it resolves from the scope around, such as the pool of a transaction: they must be registered there, and
+   * not be transient. `IConnection` of `@ambit/transaction` requires `IDatabasePool` by itself.
    */
   readonly requires?: readonly Key[];
   /** Scopes that are opened within it. */
@@ -135,8 +135,9 @@ const copyOf = (shape: Shape): Shape => shape.copy(shape.parent && copyOf(shape.
 
 /**
  * Checks all dependencies of classes and lists of keys at start-up, in the container and in scopes like the declared ones: missing
- * registrations, captive dependencies, circular dependencies, transactions without a pool and more. Throws one error with all problems that it finds; behind a dependency that is
- * missing, captive or circular it does not look further. It makes no instances, so it cannot see what a factory or a decorator resolves.
+ * registrations, captive dependencies, circular dependencies, transactions without a pool and more. Throws one error with all problems that
+ * it finds; behind a dependency that is missing, captive or circular it does not look further. It makes no instances, so it cannot see what
+ * a factory or a decorator resolves.
  *
  * @param container - the application's container
  * @param scopes - the kinds of scope that the application opens, nested as it opens them
@@ -196,7 +197,7 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
     const { binding } = found;
     const made = compile(shape, found, path, walk);
     if (!(made instanceof Unavailable)) possible.add(binding);
-    // A service that names its lifetime must work there, and a singleton wherever it applies; another transient may be meant for some of the scopes only.
+    // A service that names its lifetime must work there, and a singleton wherever it applies; other transients may be for some scopes.
     else if (binding.singleton || path?.holder !== undefined || isAtHome(found, shape) || (path && isHeldAtHome(path)))
       note(made);
     else impossible.set(binding, made);
@@ -222,7 +223,7 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
 const isAtHome = ({ binding, owner }: Match, shape: Shape) =>
   binding.declared?.lifetimes !== undefined && owner === shape;
 
-/** The same for what it resolves later. */
+/** Whether a service that resolves something later must work in scopes of its home, as `isAtHome` says. */
 const isHeldAtHome = ({ binding, home }: Step) =>
   home.matches(binding.key).some((found) => found.binding === binding && isAtHome(found, home));
 

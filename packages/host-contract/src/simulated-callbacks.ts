@@ -11,7 +11,7 @@ interface Registered {
   readonly transaction: Transaction;
   /** The nested run it belongs to has failed. */
   isUndone: boolean;
-  /** What it was called with, or the outcome that its call stands for, for each call. */
+  /** For each call, its argument, or the outcome that the call stands for. */
   readonly calls: string[];
   isRunning: boolean;
 }

@@ -39,7 +39,7 @@ export const FAULTS: readonly FakeFault['kind'][] = ['refused', 'conflict', 'los
 
 export interface Played {
   readonly seed: number;
-  /** What went against the guarantees: nothing, it is hoped. */
+  /** The violations of the guarantees; empty where all hold. */
   readonly broken: readonly string[];
   readonly trace: readonly string[];
 }

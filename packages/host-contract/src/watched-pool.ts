@@ -40,7 +40,7 @@ export class WatchedPool implements IDatabasePool {
     this.#before.set(step, interfere);
   }
 
-  /** The same, when the database has acted and before it is heard of. */
+  /** `interfere` is awaited after the database has acted, before the result is delivered. */
   after(step: Step, interfere: Interference): void {
     this.#after.set(step, interfere);
   }

@@ -1,7 +1,7 @@
-/** What the part of the URL after `#` says: `#/requests/1f0c2a9b-17?q=status:500`. */
+/** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?q=status:500`. */
 export interface Address {
   readonly view: string;
-  /** What is opened in the view. */
+  /** The id of the item that is open in the view. */
   readonly item?: string | undefined;
   /** The filter. */
   readonly q?: string;

@@ -40,7 +40,7 @@ const FINDINGS: Readonly<Record<string, string>> = {
   'repeated-statement': 'the same statement too often',
 };
 
-/** What the transaction check found, in words. */
+/** Findings of the transaction check in words. */
 export function nameOfFinding(kind: string): string {
   return FINDINGS[kind] ?? kind;
 }

@@ -22,7 +22,7 @@ export class TroubleCount {
   constructor(store: Store, isLooking: () => boolean) {
     this.#isLooking = isLooking;
     store.onChange((_, { troubled, complete }) => {
-      // What happened before the page was open, or while it was disconnected, cannot be distinguished from what was seen.
+      // The page cannot tell events that it saw from those before it was open or while it was disconnected.
       if (!complete) this.#number += troubled.length;
       this.update();
     });

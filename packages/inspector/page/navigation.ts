@@ -13,7 +13,7 @@ export function showAddress(address: Address, how: 'push' | 'replace' = 'replace
   else history.replaceState(undefined, '', hash);
 }
 
-/** What the browser keeps for the page, for as long as the user lets it. */
+/** A value that the browser keeps for the page; undefined where the user does not let it. */
 export function readStored(name: string): unknown {
   try {
     return JSON.parse(localStorage.getItem(name) ?? 'null');
@@ -39,7 +39,7 @@ export interface Shortcut {
   readonly act: () => void;
 }
 
-/** What else the sheet tells: keys that lists and fields handle by themselves. */
+/** Keys that lists and fields handle themselves; the sheet lists them, too. */
 const MORE: readonly (readonly [string, string])[] = [
   ['↑ ↓', 'choose a request'],
   ['Enter', 'go to the request that is chosen'],

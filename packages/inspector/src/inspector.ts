@@ -166,8 +166,8 @@ function textOf(header: number | string | readonly string[] | undefined): string
 const recorded = channel('ambit:inspector:line');
 
 /**
- * Shows a line of a log, or of an audit trail, in the request on whose behalf the code runs, if the option `lines` of the inspector is set. Call
- * it from the transport of the logger. While nobody looks, it costs a comparison.
+ * Shows a line of a log, or of an audit trail, in the request on whose behalf the code runs, if the option `lines` of the inspector is set.
+ * Call it from the transport of the logger. While nobody looks, it costs a comparison.
  *
  * @param line - where it comes from, such as `log` or `audit`, its level, and its text, which the page shows as it is
  *

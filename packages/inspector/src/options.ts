@@ -58,8 +58,8 @@ export interface InspectorOptions {
   /** How many requests without trouble are kept. Default 300. */
   readonly keep?: number;
   /**
-   * How many requests with trouble are kept, of which none is left out: those that failed, were rolled back, were aborted, were slow, leaked
-   * a scope, or in which the transaction check found something. Default 1000.
+   * How many requests with trouble are kept. None is left out by sampling. They failed, were rolled back, were aborted, were slow, leaked a
+   * scope, or the transaction check found something. Default 1000.
    */
   readonly keepTrouble?: number;
   /** The response header with the application's own id of a request, such as `x-request-id`; not one that clients choose. Default none. */

@@ -60,7 +60,7 @@ export class CreationRecorder {
     const name = label(key);
     const last = this.#failing;
     const known = last && last.error === error ? last.path : undefined;
-    // The same error object may be thrown again later, by the service that threw it before.
+    // A service may throw the same error object again.
     if (known && known.at(-1) !== name) {
       // The container's own errors have the whole path already.
       if (!known.includes(name)) known.unshift(name);

@@ -470,7 +470,7 @@ export class Rewriter {
     return markOf(name, from);
   }
 
-  /** The same for a type. */
+  /** The name that an exported type of Ambit has in this file. */
   useType(name: string): string {
     return this.style.isTypeScript ? markOfType(name) : name;
   }

@@ -78,7 +78,7 @@ function nested([tag, ...inner]: readonly string[], all: readonly Keyed[]): Scop
   return [{ tags: [tag], registers, scopes: nested(inner, all) }];
 }
 
-/** The same entries, with the name of their feature. */
+/** Adds the name of their feature to the entries. */
 export function named<F extends object>(name: string, feature: F): F {
   const entries = keyed(feature).map(([key, entry]) => [key, entry.within(name)] as const);
   return Object.fromEntries(
@@ -86,7 +86,7 @@ export function named<F extends object>(name: string, feature: F): F {
   ) as F;
 }
 
-/** The same keys without their services: each is undefined. What would join entries of earlier features is left out. */
+/** Has each key deliver undefined. Entries that would join those of earlier features are left out. */
 export const absent = (feature: object): object =>
   Object.fromEntries(
     keyed(feature).flatMap(([key, { declared }]) => {

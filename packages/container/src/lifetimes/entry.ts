@@ -100,8 +100,8 @@ export class Entry<out Tag, out T, out Needs, out Takes> {
 type WiderThan<T, U> = [T] extends [U] ? unknown : Unfit<'the service does not fit', T, U>;
 
 /**
- * The compiler prints it where a service does not fit: the problem, and both types. A conditional type, because the compiler prints its result and
- * not its name.
+ * The compiler prints it where a service does not fit: the problem, and both types. A conditional type, because the compiler prints its
+ * result and not its name.
  */
 export type Unfit<Problem, Delivers, Wanted> = [Problem] extends [string]
   ? Problem & { readonly delivers: Delivers; readonly wanted: Wanted }

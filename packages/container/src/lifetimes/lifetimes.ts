@@ -64,8 +64,8 @@ export interface Lifetimes<Tags extends readonly string[]> {
   value<T>(this: void, value: T): Entry<Tags[0], T, [], []>;
 
   /**
-   * A second name for another key, or for another key in each lifetime: with `alias({ request: 'IDatabasePool', transaction: 'IConnection' })`,
-   * what has both lifetimes needs one key.
+   * A second name for another key, or for another key in each lifetime: with
+   * `alias({ request: 'IDatabasePool', transaction: 'IConnection' })` a service of both lifetimes needs one key.
    * @param key - the other key, or the keys by lifetime
    * @returns the entry
    */
@@ -109,8 +109,8 @@ export interface Lifetimes<Tags extends readonly string[]> {
   optional<const K extends string | symbol>(this: void, key: K): Optional<K>;
 
   /**
-   * A part of the graph, with a name that `explain` and the graph show. The compiler checks it against what it requires, so that an error is at the
-   * key that is wrong.
+   * A part of the graph, with a name that `explain` and the graph show. The compiler checks it against what it requires, so that an error
+   * is at the key that is wrong.
    * @param name - the name of the feature
    * @param entries - the entries by key
    * @param requires - the features that have the keys which this one needs or replaces, or the functions that make those
@@ -124,10 +124,11 @@ export interface Lifetimes<Tags extends readonly string[]> {
   ): F;
 
   /**
-   * An optional feature. Where the condition does not hold, each of its keys delivers `undefined`, and what it would replace or add to stays as it is.
+   * An optional feature. Where the condition does not hold, each of its keys delivers `undefined`, and it replaces and adds nothing.
    * A service that needs one of its keys accepts `undefined`, unless it is in the same feature.
    * @param condition - whether the feature is in the graph: any value, of which only its truth counts
-   * @param feature - the feature, or a function that receives an entry with the condition's value and returns the feature; the function is called in any case
+   * @param feature - the feature, or a function that receives an entry with the condition's value and returns the feature; the function is
+   *   called in any case
    * @returns the entries of the feature, each of which may be missing
    */
   when<C, const F extends object>(

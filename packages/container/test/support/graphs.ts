@@ -23,7 +23,7 @@ export type Command =
   | { readonly do: 'dispose' | 'undo' | 'call'; readonly at: number };
 
 const KEYS = ['A', 'B', 'C', 'D', 'E', 'F'];
-/** Factories that resolve as they run use the last keys only, which are made without such factories: so every circular dependency is declared. */
+/** Factories that resolve as they run use these keys only, which are made without such factories: every circular dependency is declared. */
 export const LAST = ['E', 'F'];
 
 const one = fc.constantFrom;

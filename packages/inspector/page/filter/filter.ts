@@ -1,6 +1,6 @@
 import type { RequestSummary } from '../../src/wire.js';
 
-/** What a filter needs to know besides the request. */
+/** The facts that a filter reads besides the request. */
 interface FilterFacts {
   readonly boot: string;
   readonly slowMs: number;
@@ -264,7 +264,10 @@ function fieldOf(name: string): (value: string) => Matches {
   return field.read;
 }
 
-/** The term that finds this text, such as `route:"/api/users"`. A filter has no character that stands for a quote, so the text is searched in parts. */
+/**
+ * The term that finds this text, such as `route:"/api/users"`. A filter has no character that stands for a quote, so the text is searched
+ * in parts.
+ */
 export function filterOf(field: string, text: string): string {
   const parts = text.split(/["\n\r]/).filter((part) => part.trim() !== '');
   return parts.map((part) => `${field}:"${part}"`).join(' ');
@@ -277,7 +280,7 @@ export interface Suggestion {
   readonly about: string;
 }
 
-/** What the page knows to complete a term with. */
+/** Values by which the page completes a term. */
 export interface Known {
   readonly recent: readonly string[];
   readonly routes: readonly string[];

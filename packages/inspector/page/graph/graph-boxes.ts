@@ -43,7 +43,7 @@ export class Boxes {
     return id === undefined ? undefined : this.drawn(id);
   }
 
-  /** What is drawn with this id: a service, a group or a box. */
+  /** The service, group or box with this id. */
   drawn(id: string): HTMLElement | undefined {
     return this.services.get(id) ?? this.#groups.get(id) ?? this.box(id);
   }

@@ -340,7 +340,7 @@ const FAR = 0.4;
 interface Events {
   readonly choose: (service: string) => void;
   readonly leaks: (box: string) => void;
-  /** What is drawn, or its size, has changed. */
+  /** Called after the drawing or its size has changed. */
   readonly drawn: () => void;
 }
 

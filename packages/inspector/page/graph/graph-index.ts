@@ -115,7 +115,7 @@ export function way(from: Rect, to: Rect): string {
   return `M${start} ${fromY} C${start + pull} ${fromY} ${end - pull} ${toY} ${end} ${toY}`;
 }
 
-/** What the user has chosen to see. */
+/** The user's choice of what is visible. */
 export interface Choices {
   /** Only this service, and what is up to `depth` arrows away from it. */
   readonly focus: { readonly node: string; readonly depth: number } | undefined;
@@ -146,7 +146,7 @@ export interface Shown {
   readonly roots: readonly ShownBox[];
   /** Between what is drawn: services, collapsed groups and collapsed boxes. */
   readonly edges: readonly ServiceEdge[];
-  /** What each service is drawn as: itself, or the group or box that is collapsed over it. Hidden services are left out. */
+  /** For each visible service, the id that is drawn for it: its own, or that of the group or box that is collapsed over it. */
   readonly drawnAs: ReadonlyMap<string, string>;
 }
 

@@ -140,7 +140,7 @@ export class GraphPanel {
   readonly #replay: Replay;
   #alive: Alive | undefined;
   #chosen: Chosen;
-  /** What the details were written from, so that they are written again only when it has changed. */
+  /** The data behind the details, which are written again only when it has changed. */
   #written: unknown;
 
   constructor(store: Store, openRequest: (id: number) => void) {

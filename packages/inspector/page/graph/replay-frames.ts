@@ -1,7 +1,7 @@
 import type { RequestDetails, ScopeSpan } from '../../src/wire.js';
 import { groupBy } from '../format.js';
 
-/** What exists of a request at one of its steps. */
+/** The scopes and instances of a request that exist at one of its steps. */
 export interface Frame {
   /** How many scopes are open, by box. */
   readonly open: ReadonlyMap<string, number>;

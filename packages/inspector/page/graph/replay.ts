@@ -40,7 +40,6 @@ function total(steps: readonly Step[]): number {
   return steps.reduce((sum, { kind }) => sum + SHOW_MS[kind], 0);
 }
 
-/** What is played now. */
 export interface ReplayState {
   readonly request: RequestDetails | undefined;
   /** The number of the step that is shown; after the last step it is the number of steps. */

@@ -62,7 +62,7 @@ export class LeaksCard {
   }
 }
 
-/** What is open at this moment. */
+/** Shows the requests and scopes that are open at this moment. */
 export class NowPanel {
   readonly #element = byId('now');
   readonly #store: Store;

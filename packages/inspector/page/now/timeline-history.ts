@@ -14,7 +14,7 @@ export interface PoolSample {
   readonly waiting: number;
 }
 
-/** What the last minute was like: requests in tracks, and the connection pool. */
+/** The last minute: requests in tracks, and the connection pool. */
 export class TimelineHistory {
   readonly #keepMs: number;
   readonly #bars = new Map<number, TimelineBar>();
@@ -92,7 +92,7 @@ export interface TimeWindow {
   readonly to: number;
 }
 
-/** What a timeline shows, in words, for those who do not see it. */
+/** Describes a timeline in words, for those who do not see it. */
 export function timelineSummary(bars: readonly TimelineBar[], pool: readonly PoolSample[], seconds: number): string {
   const bad = bars.filter(({ request }) => request.state === 'aborted' || (request.status ?? 0) >= 500).length;
   const waited = bars.filter(({ request }) => request.waited >= 1).length;

@@ -20,7 +20,7 @@ const POOL = 64;
 const AXIS = 20;
 const COLORS = ['accent', 'bad', 'warn', 'muted', 'line', 'surface', 'lifetime-3'] as const;
 type Color = (typeof COLORS)[number];
-/** What is shorter could not be seen. */
+/** A shorter bar could not be seen. */
 const SHORTEST = 2;
 
 export interface TimelinePicture {

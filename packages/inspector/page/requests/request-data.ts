@@ -43,7 +43,7 @@ const PARTS: readonly (Omit<TimePart, 'milliseconds'> & { readonly steps: readon
   { name: 'creating services', kind: 'creations', steps: ['created'] },
 ];
 
-/** What the time until the response was spent on; the rest is what nothing that is recorded accounts for. */
+/** Divides the time until the response; the rest is time that no recorded event accounts for. */
 export function timeParts({ steps, milliseconds, elapsed, dropped }: RequestDetails): TimePart[] {
   const all = milliseconds ?? elapsed ?? 0;
   // Where steps are missing, their time would look like time of the handler.
@@ -88,7 +88,7 @@ export interface StatementGroup {
   readonly failed: number;
 }
 
-/** What takes a fifth of the request, and is more than noise. */
+// A part is slow that takes a fifth of the request, and is more than noise.
 const SLOW_PART = 0.2;
 const SLOW_MS = 5;
 
@@ -234,7 +234,7 @@ function stepText(step: Step, { spans, status }: RequestDetails): string {
   return parts.filter(Boolean).join(' ');
 }
 
-/** The same measure of two requests; undefined where one of them does not have it. */
+/** One measure of two requests; undefined where one of them does not have it. */
 export interface Pair {
   readonly name: string;
   readonly one: number | undefined;

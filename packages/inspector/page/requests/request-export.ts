@@ -54,7 +54,7 @@ export function importButton(onRequest: (request: RequestDetails) => void): HTML
   return h('div', { class: 'import' }, button, input, problem);
 }
 
-/** What went wrong in a request, above everything else. */
+/** The failure of a request, which stands above everything else. */
 export function problemsOf({ steps, spans }: RequestDetails, places: CodePlaces): HTMLElement[] {
   return [
     ...spans.filter(({ where }) => where).map((span) => leak(span, places)),

@@ -1,6 +1,6 @@
 import type { RequestDetails, ScopeSpan, Step } from '../../src/wire.js';
 
-/** What is wrong in a file, in words for the one who chose it. */
+/** A problem of a file, in words for the person who chose it. */
 class ProblemInFile extends Error {}
 
 function record(value: unknown, name: string): Readonly<Record<string, unknown>> {

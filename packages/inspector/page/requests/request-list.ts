@@ -128,7 +128,7 @@ export class ScrollAnchor {
 /** Rows above and below the visible ones, so that scrolling shows no gap. */
 const SPARE_ROWS = 6;
 
-/** What all rows have in common. */
+/** The properties that all rows share. */
 export interface RowFacts {
   readonly boot: string;
   readonly slowMs: number;
@@ -222,7 +222,7 @@ export class RequestRows {
   /** Scrolls as far as necessary. */
   reveal(id: number): void {
     if (!this.has(id)) return;
-    // What is above the rows stays visible, so it covers as many of them as it is high.
+    // The header stays visible, so it covers as many rows as it is high.
     const y = this.positionOf(id) * this.#rowHeight;
     const { top } = this.#anchor;
     const below = this.#base + y + this.#rowHeight - this.#viewHeight;
@@ -300,7 +300,7 @@ export class RequestRows {
   }
 }
 
-/** What the list needs to know of the page. */
+/** The part of the page that the list uses. */
 export interface ListParts {
   readonly pinned: Pinned;
   readonly recording: () => { readonly boot: string; readonly slowMs: number };

@@ -150,7 +150,7 @@ export class RequestPane {
     this.#showPin();
   }
 
-  /** What is shown of the request stays. */
+  /** Shows the text; the request that is shown stays. */
   #say(text: string): void {
     this.#notice.hidden = false;
     setText(this.#notice, text);
@@ -214,7 +214,7 @@ export interface ListNumbers {
   readonly unseen: number;
 }
 
-/** What is above the list: the filter, two toggles, and how many requests there are. */
+/** The bar above the list: the filter, two toggles, and the number of requests. */
 export class RequestTools {
   readonly element: HTMLElement;
   readonly #filter: FilterInput;

@@ -84,7 +84,7 @@ export function stateMark({ state, status = 0 }: RequestSummary): Mark {
   return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
 }
 
-/** What a row says of a request besides its status, the worst first. */
+/** The marks of a request besides its status, the worst first. */
 export function marksOf(request: RequestSummary, slowMs: number): Mark[] {
   const { leaks, failures, findings, outcome, alike, waited, statements, milliseconds = 0 } = request;
   const marks: (Mark | false)[] = [
@@ -120,7 +120,7 @@ function times(name: string, number: number): string {
   return number === 1 ? name : `${name} ×${number}`;
 }
 
-/** What a request was, how it went, and what its time was spent on. */
+/** Summarizes a request: its route, its outcome, and where its time went. */
 function headingOf(request: RequestDetails, slowMs: number): HTMLElement {
   const { method, route, milliseconds, arrived, requestId, steps } = request;
   const outside = steps.filter((step) => step.outside).length;
@@ -211,7 +211,7 @@ function groupElement(group: StatementGroup, places: CodePlaces, opened: Set<str
     ),
     list,
   );
-  // What is closed costs nothing.
+  // A closed group costs nothing.
   const fill = (): void => {
     if (element.open && list.childElementCount === 0) list.append(...items(group, places));
   };
@@ -273,7 +273,7 @@ const NAMES: Partial<Record<Step['kind'], string>> = {
   disposed: 'dispose',
 };
 
-/** What happened in a request, in order; `unfolded` are the texts of statements whose repetitions are shown one by one. */
+/** Lists the events of a request in order; `unfolded` are the texts of statements whose repetitions are shown one by one. */
 function waterfall(request: RequestDetails, unfolded: Set<string>): HTMLElement {
   const { steps, spans, elapsed = 0 } = request;
   const length = Math.max(

@@ -21,7 +21,7 @@ export class RequestsPanel {
   readonly #pane: RequestPane;
   #filter: Filter = readFilter('');
   #shown = false;
-  /** What came while the list was paused. */
+  /** Requests that came while the list was paused. */
   #missed = new Set<number>();
   #opened: string | undefined;
 

@@ -1,7 +1,7 @@
 import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
 import { refOf } from '../address.js';
 
-/** What a message changed in the list of requests. */
+/** The changes of one message to the list of requests. */
 export interface Change {
   /** New ones and those that are different now. */
   readonly changed: readonly RequestSummary[];
@@ -115,7 +115,7 @@ export class Store {
 export class Feed {
   readonly #store: Pick<Store, 'begin' | 'tick'>;
   readonly #fetchState: () => Promise<Hello>;
-  /** What came while the state is on its way. */
+  /** Messages that came while the state was on its way. */
   #held: Tick[] | undefined;
   #number = -1;
 
@@ -158,7 +158,7 @@ export class Feed {
   }
 }
 
-/** What a stream says to the tabs that share it. The data is JSON: each tab parses its own copy. */
+/** A message of a stream to the tabs that share it. The data is JSON: each tab parses its own copy. */
 export type StreamMessage =
   | { readonly kind: 'hello' | 'tick'; readonly data: string }
   /** To a tab that joins a stream that is open: it has to get the state by itself. */

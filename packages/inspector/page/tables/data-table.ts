@@ -4,9 +4,9 @@ import { sorted, type Sorting } from './rows.js';
 
 export interface Column<Row> {
   readonly name: string;
-  /** What the name does not say. */
+  /** An explanation of the name. */
   readonly about?: string;
-  /** What it is sorted by: numbers the largest first. */
+  /** The value that rows are sorted by: the largest number first. */
   readonly value: (row: Row) => number | string;
   readonly text: (row: Row) => string;
   readonly mood?: (row: Row) => '' | 'bad' | 'warn';

@@ -30,7 +30,7 @@ export interface RouteRow extends RouteStats {
   readonly timeShare: number;
 }
 
-/** What the table shows besides what the server has counted. */
+/** Adds the shares that the server does not count. */
 export function routeRows(routes: readonly RouteStats[]): RouteRow[] {
   const all = routes.reduce((sum, { total }) => sum + total, 0);
   return routes.map((route) => ({

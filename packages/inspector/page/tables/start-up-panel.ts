@@ -8,7 +8,7 @@ import { startUpLength, type StartUpOrder, type StartUpRow, startUpRows } from '
 const FAILED = 'The server does not respond. This is what it sent last.';
 const ORDERS: Readonly<Record<StartUpOrder, string>> = { time: 'In order of time', cost: 'The most expensive first' };
 
-/** What the application created before its first request, and how long that took. */
+/** Lists the services that the application created before its first request, with the time each took. */
 export class StartUpPanel {
   readonly #note = h('p', { class: 'hint', role: 'status' });
   readonly #rows = h('tbody');

@@ -10,7 +10,6 @@ const NONE = 'No statement yet. Each appears here when it was sent.';
 const SINCE = 'Since the recording started, without literals. Choose a statement to see its requests.';
 const FAILED = 'The server does not respond. These are the last numbers that it sent.';
 
-/** What people look for. */
 const ORDERS: Readonly<Record<string, Sorting>> = {
   'Most time': { column: 'total', descending: true },
   Slowest: { column: 'longest', descending: true },
