@@ -29,12 +29,12 @@ const LIMITS = [
   {
     request: { method: 'GET', path: '/api/users' },
     service: 5,
-    most: { 'fastify, SQLite': 15, 'express, SQLite': 15, 'fastify, PostgreSQL': 16, 'express, PostgreSQL': 16 },
+    most: { 'fastify, SQLite': 16, 'express, SQLite': 16, 'fastify, PostgreSQL': 17, 'express, PostgreSQL': 17 },
   },
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 5,
-    most: { 'fastify, SQLite': 23, 'express, SQLite': 25, 'fastify, PostgreSQL': 23, 'express, PostgreSQL': 25 },
+    most: { 'fastify, SQLite': 25, 'express, SQLite': 27, 'fastify, PostgreSQL': 25, 'express, PostgreSQL': 27 },
   },
 ];
 
