@@ -18,7 +18,9 @@ function channelsIn(folders: string): Messages {
   const files = tracked.filter((path) => path.endsWith('.ts') && existsSync(join(root, path)));
   const found = files.flatMap((file) =>
     Array.from(
-      readFileSync(join(root, file), 'utf8').matchAll(/(?:^\/\*\* `(\{.*?\})`.*\n)?^.*\bchannel\('(ambit:[\w:]+)'\)/gm),
+      readFileSync(join(root, file), 'utf8').matchAll(
+        /(?:^\/\*\*\s+(?:\* )?`(\{.*?\})`(?:(?!\*\/)[^])*\*\/\n)?^.*\bchannel\('(ambit:[\w:]+)'\)/gm,
+      ),
       ([, message = '', channel = '']) => [channel, message] as const,
     ),
   );
