@@ -36,7 +36,7 @@ export function isThenable(object: unknown, orLess?: true): object is PromiseLik
 }
 
 /** Whether the object has a disposer, or is a promise of something that may have one. */
-export function isDisposable(object: unknown): boolean {
+function isDisposable(object: unknown): boolean {
   try {
     return findDisposer(object) !== undefined || isPromise(object);
   } catch {
