@@ -13,15 +13,16 @@ import {
   type Step,
   traced,
 } from './problems.js';
-import { fresh, MOST_DEEP } from './progress.js';
 import { askFor, directResolvers } from './registering.js';
 import type { Binding } from './registration.js';
 import {
+  fresh,
   giving,
   givingRegistered,
   isMade,
   type Match,
   MOST_COPIES,
+  MOST_DEEP,
   NOTHING,
   type Resolver,
   type Shape,

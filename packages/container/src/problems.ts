@@ -1,8 +1,7 @@
 import type { Binding } from './registration.js';
 import { ContainerError, hintOf, show, showTags } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
-import { MOST_DEEP, progress, runFrame, unfinished } from './progress.js';
-import type { Resolver, Shape } from './shape.js';
+import { MOST_DEEP, progress, type Resolver, runFrame, type Shape, unfinished } from './shape.js';
 
 /** One binding on the path from the key that was asked for; scopes of the shape `home` deliver what it needs. */
 export interface Step {

@@ -10,8 +10,7 @@ import type { Key } from './keys.js';
 import { keepLayers, keepUnfinished } from './ownership.js';
 import { cycle } from './problems.js';
 import type { Binding } from './registration.js';
-import { progress, type Root } from './progress.js';
-import { BUSY, indexOf, NEAR, pageOf, type Resolver, type Shape, UNDEFINED } from './shape.js';
+import { BUSY, indexOf, NEAR, pageOf, progress, type Resolver, type Root, type Shape, UNDEFINED } from './shape.js';
 
 type Constructor = new (...needs: unknown[]) => unknown;
 export type Function_ = (...needs: unknown[]) => unknown;
