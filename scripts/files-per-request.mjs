@@ -34,7 +34,7 @@ const LIMITS = [
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 5,
-    most: { 'fastify, SQLite': 25, 'express, SQLite': 27, 'fastify, PostgreSQL': 25, 'express, PostgreSQL': 27 },
+    most: { 'fastify, SQLite': 26, 'express, SQLite': 28, 'fastify, PostgreSQL': 26, 'express, PostgreSQL': 28 },
   },
 ];
 
