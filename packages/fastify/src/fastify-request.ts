@@ -136,7 +136,6 @@ export class FastifyRequestState {
     }
     const transaction = new RequestTransaction(scope, prepared);
     this.isOfRoute = isOfRoute;
-    active.rollbackBeforeDisposal = (open, reason) => this.#close(open, reason);
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {
         begun.onLost((error) => {
@@ -174,7 +173,7 @@ export class FastifyRequestState {
   }
 
   /** The scope is to be disposed, and the transaction is still open. */
-  async #close(transaction: RequestTransaction, reason: unknown): Promise<void> {
+  async close(transaction: RequestTransaction, reason: unknown): Promise<void> {
     // Not `writableFinished`: whether the client stayed for all of the response makes no difference to the mistake.
     this.isRolledBack = !isCommitted(transaction);
     if (this.reply.raw.writableEnded) await this.#closeLeftOpen(transaction);

@@ -125,6 +125,8 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       ...(isEssential && { isEssential: ({ raw }) => isEssential(raw) }),
       onDisposeError: report,
       callsFinish: true,
+      rollbackBeforeDisposal: ({ [STATE]: state }, transaction, reason) =>
+        state ? state.close(transaction, reason) : transaction.rollback(reason),
       connections,
       isAbandoned,
     },

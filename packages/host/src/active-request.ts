@@ -53,8 +53,6 @@ export class ActiveRequest {
   scope: IContainer | undefined = undefined;
   /** The open transaction of the request: it is rolled back before the scope is disposed. */
   transaction: RequestTransaction | undefined = undefined;
-  /** Rolls back what is still open when the scope is disposed. Default: `rollback()` of the transaction */
-  rollbackBeforeDisposal: ((transaction: RequestTransaction, reason: unknown) => Promise<void>) | undefined = undefined;
   /** Why the request failed, where that is known before it has finished: what its handler threw, or what its response says. */
   failure: unknown = undefined;
   /** Why the signal has aborted: the client has left. */
@@ -252,8 +250,7 @@ export class ActiveRequest {
 
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
   async #disposeBoth(transaction: RequestTransaction): Promise<void> {
-    if (this.rollbackBeforeDisposal) await this.rollbackBeforeDisposal(transaction, this.#reason);
-    else await transaction.rollback(this.#reason);
+    await this.#scopes.rollbackBeforeDisposal(this, transaction, this.#reason);
     await Promise.allSettled([this.#disposeScope()]);
   }
 
@@ -289,6 +286,8 @@ export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
   readonly isEssential?: (request: Q) => boolean;
   /** Called when a request scope failed to dispose. Default: `console.error`. */
   readonly onDisposeError?: (error: unknown, request: Q) => unknown;
+  /** Rolls back the transaction that is still open when the scope is disposed. Default: with the reason of the disposal. */
+  readonly rollbackBeforeDisposal?: (request: Q, transaction: RequestTransaction, reason: unknown) => Promise<void>;
 }
 
 function checkOptions<Q>(options: RequestScopesOptions<Q>): void {
@@ -355,6 +354,16 @@ export class RequestScopes<Q = Request, C = unknown> {
   /** How many request scopes are not disposed yet. */
   get openRequests(): number {
     return this.#undisposed;
+  }
+
+  /**
+   * @internal Rolls back the transaction that is still open when the scope is disposed.
+   */
+  rollbackBeforeDisposal({ request }: ActiveRequest, transaction: RequestTransaction, reason: unknown): Promise<void> {
+    const { rollbackBeforeDisposal } = this.#options;
+    return rollbackBeforeDisposal
+      ? rollbackBeforeDisposal(request as Q, transaction, reason)
+      : transaction.rollback(reason);
   }
 
   /**
