@@ -1,4 +1,5 @@
-import { beginTransaction, type IConnection, type IPooledConnection, runInTransaction } from '@ambit/transaction';
+import { type IConnection, type IPooledConnection, runInTransaction } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { CamelCasePlugin, type Generated, type Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -17,7 +17,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import type { Request, RequestHandler, Response } from 'express';
 import {
   guardNext,

@@ -20,7 +20,8 @@ import {
   settleWithin,
   type TimeLimit,
 } from '@ambit/http/host';
-import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
+import type { TransactionError, TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, TransactionSettings } from '@ambit/transaction/host';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,

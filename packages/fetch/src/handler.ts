@@ -13,7 +13,7 @@ import {
   responseTo,
   prepareTransactionOptions,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
 /** The scope around the request's own: the application container, or what a function of the request gives. */

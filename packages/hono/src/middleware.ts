@@ -11,7 +11,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';

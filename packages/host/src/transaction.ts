@@ -1,11 +1,6 @@
 import type { IContainer } from '@ambit/container';
-import {
-  type Transaction,
-  TransactionError,
-  type TransactionOptions,
-  TransactionSettings,
-  TransactionStart,
-} from '@ambit/transaction';
+import { type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
+import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
 import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
 import { checkFunctions } from './options.js';

@@ -11,7 +11,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
 import { type LoadOptions, RequestHost } from './request-host.js';

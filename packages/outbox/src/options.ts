@@ -1,5 +1,5 @@
-import { type Clock, systemClock, TransactionError } from '@ambit/transaction';
-import { checkClock, checkCount, checkFunction, checkTime, given } from '@ambit/transaction/extension';
+import { type Clock, TransactionError } from '@ambit/transaction';
+import { checkClock, checkCount, checkFunction, checkTime, given, systemClock } from '@ambit/transaction/extension';
 import type { OutboxEvent } from './outbox.js';
 
 /** Passes an event on. When it resolves, the event is delivered; when it rejects, it is tried again later. */

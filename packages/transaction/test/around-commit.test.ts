@@ -2,15 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   afterCommit,
-  beginTransaction,
   type IConnection,
   runInTransaction,
   type Transaction,
   TransactionError,
-  TransactionStart,
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  afterCommit,
-  beginTransaction,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-  transactionOf,
-  TransactionStart,
-} from '../src/index.js';
+import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { TinyContainer } from './support/container.js';
 import { databases, type TestDatabase } from './support/databases.js';
 

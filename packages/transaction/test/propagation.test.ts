@@ -2,7 +2,6 @@ import { Container, type IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   afterCommit,
-  beginTransaction,
   type IConnection,
   type IDatabasePool,
   type Propagation,
@@ -11,6 +10,7 @@ import {
   transactionOf,
   type Work,
 } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { databases } from './support/databases.js';
 import type { TinyContainer } from './support/container.js';

@@ -4,13 +4,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
-import {
-  beginTransaction,
-  type DatabasePool,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-} from '../src/index.js';
+import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  beginTransaction,
   type IConnection,
   sqlStateOf,
   type Transaction,
@@ -8,6 +7,7 @@ import {
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import {
   type FakeFault,
   FakePool,

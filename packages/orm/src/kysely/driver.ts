@@ -24,7 +24,6 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import {
-  executeOn,
   type ExecuteOptions,
   type ExecuteResult,
   type IConnection,
@@ -34,6 +33,7 @@ import {
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { ownTransaction, rowsInChunks } from '../target.js';

@@ -1,13 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
-  executeOn,
   type ExecuteOptions,
   type ExecuteResult,
   type IDatabasePool,
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
-import { withinInnermostRun } from '@ambit/transaction/extension';
+import { executeOn, withinInnermostRun } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
 

@@ -265,7 +265,8 @@ export interface DatabasePool
  *
  * @example
  * ```ts
- * import { executeOn, type IDatabasePool } from '@ambit/transaction';
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { executeOn } from '@ambit/transaction/extension';
  *
  * async function deleteExpired(pool: IDatabasePool): Promise<number> {
  *   const { rowCount } = await executeOn(pool, 'DELETE FROM sessions WHERE expires_at < $1', [Date.now()]);

@@ -159,7 +159,7 @@ export function checkFunction(name: string, value: unknown, { required = false }
  *
  * @example
  * ```ts
- * import { systemClock } from '@ambit/transaction';
+ * import { systemClock } from '@ambit/transaction/extension';
  * import { checkClock } from '@ambit/transaction/extension';
  *
  * checkClock(systemClock);

@@ -124,7 +124,7 @@ export function isRetryable(error: unknown): boolean {
  *
  * @example
  * ```ts
- * import { isUnavailable } from '@ambit/transaction';
+ * import { isUnavailable } from '@ambit/transaction/host';
  *
  * const statusOf = (error: unknown): number => (isUnavailable(error) ? 503 : 500);
  * ```

@@ -6,6 +6,8 @@ import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { TRANSACTION } from '../transaction/transaction-of.js';
 
+export { systemClock } from '../core/clock.js';
+export { executeOn } from '../core/contract.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
 export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';

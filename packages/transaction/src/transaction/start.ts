@@ -29,7 +29,8 @@ const NO_BEGIN_OPTIONS: BeginOptions = {};
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ * import type { Transaction, TransactionOptions } from '@ambit/transaction';
+ * import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
  *
  * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
  *   const settings = TransactionSettings.of(options);
@@ -130,7 +131,8 @@ const nothing = (): void => undefined;
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type Transaction, TransactionStart } from '@ambit/transaction';
+ * import type { Transaction } from '@ambit/transaction';
+ * import { TransactionStart } from '@ambit/transaction/host';
  *
  * function beginWhileOpen(scope: IContainer, socket: { once(event: 'close', fn: () => void): void }): Promise<Transaction> {
  *   const start = new TransactionStart(scope);
@@ -322,7 +324,7 @@ function refuseSecond(parent: IContainer, { database }: TransactionSettings): vo
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { beginTransaction } from '@ambit/transaction';
+ * import { beginTransaction } from '@ambit/transaction/host';
  *
  * async function count(requestScope: IContainer): Promise<void> {
  *   const transaction = await beginTransaction(requestScope, { isolation: 'repeatable read', readOnly: true });
@@ -354,7 +356,7 @@ const transactionContext = channel('ambit:transaction:context');
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { beginTransaction, inOwnContext } from '@ambit/transaction';
+ * import { beginTransaction, inOwnContext } from '@ambit/transaction/host';
  *
  * async function transaction(requestScope: IContainer, next: () => Promise<void>): Promise<void> {
  *   const begun = await beginTransaction(requestScope);

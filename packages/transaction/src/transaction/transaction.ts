@@ -39,7 +39,8 @@ const FAILED_COMMIT: ReadonlySet<string> = new Set(['AMBIT_TX_COMMIT_FAILED', 'A
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type IConnection, beginTransaction } from '@ambit/transaction';
+ * import type { IConnection } from '@ambit/transaction';
+ * import { beginTransaction } from '@ambit/transaction/host';
  *
  * async function placeOrder(requestScope: IContainer): Promise<void> {
  *   const transaction = await beginTransaction(requestScope);
