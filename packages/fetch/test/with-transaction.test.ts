@@ -242,7 +242,7 @@ test('onError receives failures that change no outcome, and the request', async 
     { transaction: { onError: (error: TransactionError, { url }) => void reported.push(error.code, url) } },
   );
   expect((await handler(get())).status).toBe(201);
-  expect(reported).toEqual(['AMBIT_TX_SCOPE_FAILED', 'http://localhost/']);
+  expect(reported).toEqual(['AMBIT_TX_CLEANUP_FAILED', 'http://localhost/']);
 });
 
 test('in a scope that the application opened by itself, the signal of the request rolls back', async () => {
@@ -265,9 +265,9 @@ test.for<[string, object]>([
   ['onError', { onError: 'log' }],
   ['rollbackOn', { rollbackOn: 400 }],
 ])('an invalid %s is refused at once', ([, options]) => {
-  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
+  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
 });
 
 test.for<object>([{ isolation: 'snapshot' }, { timeoutMs: -1 }])('%o is refused at once', (options) => {
-  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
 });

@@ -24,7 +24,7 @@ export interface PreparedTransactionOptions extends Pick<RequestTransactionOptio
  *
  * @param options - the options of the application
  * @returns a function that gives the options for one request
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_TX_OPTION`: another
+ * @throws `HttpError` `AMBIT_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_OPTION`: another
  *   option is invalid
  *
  * @example

@@ -8,7 +8,7 @@ import type { InspectorOptions } from './options.js';
  *
  * @param options - the container, and where and for whom the page is
  * @returns the middleware; where `enabled` is false, one that does nothing
- * @throws `ContainerError` `AMBIT_BAD_OPTION`: an option is invalid
+ * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts

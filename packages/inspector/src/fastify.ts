@@ -7,7 +7,7 @@ import type { InspectorOptions } from './options.js';
  *
  * @param instance - the server; `server.register(inspectorPlugin, options)` passes it
  * @param opts - the container, and where and for whom the page is
- * @throws `ContainerError` `AMBIT_BAD_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
  *
  * @example
  * ```ts

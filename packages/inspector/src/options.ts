@@ -2,7 +2,7 @@ import { Container, ContainerError } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
 
 /** @param problem - names the option, and what it accepts */
-const invalid = (problem: string): ContainerError => new ContainerError('AMBIT_BAD_OPTION', { about: problem });
+const invalid = (problem: string): ContainerError => new ContainerError('AMBIT_OPTION', { about: problem });
 
 /** The options of the inspector: the data that it shows, the address of its page, and who may open it. */
 export interface InspectorOptions {

@@ -20,6 +20,6 @@ describe('the options', () => {
     const make = (): unknown => new Inspector({ container, ...options } as InspectorOptions);
     expect(make).toThrow(ContainerError);
     expect(make).toThrow(reason);
-    expect(make).toThrow(/ \[AMBIT_BAD_OPTION, see docs\/errors\.md#ambit_bad_option\]$/);
+    expect(make).toThrow(/ \[AMBIT_OPTION, see docs\/errors\.md#ambit_option\]$/);
   });
 });

@@ -115,7 +115,7 @@ describe('the pool of a scope of transactions', () => {
     expect(() => verify(app, request)).toThrow(/AMBIT_UNDISPOSED/);
     expect(() => verify(app, request)).toThrow(/add singleton\(\)/);
     await expect(runInTransaction(app, async () => undefined)).rejects.toMatchObject({
-      code: 'AMBIT_TX_TRANSIENT_POOL',
+      code: 'AMBIT_UNDISPOSED',
       message: expect.stringContaining(".pipe(singleton()).to('IDatabasePool')"),
     });
   });

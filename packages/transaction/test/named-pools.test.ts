@@ -157,7 +157,7 @@ test.each([
   { connection: 'IAnalyticsConnection' },
   { pool: '', connection: 'IConnection' },
 ])('the keys %o are refused: one alone would send the statements of one database to the other', async (keys) => {
-  const refused = { code: 'AMBIT_TX_OPTION', message: expect.stringContaining('must be a key') };
+  const refused = { code: 'AMBIT_OPTION', message: expect.stringContaining('must be a key') };
   await expect(runInTransaction(new TinyContainer(), async () => undefined, keys)).rejects.toMatchObject(refused);
   await expect(beginTransaction(new TinyContainer(), keys)).rejects.toMatchObject(refused);
 });

@@ -76,7 +76,7 @@ describe('an invalid option is refused with its name', () => {
   ])('of a transaction: %s %j', async (name, value) => {
     const message = expect.stringContaining(name);
     const ran = runInTransaction(requestScope(new FakePool()), async () => 'done', { [name]: value });
-    await expect(ran).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION', message });
+    await expect(ran).rejects.toMatchObject({ code: 'AMBIT_OPTION', message });
   });
 
   test.each<[string, unknown]>([
@@ -87,13 +87,13 @@ describe('an invalid option is refused with its name', () => {
   ])('of a PostgreSQL pool: %s %j', (name, value) => {
     const message = expect.stringContaining(name);
     expect(() => readPostgresOptions({ [name]: value })).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message }),
     );
   });
 
   test('of a SQLite pool: clock', () => {
     const wrong = { path: ':memory:', clock: {} } as unknown as SqlitePoolOptions;
-    expect(() => readSqliteOptions(wrong)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    expect(() => readSqliteOptions(wrong)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
   });
 
   test('accepts whatever has the methods of a clock and of a signal', () => {

@@ -200,7 +200,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await transaction.connection.query('INSERT INTO orders VALUES (1)');
       await kill(await pidOf(transaction.connection));
       await transaction.rollback();
-      expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
       expect(await stored()).toEqual([]);
       await expectPoolIntact();
     });
@@ -508,7 +508,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     next.catch(() => undefined);
     connection.release();
     await expect(slow).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
-    await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+    await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     await kill(pid);
     expect(await stored()).toEqual([]);
     await expectPoolIntact();

@@ -101,7 +101,7 @@ describe('runInTransaction()', () => {
   });
 
   test.each([-1, 1.5, NaN, Infinity, '3', null])('refuses %j retries before it begins', async (retries) => {
-    await expect(run(insert, { retries } as RunOptions)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(run(insert, { retries } as RunOptions)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     expect(pool.stored).toEqual([]);
   });
 

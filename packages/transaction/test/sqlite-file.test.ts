@@ -118,7 +118,7 @@ describe('the file of a SQLite pool', () => {
       'that is an address, %s, is refused as one',
       (address) => {
         const error = refusal(address);
-        expect(error).toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        expect(error).toMatchObject({ code: 'AMBIT_OPTION' });
         expect(error.message).toContain('`path` is the address of a server');
       },
     );

@@ -107,7 +107,7 @@ describe('transactions on SQLite', () => {
 
   test('does not let a reader begin to write', async () => {
     const reader = await pool.getConnection({ readOnly: true });
-    await expect(reader.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(reader.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     reader.release();
   });
 
@@ -194,7 +194,7 @@ describe('transactions on SQLite', () => {
   test.each([{ path: '' }, { path: ':memory:', maxReaders: 0 }, { path: ':memory:', acquireTimeoutMs: -1 }])(
     'refuses the options %j',
     (options) => {
-      expect(() => createSqlitePool(options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+      expect(() => createSqlitePool(options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     },
   );
 

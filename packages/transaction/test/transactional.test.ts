@@ -111,6 +111,6 @@ describe('transactional()', () => {
 
   test('rejects where there is no current scope', async () => {
     const place = transactional(() => query('order'));
-    await expect(place()).rejects.toMatchObject({ code: 'AMBIT_NO_CURRENT_SCOPE' });
+    await expect(place()).rejects.toMatchObject({ code: 'AMBIT_NO_SCOPE' });
   });
 });

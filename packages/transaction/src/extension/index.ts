@@ -29,7 +29,7 @@ export type { Savepoint } from '../transaction/savepoint.js';
  * @param driver - where the connections come from, and the language of the database
  * @param options - who may wait for a connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

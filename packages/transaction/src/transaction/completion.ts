@@ -155,8 +155,8 @@ export class Completion {
     const { state, refusal } = this.#phase;
     const error = this.#error;
     if (this.callbacks?.isRunning) {
-      const what = `The transaction is ${state}, and its callbacks are being called`;
-      return new TransactionError('AMBIT_TX_IN_CALLBACK', what);
+      const what = `The transaction is ${state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
+      return new TransactionError('AMBIT_TX_FINISHED', what);
     }
     if (isAborted(error)) return abortedUse(`The transaction ${refusal}`, error.cause);
     const reason = this.#reason ?? error;
@@ -267,7 +267,7 @@ export class Completion {
     if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return settle();
     this.#send('ROLLBACK', (failed) => {
       if (failed) {
-        const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
+        const error = new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'ROLLBACK failed', { cause: failed.error });
         this.#broken = error;
         // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
         if (!isConnectionLost(this.#statements.failure?.error)) report(this.#settings, error);
@@ -285,7 +285,7 @@ export class Completion {
       callSafely(
         () => this.#connection.cancel?.(),
         (cause) =>
-          report(this.#settings, new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', { cause })),
+          report(this.#settings, new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'cancel() failed', { cause })),
       );
     };
     const abandon = (): void => {
@@ -328,7 +328,10 @@ export function returnToPool(
   callSafely(
     () => connection.release(broken),
     (cause) =>
-      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', 'release() of the connection failed', { cause })),
+      report(
+        settings,
+        new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'release() of the connection failed', { cause }),
+      ),
   );
 }
 

@@ -66,7 +66,7 @@ export class TransactionSettings {
    *
    * @param options - the options of the transactions
    * @returns the settings, which do not change with the options
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    */
   static of(options: TransactionOptions = {}): TransactionSettings {
     const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
@@ -167,7 +167,7 @@ export class TransactionStart {
    * @param options - the options of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
    *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; every other failure rejects `begun`
    */
   constructor(
     parent: IContainer,
@@ -267,7 +267,7 @@ export class TransactionStart {
     const pool = this.#parent.resolve<IDatabasePool>(key);
     if (TransactionStart.#lasting.has(pool)) return pool;
     if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
-      throw new TransactionError('AMBIT_TX_TRANSIENT_POOL', `Each resolve of '${key}' makes another pool`);
+      throw new TransactionError('AMBIT_UNDISPOSED', `Each resolve of '${key}' makes another pool`);
     }
     TransactionStart.#lasting.add(pool);
     return pool;
@@ -318,7 +318,7 @@ function refuseSecond(parent: IContainer, { database }: TransactionSettings): vo
  * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
  * @throws `TransactionError` `AMBIT_TX_BEGIN_FAILED`: the database refused BEGIN, or `afterBegin` of the pool failed
  * @throws `TransactionError` `AMBIT_TX_ABORTED` or `AMBIT_TX_TIMEOUT`: the signal aborted, or the time was up, before it began
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; `AMBIT_TX_TRANSIENT_POOL`: the pool is registered without `singleton()`
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; `AMBIT_UNDISPOSED`: the pool is registered without `singleton()`
  * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no pool is registered under the key
  *
  * @example

@@ -247,7 +247,7 @@ export class Transaction {
    * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
    *
    * @param fn - a failure rolls the transaction back, and `commit()` rejects with what it threw
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: COMMIT or ROLLBACK is about to be sent,
    *   or was sent
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
@@ -273,10 +273,10 @@ export class Transaction {
    *
    * @param fn - its failure goes to `onError`; a statement on the connection of the transaction is refused
    * @param options - whether `commit()` waits for it
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has been rolled back,
    *   or its outcome is unknown. After a commit, `fn` is called at once
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    *
    * @example
    * ```ts
@@ -301,7 +301,7 @@ export class Transaction {
    *
    * @param fn - receives the reason: what the work or the nested run around it threw, or what `rollback()` was called with. Where
    *   none was given, that is a `TransactionError`. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
@@ -326,7 +326,7 @@ export class Transaction {
    * unknown.
    *
    * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
@@ -351,7 +351,7 @@ export class Transaction {
    *
    * @param kind - when it is called
    * @param fn - as for the method of this name
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    */
   onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
     this.#register(kind, fn, true);
@@ -484,7 +484,7 @@ export class Transaction {
 }
 
 function disposalFailed(cause: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_SCOPE_FAILED', 'dispose() of the transaction scope failed', { cause });
+  return new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'dispose() of the transaction scope failed', { cause });
 }
 
 /** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */
