@@ -128,7 +128,7 @@ describe('rollbackTransaction()', () => {
     });
 
     expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
-    expect(errors).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+    expect(errors).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
     expect(await leftovers(made)).toEqual([]);
   });
 });

@@ -242,7 +242,7 @@ test('onError receives failures that change no outcome, and the request', async 
     { transaction: { onError: (error: TransactionError, { url }) => void reported.push(error.code, url) } },
   );
   expect((await handler(get())).status).toBe(201);
-  expect(reported).toEqual(['AMBIT_TX_CLEANUP_FAILED', 'http://localhost/']);
+  expect(reported).toEqual(['AMBIT_TX_SCOPE_FAILED', 'http://localhost/']);
 });
 
 test('in a scope that the application opened by itself, the signal of the request rolls back', async () => {

@@ -186,7 +186,7 @@ test('onError receives failures that change no outcome, and the context', async 
     { options: { onError: (error: TransactionError, c) => void reported.push(error.code, c.req.path) } },
   );
   expect((await order()).status).toBe(201);
-  expect(reported).toEqual(['AMBIT_TX_CLEANUP_FAILED', '/orders']);
+  expect(reported).toEqual(['AMBIT_TX_SCOPE_FAILED', '/orders']);
 });
 
 describe('without what it needs', () => {

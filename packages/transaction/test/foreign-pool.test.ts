@@ -147,7 +147,7 @@ describe('a pool that is not ours', () => {
 
       usePool(() => clock.sleep(1000).then(() => connection('release', () => Promise.reject(failure))));
       await expect(play(beginTransaction(request, options({ acquireTimeoutMs: 10 })))).rejects.toThrow();
-      expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED', cause: failure }]);
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
     });
   });
 
@@ -156,7 +156,7 @@ describe('a pool that is not ours', () => {
     const transaction = await play(beginTransaction(request, options()));
     await play(transaction.commit());
     expect(transaction.state).toBe('committed');
-    expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED', cause: failure }]);
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
   });
 
   test.each(fails)('and whose cancel() %s is reported, and the transaction is rolled back', async (_how, fail) => {
@@ -167,7 +167,7 @@ describe('a pool that is not ours', () => {
     await play(transaction.rollback());
     await slow;
     expect(transaction.state).toBe('rolled back');
-    expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED', cause: failure }]);
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED', cause: failure }]);
   });
 
   test.each(fails)('and whose getConnection() %s fails the start', async (_how, fail) => {
@@ -183,6 +183,6 @@ describe('a pool that is not ours', () => {
     const begun = beginTransaction(request, options());
     await request.dispose();
     await expect(play(begun)).rejects.toThrow('the scope is disposed');
-    expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED', cause: failure }]);
+    expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED', cause: failure }]);
   });
 });

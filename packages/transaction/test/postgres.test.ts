@@ -200,7 +200,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await transaction.connection.query('INSERT INTO orders VALUES (1)');
       await kill(await pidOf(transaction.connection));
       await transaction.rollback();
-      expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
       expect(await stored()).toEqual([]);
       await expectPoolIntact();
     });

@@ -209,7 +209,7 @@ describe('sandboxes', () => {
     const sandboxes = new Sandboxes(app, { register, clock, onError: (error) => void reported.push(error) });
     await sandboxes.create();
     await clock.run();
-    await expect.poll(() => reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+    await expect.poll(() => reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
     expect(await idsIn(app)).toEqual([]);
   });
 });

@@ -258,7 +258,7 @@ describe.each(containers)('the tenants of %s', (_name, open) => {
     });
     await (await request(tenants, 'a')).dispose();
     await clock.run();
-    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'AMBIT_TX_CLEANUP_FAILED' }), 'a');
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'AMBIT_TX_SCOPE_FAILED' }), 'a');
     expect(tenants.size).toBe(0);
   });
 });

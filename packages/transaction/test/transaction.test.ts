@@ -114,7 +114,7 @@ describe.each([
       // A pool of ours says what happened, and sends no ROLLBACK that would fail.
       const code = isForeign ? 'AMBIT_TX_BEGIN_FAILED' : 'AMBIT_TX_CONNECTION_LOST';
       await expect(play(begin())).rejects.toMatchObject({ code });
-      expect(reported).toMatchObject(isForeign ? [{ code: 'AMBIT_TX_CLEANUP_FAILED' }] : []);
+      expect(reported).toMatchObject(isForeign ? [{ code: 'AMBIT_TX_ROLLBACK_FAILED' }] : []);
       expectNothingLeft();
     });
 
@@ -279,7 +279,7 @@ describe.each([
       (transaction.scope as TinyContainer).owns(() => Promise.reject(new Error('no good end')));
       await play(transaction.commit());
       expect(reported).toMatchObject([
-        { code: 'AMBIT_TX_CLEANUP_FAILED', cause: { errors: [{ message: 'no good end' }] } },
+        { code: 'AMBIT_TX_SCOPE_FAILED', cause: { errors: [{ message: 'no good end' }] } },
       ]);
       expectNothingLeft();
     });
@@ -288,7 +288,7 @@ describe.each([
       const transaction = await opened();
       (transaction.scope as TinyContainer).owns(() => new Promise(() => undefined));
       await play(transaction.commit());
-      expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+      expect(reported).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
       expect(pool.out).toBe(0);
     });
   });
@@ -318,7 +318,7 @@ describe.each([
         faults.rollback = { ms: 1, kind };
         await play(transaction.rollback());
         expect(transaction.state).toBe('rolled back');
-        expect(reported).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+        expect(reported).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
         expectNothingLeft();
       },
     );
@@ -337,7 +337,7 @@ describe.each([
       const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
       await play(transaction.rollback());
       const detail = expect.stringContaining('the connection died');
-      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_CLEANUP_FAILED', detail }]]);
+      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_ROLLBACK_FAILED', detail }]]);
       warn.mockRestore();
       expectNothingLeft();
     });

@@ -169,7 +169,7 @@ export function databaseFaultContract(test: StageTest): void {
       stage.pool.before('rollback', refuse);
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);
-      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
       await stage.quiet();
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'destroy']);
       expect(await stage.stored()).toBe(false);

@@ -161,7 +161,7 @@ export function disposalContract(test: StageTest): void {
       expect((await stage.order()).status).toBe(201);
       await stage.quiet();
       expect(await stage.stored()).toBe(true);
-      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
     });
 
     test('of a transaction is reported to an onError that may itself fail, and changes no outcome then', async ({
@@ -181,7 +181,7 @@ export function disposalContract(test: StageTest): void {
       expect((await stage.order()).status).toBe(201);
       await stage.quiet();
       expect(await stage.stored()).toBe(true);
-      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_CLEANUP_FAILED' }]]);
+      expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_SCOPE_FAILED' }]]);
       warn.mockRestore();
     });
 

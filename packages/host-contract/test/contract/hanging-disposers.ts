@@ -41,7 +41,7 @@ export function hangingDisposerContract(test: StageTest): void {
       );
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);
-      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_CLEANUP_FAILED' }]);
+      expect(stage.remarks).toMatchObject([{ code: 'AMBIT_TX_SCOPE_FAILED' }]);
       expect(await stage.stored()).toBe(false);
       hanging.letGo();
     });

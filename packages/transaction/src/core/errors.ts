@@ -13,8 +13,6 @@ const ADVICE = {
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
   AMBIT_TX_CALLBACK_FAILED: 'The outcome of the transaction stands; the cause says what failed.',
-  AMBIT_TX_CLEANUP_FAILED:
-    'The outcome of the transaction stands, and a connection that may be broken is closed; the cause says what failed.',
   AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
   AMBIT_TX_CONNECTION_LOST:
     'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
@@ -41,8 +39,10 @@ const ADVICE = {
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
   AMBIT_TX_RELAY:
     'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
+  AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
   AMBIT_TX_SANDBOX:
     'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
+  AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',

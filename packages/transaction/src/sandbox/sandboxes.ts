@@ -202,7 +202,7 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
       const { onError = warn } = this.#options;
       report(
         { onError },
-        new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'An idle sandbox failed to dispose', { cause }),
+        new TransactionError('AMBIT_TX_SCOPE_FAILED', 'An idle sandbox failed to dispose', { cause }),
       );
     });
   }

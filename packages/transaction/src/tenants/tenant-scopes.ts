@@ -32,7 +32,7 @@ async function disposeScope<C extends IContainer>(
   try {
     await scope.dispose();
   } catch (cause) {
-    const error = new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'The scope of a tenant failed to dispose', { cause });
+    const error = new TransactionError('AMBIT_TX_SCOPE_FAILED', 'The scope of a tenant failed to dispose', { cause });
     report({ onError: (failure) => onError(failure, tenant) }, error);
   }
 }

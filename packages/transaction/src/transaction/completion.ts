@@ -267,7 +267,7 @@ export class Completion {
     if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return settle();
     this.#send('ROLLBACK', (failed) => {
       if (failed) {
-        const error = new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'ROLLBACK failed', { cause: failed.error });
+        const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
         this.#broken = error;
         // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
         if (!isConnectionLost(this.#statements.failure?.error)) report(this.#settings, error);
@@ -285,7 +285,7 @@ export class Completion {
       callSafely(
         () => this.#connection.cancel?.(),
         (cause) =>
-          report(this.#settings, new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'cancel() failed', { cause })),
+          report(this.#settings, new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', { cause })),
       );
     };
     const abandon = (): void => {
@@ -328,10 +328,7 @@ export function returnToPool(
   callSafely(
     () => connection.release(broken),
     (cause) =>
-      report(
-        settings,
-        new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'release() of the connection failed', { cause }),
-      ),
+      report(settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', 'release() of the connection failed', { cause })),
   );
 }
 

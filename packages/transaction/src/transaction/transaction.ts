@@ -484,7 +484,7 @@ export class Transaction {
 }
 
 function disposalFailed(cause: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_CLEANUP_FAILED', 'dispose() of the transaction scope failed', { cause });
+  return new TransactionError('AMBIT_TX_SCOPE_FAILED', 'dispose() of the transaction scope failed', { cause });
 }
 
 /** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */

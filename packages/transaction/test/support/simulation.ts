@@ -220,7 +220,7 @@ class Simulation {
   }
 
   #onError(error: TransactionError, unruly: Unruly): void {
-    if (error.code === 'AMBIT_TX_CLEANUP_FAILED' && !unruly.is) this.#broken.push(error.message);
+    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !unruly.is) this.#broken.push(error.message);
   }
 
   #expectNoScopeLeft(request: TinyContainer): void {

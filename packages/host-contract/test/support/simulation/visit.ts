@@ -180,7 +180,7 @@ export class Visit {
 
   #onTransactionError(error: TransactionError): void {
     this.note(`transaction: ${error.message}`);
-    if (error.code === 'AMBIT_TX_CLEANUP_FAILED' && !this.run.unruly) this.broke(error.message);
+    if (error.code === 'AMBIT_TX_SCOPE_FAILED' && !this.run.unruly) this.broke(error.message);
   }
 }
 
