@@ -26,6 +26,13 @@ describe('README.md', () => {
     expect(named.filter((name = '') => !known.includes(name))).toEqual([]);
   });
 
+  it('shows on the front page of the site only figures that bench/results.md has', () => {
+    const [, reasons = ''] = /^## Why Ambit$([^]*?)^## /m.exec(readFileSync(join(root, 'site/index.md'), 'utf8')) ?? [];
+    const figures = reasons.match(/\d+(?:,\d{3})+/g) ?? [];
+    expect(figures.filter((figure) => !results.includes(` ${figure} `))).toEqual([]);
+    expect(figures.length).toBeGreaterThan(2);
+  });
+
   it('shows under "Benchmarks" only figures that bench/results.md has', () => {
     const rows = section('Benchmarks').match(/^\|.*\|$/gm) ?? [];
     const figures = rows.join('\n').match(NUMBER) ?? [];
