@@ -1,17 +1,17 @@
 // What a release publishes: every public package whose version npm does not have yet, in the order of their dependencies.
 //   npm run release -- --dry-run         prints it, and changes nothing: neither here, nor on npm
 //   npm run release -- --pack <folder>   writes the tarballs, and `publish.txt` with a line for each; the workflow `release` publishes those
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
 import { pendingChanges, setVersions } from './versions.mjs';
 
 /** @typedef {{ name: string, version: string, private?: boolean, dependencies?: object, peerDependencies?: object }} Manifest */
-/** @typedef {{ filename: string, size: number, unpackedSize: number, files: { path: string }[] }} Packed */
+/** @typedef {{ name: string, filename: string, size: number, unpackedSize: number, files: { path: string }[] }} Packed */
 
 const { values: flags } = parseArgs({ options: { 'dry-run': { type: 'boolean' }, pack: { type: 'string' } } });
 if (Boolean(flags['dry-run']) === (flags.pack !== undefined)) {
@@ -28,18 +28,21 @@ prepare();
 
 const tarballs = resolve(flags.pack ?? join(scratch, 'tarballs'));
 mkdirSync(tarballs, { recursive: true });
+const packages = inOrder(publicPackages());
+const packed = pack(packages.map(([directory]) => directory));
+const onNpm = await Promise.all(packages.map(([, { name }]) => versionsOnNpm(name)));
 /** @type {string[]} */
 const lines = [];
-for (const [directory, manifest] of inOrder(publicPackages())) {
+for (const [index, [directory, manifest]] of packages.entries()) {
   const { name, version } = manifest;
-  const onNpm = versionsOnNpm(name);
-  const isThere = onNpm?.includes(version) ?? false;
-  if (flags.pack && onNpm === undefined) throw new Error(`npm does not say which versions of ${name} it has`);
-  if (flags.pack && isThere) continue;
-  const packed = pack(directory);
+  const tarball = packed.find((one) => one.name === name);
+  const versions = onNpm[index];
   const tag = distTag(version);
-  lines.push(`${packed.filename} ${name} ${version} ${tag}`);
-  if (flags['dry-run']) report(directory, manifest, packed, onNpm, tag);
+  if (!tarball) throw new Error(`npm pack made nothing of ${name}`);
+  if (flags['dry-run']) report(directory, manifest, tarball, versions, tag);
+  else if (versions === undefined) throw new Error(`npm does not say which versions of ${name} it has`);
+  else if (versions.includes(version)) rmSync(join(tarballs, tarball.filename));
+  else lines.push(`${tarball.filename} ${name} ${version} ${tag}`);
 }
 if (flags.pack) {
   writeFileSync(join(tarballs, 'publish.txt'), lines.map((line) => `${line}\n`).join(''));
@@ -88,21 +91,21 @@ function inOrder(packages) {
   return ordered;
 }
 
-/** @param {string} name @returns {string[] | undefined} `undefined` if npm could not be asked */
-function versionsOnNpm(name) {
-  const { stdout } = spawnSync('npm', ['view', name, 'versions', '--json', '--loglevel=silent'], { encoding: 'utf8' });
+/** @param {string} name @returns {Promise<string[] | undefined>} `undefined` if npm could not be asked */
+async function versionsOnNpm(name) {
+  const view = promisify(execFile)('npm', ['view', name, 'versions', '--json', '--loglevel=silent']);
+  const { stdout } = await view.catch((/** @type {{ stdout: string }} */ failure) => failure);
   const result = stdout.trim() === '' ? undefined : JSON.parse(stdout);
   if (result?.error?.code === 'E404') return [];
   return result === undefined || result.error ? undefined : [result].flat();
 }
 
-/** @param {string} directory @returns {Packed} */
-function pack(directory) {
-  const args = ['pack', `./packages/${directory}`, '--json', '--loglevel=error', '--pack-destination', tarballs];
-  const [packed] = JSON.parse(
-    execFileSync('npm', args, { cwd: clone, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
-  );
-  return packed;
+/** @param {string[]} directories @returns {Packed[]} */
+function pack(directories) {
+  const workspaces = directories.map((directory) => `--workspace=packages/${directory}`);
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', tarballs, ...workspaces];
+  // What failed is in the error; what `tsc` says of what it built is of no interest.
+  return JSON.parse(execFileSync('npm', args, { cwd: clone, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** A version before a release, such as 1.0.0-beta.1, must not be what `npm install` gives everybody. @param {string} version */
@@ -110,29 +113,29 @@ function distTag(version) {
   return /-([a-z]+)/.exec(version)?.[1] ?? 'latest';
 }
 
-/** @param {string} directory @param {Manifest} manifest @param {Packed} packed @param {string[] | undefined} onNpm @param {string} tag */
-function report(directory, { name, version }, packed, onNpm, tag) {
+/** @param {string} directory @param {Manifest} manifest @param {Packed} tarball @param {string[] | undefined} versions @param {string} tag */
+function report(directory, { name, version }, { filename, size, unpackedSize, files }, versions, tag) {
   const kilobytes = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(1)} kB`;
   /** @type {Map<string, number>} */
   const places = new Map();
-  for (const { path } of packed.files) {
+  for (const { path } of files) {
     const place = path.replace(/\/.*/, '/');
     places.set(place, (places.get(place) ?? 0) + 1);
   }
-  const files = Array.from(places, ([place, inside]) => (place.endsWith('/') ? `${place} (${inside})` : place));
+  const listed = Array.from(places, ([place, inside]) => (place.endsWith('/') ? `${place} (${inside})` : place));
   console.log(`
 ${name} ${version}
-  would     ${intention(name, version, onNpm, tag)}
-  tarball   ${packed.filename}: ${kilobytes(packed.size)}, ${kilobytes(packed.unpackedSize)} unpacked
-  files     ${packed.files.length}: ${files.join(', ')}
+  would     ${intention(name, version, versions, tag)}
+  tarball   ${filename}: ${kilobytes(size)}, ${kilobytes(unpackedSize)} unpacked
+  files     ${files.length}: ${listed.join(', ')}
   changed   ${changes(directory, name, version).join('\n            ')}`);
 }
 
-/** @param {string} name @param {string} version @param {string[] | undefined} onNpm @param {string} tag */
-function intention(name, version, onNpm, tag) {
-  if (onNpm?.includes(version)) return 'do nothing: npm has this version';
-  const before = onNpm?.at(-1) ? `after ${onNpm.at(-1)}` : 'the first version';
-  const known = onNpm === undefined ? 'npm could not be asked which versions it has' : before;
+/** @param {string} name @param {string} version @param {string[] | undefined} versions @param {string} tag */
+function intention(name, version, versions, tag) {
+  if (versions?.includes(version)) return 'do nothing: npm has this version';
+  const before = versions?.at(-1) ? `after ${versions.at(-1)}` : 'the first version';
+  const known = versions === undefined ? 'npm could not be asked which versions it has' : before;
   return `publish with the dist-tag ${tag} and provenance (${known}), and tag the commit ${name}@${version}`;
 }
 
