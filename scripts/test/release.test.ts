@@ -48,7 +48,12 @@ async function release(args: string[], env: Record<string, string> = {}): Promis
   return stdout;
 }
 
-const changedFiles = () => execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' });
+/** What a release would change here, if it were none. */
+const changedFiles = () =>
+  execFileSync('git', ['status', '--porcelain', 'packages', '.changeset', 'package-lock.json'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
 
 function publicPackages(): string[] {
   return readdirSync(join(ROOT, 'packages'))
