@@ -5,7 +5,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
 import { pendingChanges, setVersions } from './versions.mjs';
@@ -75,11 +75,11 @@ function publicPackages() {
     .filter(([, manifest]) => !manifest.private);
 }
 
-/** Each after those that it needs, so that nobody can install one whose dependency is missing. @param {[string, Manifest][]} packages */
-function inOrder(packages) {
+/** Each after those that it needs, so that nobody can install one whose dependency is missing. @param {[string, Manifest][]} unordered */
+function inOrder(unordered) {
   /** @type {[string, Manifest][]} */
   const ordered = [];
-  const left = new Map(packages.map((entry) => [entry[1].name, entry]));
+  const left = new Map(unordered.map((entry) => [entry[1].name, entry]));
   while (left.size > 0) {
     const ready = [...left.values()].filter(([, { dependencies, peerDependencies }]) =>
       Object.keys({ ...dependencies, ...peerDependencies }).every((name) => !left.has(name)),
@@ -93,8 +93,10 @@ function inOrder(packages) {
 
 /** @param {string} name @returns {Promise<string[] | undefined>} `undefined` if npm could not be asked */
 async function versionsOnNpm(name) {
-  const view = promisify(execFile)('npm', ['view', name, 'versions', '--json', '--loglevel=silent']);
-  const { stdout } = await view.catch((/** @type {{ stdout: string }} */ failure) => failure);
+  /** @type {string} */
+  const stdout = await new Promise((done) => {
+    execFile('npm', ['view', name, 'versions', '--json', '--loglevel=silent'], (_, output) => done(output));
+  });
   const result = stdout.trim() === '' ? undefined : JSON.parse(stdout);
   if (result?.error?.code === 'E404') return [];
   return result === undefined || result.error ? undefined : [result].flat();

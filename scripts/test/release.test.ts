@@ -22,8 +22,8 @@ const requests: string[] = [];
 const registry = createServer((req, res) => {
   requests.push(`${req.method} ${req.url}`);
   const name = decodeURIComponent(req.url ?? '').slice(1);
-  const versions = PUBLISHED[name];
-  if (!versions) return void res.writeHead(404).end('{}');
+  const versions = PUBLISHED[name] ?? [];
+  if (versions.length === 0) res.statusCode = 404;
   const each = Object.fromEntries(versions.map((version) => [version, { name, version }]));
   res.end(JSON.stringify({ name, versions: each, 'dist-tags': { latest: versions.at(-1) } }));
 });
@@ -68,7 +68,7 @@ it(
     const before = changedFiles();
     const output = await release(['--dry-run']);
     const order = Array.from(output.matchAll(/^(@ambit\/\S+) 0\.1\.0$/gm), ([, name]) => name);
-    expect(order.toSorted()).toEqual(publicPackages().toSorted());
+    expect(new Set(order)).toEqual(new Set(publicPackages()));
     const chain = ['@ambit/container', '@ambit/transaction', '@ambit/host', '@ambit/http', '@ambit/express'];
     expect(order.filter((name = '') => chain.includes(name))).toEqual(chain);
     const about = (name: string) => output.split('\n\n').find((part) => part.startsWith(`${name} `)) ?? '';
@@ -93,15 +93,11 @@ it(
     await release(['--pack', folder], COMMIT);
     const lines = readFileSync(join(folder, 'publish.txt'), 'utf8').trim().split('\n');
     const names = lines.map((line) => line.split(' ')[1] ?? '');
-    expect(names.toSorted()).toEqual(
-      publicPackages()
-        .filter((name) => name !== '@ambit/http')
-        .toSorted(),
-    );
+    expect(new Set(names)).toEqual(new Set(publicPackages().filter((name) => name !== '@ambit/http')));
     expect(names.indexOf('@ambit/host')).toBeLessThan(names.indexOf('@ambit/express'));
     expect(lines).toContain('ambit-express-0.1.0.tgz @ambit/express 0.1.0 latest');
     const files = lines.map((line) => line.split(' ')[0] ?? '');
-    expect(readdirSync(folder).toSorted()).toEqual([...files, 'publish.txt'].toSorted());
+    expect(new Set(readdirSync(folder))).toEqual(new Set([...files, 'publish.txt']));
     const manifest = execFileSync('tar', ['-xzOf', join(folder, 'ambit-express-0.1.0.tgz'), 'package/package.json'], {
       encoding: 'utf8',
     });
