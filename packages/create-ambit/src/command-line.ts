@@ -23,7 +23,7 @@ export interface Surroundings {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   readonly error: NodeJS.WritableStream;
-  /** Whether somebody can answer questions. */
+  /** Whether somebody can be asked. */
   readonly isInteractive: boolean;
 }
 
@@ -36,8 +36,8 @@ const QUESTIONS = {
 } satisfies Record<string, { title: string; values: readonly string[] }>;
 
 type Question = keyof typeof QUESTIONS;
-type Answers = Record<Question, string>;
-type FindProblem = (question: Question, answer: string) => string | undefined;
+type Choices = Record<Question, string>;
+type FindProblem = (question: Question, choice: string) => string | undefined;
 
 const ORDER = Object.keys(QUESTIONS) as Question[];
 
@@ -63,14 +63,14 @@ class UsageError extends Error {}
  * @param surroundings - where it runs
  * @returns the exit code
  */
-export async function run(args: readonly string[], surroundings: Surroundings): Promise<0 | 1> {
+export async function run(args: readonly string[], surroundings: Surroundings): Promise<0 | 2> {
   try {
     surroundings.output.write(await create(args, surroundings));
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     surroundings.error.write(`${error.message}\n`);
-    return 1;
+    return 2;
   }
 }
 
@@ -82,38 +82,46 @@ async function create(args: readonly string[], surroundings: Surroundings): Prom
   if (positionals.length > 1)
     throw new UsageError(`Name one folder, not ${positionals.length}: ${positionals.join(', ')}`);
 
-  const { cwd, userAgent, isInteractive } = surroundings;
-  const packageManager = packageManagerOf(userAgent);
-  const nameIn = (folder: string) => flags.name ?? basename(folder);
-  const findProblem: FindProblem = (question, answer) =>
-    question === 'folder'
-      ? (problemOfFolder(resolve(cwd, answer)) ?? problemOfName(nameIn(resolve(cwd, answer))))
-      : problemOfChoice(question, answer);
-
-  const given: Partial<Answers> = { ...flags, ...(positionals[0] ? { folder: positionals[0] } : {}) };
+  const packageManager = packageManagerOf(surroundings.userAgent);
+  const given: Partial<Choices> = { ...flags, ...(positionals[0] ? { folder: positionals[0] } : {}) };
   const missing = ORDER.filter((question) => given[question] === undefined);
-  if (missing.length > 0 && !flags.yes && !isInteractive) throw new UsageError(cannotAsk(missing, packageManager));
-  const asked = flags.yes ? [] : missing;
-  const answers = Object.fromEntries(
-    ORDER.map((question) => [question, given[question] ?? defaultOf(question)]),
-  ) as Answers;
-  for (const question of ORDER.filter((each) => !asked.includes(each))) {
-    const problem = findProblem(question, answers[question]);
-    if (problem) throw new UsageError(problem);
-  }
-  if (asked.length > 0) Object.assign(answers, await ask(asked, findProblem, surroundings));
+  if (missing.length > 0 && !flags.yes && !surroundings.isInteractive)
+    throw new UsageError(cannotAsk(missing, packageManager));
 
-  const folder = resolve(cwd, answers.folder);
+  const nameIn = (folder: string) => flags.name ?? basename(folder);
+  const pathOf = (folder: string) => resolve(surroundings.cwd, folder);
+  const choices = await choose(given, flags.yes ? [] : missing, surroundings, (question, choice) =>
+    question === 'folder'
+      ? (problemOfFolder(pathOf(choice)) ?? problemOfName(nameIn(pathOf(choice))))
+      : problemOfChoice(question, choice),
+  );
+  const folder = pathOf(choices.folder);
   const files = projectFiles({
     name: nameIn(folder),
     // None of them has a problem, so each is one of those that are offered.
-    host: answers.host as Host,
-    database: answers.database as Database,
-    queryBuilder: answers['query-builder'] as QueryBuilder,
+    host: choices.host as Host,
+    database: choices.database as Database,
+    queryBuilder: choices['query-builder'] as QueryBuilder,
     packageManager,
   });
   write(files, folder);
-  return nextSteps(files, folder, cwd, packageManager);
+  return nextSteps(files, folder, surroundings.cwd, packageManager);
+}
+
+/** Checks what is given or a default, then asks the rest. */
+async function choose(
+  given: Partial<Choices>,
+  asked: readonly Question[],
+  surroundings: Surroundings,
+  findProblem: FindProblem,
+): Promise<Choices> {
+  const known = ORDER.map((question) => [question, given[question] ?? defaultOf(question)] as const);
+  for (const [question, choice] of known.filter(([each]) => !asked.includes(each))) {
+    const problem = findProblem(question, choice);
+    if (problem) throw new UsageError(problem);
+  }
+  const typed = asked.length > 0 ? await ask(asked, findProblem, surroundings) : {};
+  return { ...(Object.fromEntries(known) as Choices), ...typed };
 }
 
 function parsed(args: readonly string[]) {
@@ -163,9 +171,9 @@ function problemOfName(name: string): string | undefined {
   return `npm allows no package named '${name}'. Give a name of small letters, digits and hyphens with --name.`;
 }
 
-function problemOfChoice(question: Question, answer: string): string | undefined {
+function problemOfChoice(question: Question, choice: string): string | undefined {
   const offered: readonly string[] = QUESTIONS[question].values;
-  return offered.includes(answer) ? undefined : `'${answer}' is not offered. Choose ${eitherOf(offered)}.`;
+  return offered.includes(choice) ? undefined : `'${choice}' is not offered. Choose ${eitherOf(offered)}.`;
 }
 
 function eitherOf(values: readonly string[]): string {
@@ -175,20 +183,20 @@ function eitherOf(values: readonly string[]): string {
 function cannotAsk(missing: readonly Question[], packageManager: PackageManager): string {
   const lacking = missing.map((question) => (question === 'folder' ? 'the folder' : `--${question}`));
   // npm takes flags for its own, unless they follow `--`.
-  const create =
+  const command =
     packageManager === 'npm' ? 'npm create ambit@latest my-shop --' : `${packageManager} create ambit my-shop`;
   const flags = ORDER.slice(1).map((question) => ` --${question} ${defaultOf(question)}`);
   return `This is not a terminal, so nothing can be asked. Give ${lacking.join(', ')}, or --yes for the defaults:
 
-  ${create}${flags.join('')}`;
+  ${command}${flags.join('')}`;
 }
 
 async function ask(
   questions: readonly Question[],
   findProblem: FindProblem,
   { input, output }: Surroundings,
-): Promise<Partial<Answers>> {
-  const answers: Partial<Answers> = {};
+): Promise<Partial<Choices>> {
+  const choices: Partial<Choices> = {};
   const reader = createInterface({ input, output });
   // Keeps the lines that are typed before their question is asked.
   const lines = reader[Symbol.asyncIterator]();
@@ -202,12 +210,12 @@ async function ask(
         reader.prompt();
         const { value, done } = await lines.next();
         if (done) throw new UsageError('\nCancelled. Nothing was written.');
-        answers[question] = value.trim() || defaultOf(question);
-        problem = findProblem(question, answers[question]);
+        choices[question] = value.trim() || defaultOf(question);
+        problem = findProblem(question, choices[question]);
         if (problem) output.write(`${problem}\n`);
       } while (problem);
     }
-    return answers;
+    return choices;
   } finally {
     reader.close();
   }

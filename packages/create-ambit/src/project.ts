@@ -8,7 +8,7 @@ export type Host = 'express' | 'fastify' | 'hono';
 export type Database = 'sqlite' | 'postgres';
 /** What writes its SQL; with `none`, you do. */
 export type QueryBuilder = 'none' | 'kysely' | 'drizzle' | 'knex';
-/** What its README.md installs and runs it with. */
+/** What installs and runs it. */
 export type PackageManager = 'npm' | 'pnpm' | 'yarn' | 'bun';
 
 /** The hosts that are offered. */
@@ -24,10 +24,13 @@ export const PACKAGE_MANAGERS: readonly PackageManager[] = ['npm', 'pnpm', 'yarn
 export interface ProjectOptions {
   /** The name in its package.json. */
   readonly name: string;
+  /** What it listens with. */
   readonly host: Host;
+  /** Where it stores. */
   readonly database: Database;
+  /** What writes its SQL. */
   readonly queryBuilder: QueryBuilder;
-  /** Default `npm`. */
+  /** What its README.md installs and runs it with. Default `npm`. */
   readonly packageManager?: PackageManager;
 }
 
