@@ -27,9 +27,9 @@ function codesInSource(folder: string): string[] {
 
 /** The tables of codes that the packages export for programs: `TRANSACTION_ERROR_CODES` and the like. */
 async function exportedCodes(folder: string): Promise<string[]> {
-  const { exports } = JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
-  if (!('.' in exports)) return [];
-  const exported: Record<string, unknown> = await import(`@ambit/${folder}`);
+  const manifest = JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
+  if (!('.' in manifest.exports)) return [];
+  const exported: Record<string, unknown> = await import(manifest.name);
   return Object.entries(exported).flatMap(([name, value]) =>
     name.endsWith('_ERROR_CODES') ? (value as string[]) : [],
   );
