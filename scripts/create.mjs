@@ -114,12 +114,28 @@ async function startBuilt(name, database) {
   expect(name, `the refusal of an order beyond the stock, in ${refused}`, isRefused, true);
   for (const body of ['{"product":"apple"}', '{"product":"","quantity":1}', '{', 'null'])
     expect(name, `the response to ${body}`, (await post(body)).slice(0, 3), '400');
-  if (ALONE.includes(name)) await sendAsReadmeSays(name, port);
+  if (ALONE.includes(name)) {
+    await sendAsReadmeSays(name, port);
+    const taken = await failureOf(name, { ...database, PORT: String(port) });
+    expect(name, `that its port is taken, in ${taken}`, taken.includes('EADDRINUSE'), true);
+    const refusal = await failureOf(name, { ...database, PORT: 'none' });
+    expect(
+      name,
+      `what it needs, in ${refusal}`,
+      refusal.includes("PORT must be the number of a port, not 'none'"),
+      true,
+    );
+  }
   const orders = /** @type {{ quantity: number }[]} */ (await (await fetch(url)).json());
   expect(name, 'what is stored', orders.at(-1)?.quantity, 2);
   expect(name, 'how many orders are stored', orders.length, ALONE.includes(name) ? 2 : 1);
   expect(name, 'the exit code after SIGTERM', await stop(server), 0);
   expect(name, 'what it prints', server.output(), `Listening on http://localhost:${port}\n`);
+}
+
+/** What it prints when it cannot start. @param {string} name @param {NodeJS.ProcessEnv} env */
+function failureOf(name, env) {
+  return run(folderOf(name), 'npm', ['start'], env).then(() => 'it starts', String);
 }
 
 /** The commands under "Start" that order an apple and list the orders. @param {string} name @param {number} port */
@@ -137,10 +153,15 @@ async function sendAsReadmeSays(name, port) {
 async function startForDevelopment(name, database) {
   const env = { ...process.env, ...database, PORT: String(await freePort()) };
   // A process group, as in a terminal, so that Ctrl+C reaches npm, tsx and the server.
-  const npm = spawn('npm', ['run', 'dev'], { cwd: folderOf(name), env, detached: true, stdio: ['ignore', 'pipe', 2] });
+  const npm = spawn('npm', ['run', 'dev'], {
+    cwd: folderOf(name),
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const exited = once(npm, 'exit');
   let output = '';
-  for await (const text of npm.stdout.setEncoding('utf8')) {
+  for await (const text of npm.stdout) {
     output += text;
     if (output.includes('Listening')) break;
   }

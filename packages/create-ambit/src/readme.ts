@@ -10,11 +10,14 @@ const BUILDERS: Readonly<Record<QueryBuilder, string>> = {
 };
 
 /** What the page says about a database. */
-const DATABASES: Readonly<Record<Database, { name: string; start: string; place: string; setting: string }>> = {
+const DATABASES: Readonly<
+  Record<Database, { name: string; start: string; place: string; tested: string; setting: string }>
+> = {
   sqlite: {
     name: 'SQLite',
     start: '',
     place: 'It listens on `http://localhost:3000` and stores in `shop.db`.',
+    tested: 'SQLite in memory',
     setting: '- `DATABASE_FILE`: the file of SQLite, `shop.db` by default',
   },
   postgres: {
@@ -22,18 +25,19 @@ const DATABASES: Readonly<Record<Database, { name: string; start: string; place:
     start: 'docker compose up --detach --wait\n',
     place: `It listens on \`http://localhost:3000\`. \`compose.yaml\` has the PostgreSQL that it stores in; to use another one instead, write its address
 into \`.env.development\`.`,
+    tested: 'the PostgreSQL of development',
     setting: `- \`DATABASE_URL\`: the address of PostgreSQL. For that of development: \`node --env-file=.env.development dist/server.js\``,
   },
 };
 
 /** The README.md of a project: one page, with commands that run in bash, zsh, PowerShell and cmd. */
 export function readmeOf({ name, host, database, queryBuilder, packageManager }: Required<ProjectOptions>): string {
-  const { name: databaseName, start, place, setting } = DATABASES[database];
+  const { name: databaseName, start, place, tested, setting } = DATABASES[database];
   const run = `${packageManager} run`;
   return `# ${name}
 
-A small API for orders, on ${HOSTS[host]}, with ${databaseName} ${BUILDERS[queryBuilder]}. An order is written in one transaction, and its response is sent after
-\`COMMIT\`, or not at all.
+A small API for orders, on ${HOSTS[host]}, with ${databaseName} ${BUILDERS[queryBuilder]}. An order is written in one transaction of \`@ambit/${host}\`, and its response is
+sent after \`COMMIT\`, or not at all.
 
 ## Start
 
@@ -57,8 +61,8 @@ There are ten apples. A \`quantity\` beyond that inserts its order, fails at the
 ${run} test
 \`\`\`
 
-It checks the types, and with them the object graph; then it sends requests to the application. Each test runs on a real database, in a sandbox that is
-rolled back.
+It checks the types, and with them the object graph; then it sends requests to the application. Each test runs on ${tested}, in a sandbox that
+is rolled back.
 
 ## Deploy
 
