@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { DATABASES, HOSTS, PACKAGE_MANAGERS, projectFiles, type ProjectOptions, QUERY_BUILDERS } from '../src/index.js';
 
 const PACKAGES = join(import.meta.dirname, '../..');
@@ -63,6 +64,15 @@ test('the README.md of a project names each source file, and none that is missin
         .toSorted(),
     );
   }
+});
+
+test('compose.yaml has the database of .env.development', () => {
+  const read = (file: string) => readFileSync(join(TEMPLATE, 'postgres', file), 'utf8');
+  const { environment, ports } = parse(read('compose.yaml')).services.database;
+  const url = new URL(read('.env.development').replace('DATABASE_URL=', ''));
+  expect([url.username, url.password]).toEqual([environment.POSTGRES_USER, environment.POSTGRES_PASSWORD]);
+  // The image names the database after the user.
+  expect([url.pathname, `${url.host}:5432`]).toEqual([`/${environment.POSTGRES_USER}`, ports[0]]);
 });
 
 test('every version is the one that this repository is tested with', () => {
