@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { readmeOf } from './readme.js';
 
@@ -94,12 +94,10 @@ function folderFilter(choices: readonly string[]): (folder: string) => boolean {
 }
 
 function filesIn(folder: string): [path: string, text: string][] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => {
-      const file = join(entry.parentPath, entry.name);
-      return [file.slice(folder.length + 1).replaceAll(sep, '/'), readFileSync(file, 'utf8')];
-    });
+  // Not `withFileTypes`: in the archives of Yarn's Plug'n'Play its entries have no folder.
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .map((path) => [path.replaceAll(sep, '/'), readFileSync(join(folder, path), 'utf8')]);
 }
 
 function gitignoreOf(database: Database, packageManager: PackageManager): string {
