@@ -36,6 +36,7 @@ const STEPS = {
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
+  create: 'scripts/ensure-postgres.sh && node scripts/create.mjs',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node scripts/words.mjs',
   api: 'node scripts/api-docs.mjs',
@@ -97,7 +98,7 @@ const NEED_NO_BUILD = 'build readme format layering words api openapi deploy wor
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
-    'types consumer package-managers tutorial',
+    'types consumer package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['files-per-request', 'integrations prisma'],

@@ -11,11 +11,12 @@ import { setVersions } from './versions.mjs';
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
+  'packages/create-ambit': ['template/postgres/.env.development', 'template/yarn/.yarnrc.yml'],
   'packages/container': ['skills/ambit/SKILL.md'],
   'packages/inspector': ['dist/page/page.js', 'dist/page/stream.js', 'dist/page/theme.js', 'dist/page/page-style.css'],
 };
 const MAY_CONTAIN =
-  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;
+  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md|template\/.+\.(ts|json|yaml|yml|development))$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });
