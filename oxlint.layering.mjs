@@ -10,7 +10,7 @@ const NODE = 'node:[^/]+';
 /** What the tests of several packages share. */
 const TEST_KIT = 'host-contract';
 /** What an HTTP host is built on. */
-const CORE = ['container', 'transaction', 'host', 'http'];
+const CORE = ['container', 'transaction', 'http'];
 const HOSTS = ['express', 'fastify', 'fetch', 'hono'];
 /** What follows versions of others, over transactions. */
 const DATA = ['drivers', 'orm', 'outbox'];
@@ -26,12 +26,10 @@ const RULES = {
   orm: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   drivers: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   outbox: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP, SQL] },
-  // What all hosts share, whatever the runtime.
-  host: { mayUse: ['container', 'transaction'], knowsNo: [HTTP, SQL, NODE] },
-  http: { mayUse: ['container', 'transaction', 'host'], knowsNo: ['(express|fastify)', SQL] },
+  http: { mayUse: ['container', 'transaction'], knowsNo: ['(express|fastify)', SQL] },
   express: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['fastify', SQL] },
   fastify: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['express', SQL] },
-  fetch: { mayUse: ['container', 'transaction', 'host'], knowsNo: [HTTP, SQL, NODE] },
+  fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(?!/host$)'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
   inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },

@@ -11,7 +11,7 @@ const MOST_VALUES = 120;
 const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/codemod',
   '@ambit/fetch/host',
-  '@ambit/host',
+  '@ambit/http/host',
   '@ambit/http/host',
   '@ambit/transaction/extension',
   '@ambit/transaction/host',

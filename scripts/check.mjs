@@ -18,7 +18,7 @@ const TESTS = `${VITEST} --project shared --project isolated --project programs`
 const WRITTEN = 'examples/test scripts/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
-  'packages/container packages/host/ packages/http packages/express packages/fastify ' +
+  'packages/container packages/http packages/express packages/fastify ' +
   'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HeldResponse } from '@ambit/http/host';
+import type { HeldResponse } from '@ambit/http/node';
 
 /**
  * The private parts of Express that this package uses; no other file does. Express 4.22, 5.1

@@ -1,22 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AbstractClass, Delivered, IContainer, Key, Listed, ServiceMap } from '@ambit/container';
 import {
-  beginTransaction,
   checkFunctions,
-  ConnectedRequest,
-  HeldResponse,
-  type HeldResponseOptions,
   HttpError,
   isDisconnect,
-  type LoadOptions,
   type ParentScope,
   report,
-  RequestHost,
   type RequestOptions,
   type RequestTransactionOptions,
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
+import {
+  beginTransaction,
+  ConnectedRequest,
+  HeldResponse,
+  type HeldResponseOptions,
+  type LoadOptions,
+  RequestHost,
+} from '@ambit/http/node';
 import { inOwnContext } from '@ambit/transaction/host';
 import type { Request, RequestHandler, Response } from 'express';
 import {

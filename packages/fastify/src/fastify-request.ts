@@ -2,13 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
-  closeUnlessEnded,
-  type ConnectedRequest,
   HttpError,
   type HttpErrorCode,
   RequestTransaction,
   type PreparedTransactionOptions,
 } from '@ambit/http/host';
+import { closeUnlessEnded, type ConnectedRequest } from '@ambit/http/node';
 import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, RouteOptions } from 'fastify';
 import { FailedRequest } from './reply.js';

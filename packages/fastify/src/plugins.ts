@@ -4,13 +4,9 @@ import {
   checkFunctions,
   checkTimes,
   clearRepresentation,
-  ConnectedRequest,
-  ServerConnections,
   HttpError,
   invalidOption,
-  type LoadOptions,
   type ParentScope,
-  RequestHost,
   type RequestOptions,
   type RequestTransaction,
   type RequestTransactionOptions,
@@ -20,6 +16,7 @@ import {
   settleWithin,
   type TimeLimit,
 } from '@ambit/http/host';
+import { ConnectedRequest, ServerConnections, type LoadOptions, RequestHost } from '@ambit/http/node';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
 import { inOwnContext, TransactionSettings } from '@ambit/transaction/host';
 import type {

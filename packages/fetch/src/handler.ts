@@ -12,7 +12,7 @@ import {
   type RequestTransactionOptions,
   responseTo,
   prepareTransactionOptions,
-} from '@ambit/host';
+} from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction/host';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 

@@ -4,7 +4,7 @@ export {
   type HttpErrorCode,
   type RequestScopesOptions as RequestOptions,
   type RequestTransactionOptions as WithTransactionOptions,
-} from '@ambit/host';
+} from '@ambit/http/host';
 export {
   createHandler,
   errorResponse,

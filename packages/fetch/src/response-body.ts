@@ -1,4 +1,4 @@
-import type { ActiveRequest } from '@ambit/host';
+import type { ActiveRequest } from '@ambit/http/host';
 
 type Source = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
 type Chunk = Awaited<ReturnType<Source['read']>>;
@@ -25,7 +25,7 @@ const MOST_BYTES = 1_048_576;
  * @example
  * ```ts
  * import { finishWithBody } from '@ambit/fetch/host';
- * import type { ActiveRequest } from '@ambit/host';
+ * import type { ActiveRequest } from '@ambit/http/host';
  *
  * const respond = (active: ActiveRequest, request: Request, rows: ReadableStream): Promise<Response> =>
  *   finishWithBody(active, request.method, new Response(rows)); // the scope lasts until the last row was read
@@ -66,7 +66,7 @@ export async function finishWithBody<R extends Response | undefined>(
  * @example
  * ```ts
  * import { responseToNobody } from '@ambit/fetch/host';
- * import type { ActiveRequest } from '@ambit/host';
+ * import type { ActiveRequest } from '@ambit/http/host';
  *
  * function respondToFailure(active: ActiveRequest, error: unknown): Response {
  *   if (active.disconnectReason) return responseToNobody();

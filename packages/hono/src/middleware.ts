@@ -10,7 +10,7 @@ import {
   type RequestTransactionOptions,
   prepareTransactionOptions,
   transactionScopeOf,
-} from '@ambit/host';
+} from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';

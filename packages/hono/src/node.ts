@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ActiveRequest, RequestScopes } from '@ambit/host';
-import { affordableRequests, ConnectedRequest, ServerConnections, RequestHost } from '@ambit/http/host';
+import type { ActiveRequest, RequestScopes } from '@ambit/http/host';
+import { affordableRequests, ConnectedRequest, ServerConnections, RequestHost } from '@ambit/http/node';
 import type { Context } from 'hono';
 
 /** How many requests are taken on. */

@@ -5,7 +5,7 @@ import * as fetchHost from '@ambit/fetch/host';
 import * as hono from '@ambit/hono';
 import * as http from '@ambit/http';
 import * as httpHost from '@ambit/http/host';
-import { HttpError } from '@ambit/host';
+import { HttpError } from '@ambit/http/host';
 import { expect, it } from 'vitest';
 
 it.each(Object.entries({ express, fastify, fetch, fetchHost, hono, http, httpHost }))(

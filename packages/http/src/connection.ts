@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { IContainer } from '@ambit/container';
-import { ActiveRequest, HttpError } from '@ambit/host';
+import { ActiveRequest, HttpError } from './host/index.js';
 import {
   type Channel,
   channelOf,
@@ -254,7 +254,7 @@ const NOW = Promise.resolve();
  * ```ts
  * import { createServer } from 'node:http';
  * import { Container } from '@ambit/container';
- * import { ConnectedRequest, RequestHost } from '@ambit/http/host';
+ * import { ConnectedRequest, RequestHost } from '@ambit/http/node';
  *
  * const host = RequestHost.over(new Container({ tags: ['application'] }), {}, 'myServer()');
  * createServer((req, res) => {

@@ -10,7 +10,7 @@ import {
   responseTo,
   prepareTransactionOptions,
   transactionScopeOf,
-} from '@ambit/host';
+} from './host/index.js';
 import { inOwnContext } from '@ambit/transaction/host';
 import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';

@@ -8,7 +8,7 @@ import {
   RequestTransaction,
   type RequestTransactionOptions,
   type PreparedTransactionOptions,
-} from '@ambit/host';
+} from './host/index.js';
 import type { TransactionError } from '@ambit/transaction';
 import { ConnectedRequest } from './connection.js';
 import type { ScopedRequest } from './handler.js';
@@ -50,7 +50,8 @@ export interface ErrorHandlers {
  * @example
  * ```ts
  * import type { IncomingMessage, ServerResponse } from 'node:http';
- * import { HeldResponse, report, type RequestTransaction } from '@ambit/http/host';
+ * import { report, type RequestTransaction } from '@ambit/http/host';
+import { HeldResponse } from '@ambit/http/node';
  *
  * type Next = (error?: unknown) => void;
  * function hold(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, next: Next): void {
@@ -345,7 +346,8 @@ export class HeldResponse {
  * ```ts
  * import type { ServerResponse } from 'node:http';
  * import type { ScopedRequest } from '@ambit/http';
- * import { beginTransaction, RequestHost, prepareTransactionOptions } from '@ambit/http/host';
+ * import { prepareTransactionOptions } from '@ambit/http/host';
+import { beginTransaction, RequestHost } from '@ambit/http/node';
  *
  * const prepare = prepareTransactionOptions<ScopedRequest>({ isolation: 'serializable' });
  * const host = RequestHost.withoutScopes('inTransaction()');

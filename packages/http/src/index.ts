@@ -1,4 +1,4 @@
-export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from '@ambit/host';
+export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from './host/index.js';
 export {
   createHandler,
   type HandlerOptions,

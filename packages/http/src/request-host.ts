@@ -7,7 +7,7 @@ import {
   type ParentScope,
   RequestScopes,
   type RequestScopesOptions,
-} from '@ambit/host';
+} from './host/index.js';
 import { ServerConnections } from './server-connections.js';
 
 /** How many requests a host takes on; the options of every host. */
@@ -42,7 +42,7 @@ const SLICE_MS = 10;
  *
  * @example
  * ```ts
- * import { affordableRequests } from '@ambit/http/host';
+ * import { affordableRequests } from '@ambit/http/node';
  *
  * const maxRequests = affordableRequests() / 2; // two applications share this process
  * ```
@@ -72,7 +72,7 @@ export interface RequestHostOptions<Request>
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { RequestHost } from '@ambit/http/host';
+ * import { RequestHost } from '@ambit/http/node';
  *
  * const app = new Container({ tags: ['application'] });
  * const host = RequestHost.over(app, { maxRequests: 500 }, 'middleware()');

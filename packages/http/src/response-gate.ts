@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError, responseTo } from '@ambit/host';
+import { clearRepresentation, HttpError, responseTo } from './host/index.js';
 import { TransactionError } from '@ambit/transaction';
 import type { HeldResponse } from './held-response.js';
 import {
@@ -128,7 +128,7 @@ export function respondPlainly(res: ServerResponse, error: unknown): void {
  * @example
  * ```ts
  * import type { ServerResponse } from 'node:http';
- * import { closeUnlessEnded } from '@ambit/http/host';
+ * import { closeUnlessEnded } from '@ambit/http/node';
  *
  * function refuseTransaction(res: ServerResponse, next: (error: Error) => void): void {
  *   closeUnlessEnded(res); // the error handlers have a second to complete it

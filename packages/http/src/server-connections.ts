@@ -31,7 +31,7 @@ interface ServerWithConnections extends Server {
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { ServerConnections } from '@ambit/http/host';
+ * import { ServerConnections } from '@ambit/http/node';
  *
  * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
  * const connections = ServerConnections.of(server);

@@ -11,7 +11,7 @@ import {
   type Reporter,
   settleWithin,
   startTimer,
-} from '@ambit/host';
+} from './host/index.js';
 import { ServerConnections } from './server-connections.js';
 
 const REPORT_TIMEOUT_MS = 5000;

@@ -1,4 +1,4 @@
-import { HttpError } from '@ambit/host';
+import { HttpError } from '@ambit/http/host';
 import { describe, expect } from 'vitest';
 import { Pause, requestText } from '../../src/index.js';
 import type { Call, Reply } from '../hosts/host.js';

@@ -92,7 +92,7 @@ export interface ErrorStatus {
  *
  * @example
  * ```ts
- * import { responseTo } from '@ambit/host';
+ * import { responseTo } from '@ambit/http/host';
  *
  * function respond(error: unknown): Response {
  *   const { status, retryAfter } = responseTo(error);
@@ -133,7 +133,7 @@ const MOST_CAUSES = 10;
  *
  * @example
  * ```ts
- * import { isAfterDisconnect } from '@ambit/host';
+ * import { isAfterDisconnect } from '@ambit/http/host';
  *
  * function fail(error: unknown, request: { isDisconnected: boolean }, next: (error: unknown) => void): void {
  *   if (!request.isDisconnected || !isAfterDisconnect(error)) next(error);
@@ -152,7 +152,7 @@ export function isAfterDisconnect(error: unknown): boolean {
  *
  * @example
  * ```ts
- * import { isDisconnect } from '@ambit/host';
+ * import { isDisconnect } from '@ambit/http/host';
  *
  * const isRefused = (error: unknown): boolean => error !== undefined && !isDisconnect(error);
  * ```
@@ -184,7 +184,7 @@ export type Reporter<Context> = ((error: unknown, context: Context) => unknown) 
  *
  * @example
  * ```ts
- * import { report } from '@ambit/host';
+ * import { report } from '@ambit/http/host';
  *
  * interface Options { onDisposeError?: (error: unknown, request: Request) => void }
  * const hostOf = ({ onDisposeError }: Options) => ({
@@ -206,7 +206,7 @@ export function report<Context>(reporter: Reporter<Context>, error: unknown, con
  *
  * @example
  * ```ts
- * import { reported } from '@ambit/host';
+ * import { reported } from '@ambit/http/host';
  *
  * const beforeExit = (onError: ((error: unknown) => unknown) | undefined, error: unknown): Promise<void> =>
  *   reported(onError, error, undefined);

@@ -1,4 +1,4 @@
-/** For authors of hosts, whatever the runtime: `@ambit/http`, `@ambit/fetch` and all hosts on them are built on it. */
+/** For authors of hosts, whatever the runtime: nothing here uses a module of Node. */
 export {
   ActiveRequest,
   type DrainRequestsOptions,

@@ -15,7 +15,7 @@ import { settleWithin } from './time-limit.js';
 import type { RequestTransaction } from './transaction.js';
 
 /** A registered symbol, so that several copies of this package in one tree find each other's requests. */
-const ACTIVE_REQUEST = Symbol.for('@ambit/host');
+const ACTIVE_REQUEST = Symbol.for('@ambit/http/host');
 
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
@@ -36,7 +36,7 @@ export interface RequestClient {
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { RequestScopes } from '@ambit/host';
+ * import { RequestScopes } from '@ambit/http/host';
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'serve()');
  *
@@ -304,7 +304,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  * @example
  * ```ts
  * import { Container } from '@ambit/container';
- * import { RequestScopes } from '@ambit/host';
+ * import { RequestScopes } from '@ambit/http/host';
  *
  * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'myMiddleware()');
  *

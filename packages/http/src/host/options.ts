@@ -10,7 +10,7 @@ import { HttpError } from './errors.js';
  *
  * @example
  * ```ts
- * import { checkTimes } from '@ambit/host';
+ * import { checkTimes } from '@ambit/http/host';
  *
  * function cacheFor({ maxAgeMs = 1000 }: { maxAgeMs?: number }) {
  *   checkTimes({ maxAgeMs }, 'maxAgeMs');
@@ -35,7 +35,7 @@ export function checkTimes<T extends object>(options: T, ...names: (keyof T & st
  *
  * @example
  * ```ts
- * import { checkCount } from '@ambit/host';
+ * import { checkCount } from '@ambit/http/host';
  *
  * function limited({ maxRequests = Infinity }: { maxRequests?: number }) {
  *   checkCount('maxRequests', maxRequests);
@@ -56,7 +56,7 @@ export function checkCount(name: string, value: number): void {
  *
  * @example
  * ```ts
- * import { checkFunctions } from '@ambit/host';
+ * import { checkFunctions } from '@ambit/http/host';
  *
  * function middleware(options: { onError?: (error: unknown) => void }) {
  *   checkFunctions(options, 'onError');
@@ -83,7 +83,7 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { checkContainer } from '@ambit/host';
+ * import { checkContainer } from '@ambit/http/host';
  *
  * function middleware(container: IContainer) {
  *   checkContainer(container, 'createScope', 'middleware()');
@@ -105,7 +105,7 @@ export function checkContainer(container: object | undefined, method: string, ca
  *
  * @example
  * ```ts
- * import { invalidOption } from '@ambit/host';
+ * import { invalidOption } from '@ambit/http/host';
  *
  * function checkMode(mode: string) {
  *   if (mode !== 'strict' && mode !== 'loose') throw invalidOption(`mode must be 'strict' or 'loose', not '${mode}'`);

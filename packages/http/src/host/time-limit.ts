@@ -10,7 +10,7 @@ const TOO_LONG_MS = 2 ** 31;
  *
  * @example
  * ```ts
- * import { startTimer } from '@ambit/host';
+ * import { startTimer } from '@ambit/http/host';
  *
  * const timer = startTimer(() => console.log('too late'), Infinity); // undefined
  * clearTimeout(timer);
@@ -38,7 +38,7 @@ export interface TimeLimit {
  *
  * @example
  * ```ts
- * import { settleWithin } from '@ambit/host';
+ * import { settleWithin } from '@ambit/http/host';
  *
  * const disposing = Promise.resolve();
  * await settleWithin(disposing, { ms: 5000, onPassed: () => new Error('The disposal takes too long') });

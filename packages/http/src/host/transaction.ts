@@ -29,7 +29,7 @@ export interface PreparedTransactionOptions extends Pick<RequestTransactionOptio
  *
  * @example
  * ```ts
- * import { RequestTransaction, type RequestTransactionOptions, prepareTransactionOptions } from '@ambit/host';
+ * import { RequestTransaction, type RequestTransactionOptions, prepareTransactionOptions } from '@ambit/http/host';
  *
  * function inTransaction(options: RequestTransactionOptions) {
  *   const prepare = prepareTransactionOptions(options);
@@ -58,7 +58,7 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { RequestTransaction, prepareTransactionOptions } from '@ambit/host';
+ * import { RequestTransaction, prepareTransactionOptions } from '@ambit/http/host';
  *
  * const prepare = prepareTransactionOptions<Request>({ isolation: 'serializable' });
  * async function serve(request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>) {
@@ -227,7 +227,7 @@ function isKnownBefore(error: unknown): boolean {
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { transactionScopeOf } from '@ambit/host';
+ * import { transactionScopeOf } from '@ambit/http/host';
  *
  * const requireTransactionScope = (request: { transactionScope?: IContainer }): IContainer =>
  *   transactionScopeOf(request, 'use myTransaction() on the route');
@@ -267,7 +267,7 @@ const REPRESENTATION_HEADERS = [
  *
  * @example
  * ```ts
- * import { clearRepresentation } from '@ambit/host';
+ * import { clearRepresentation } from '@ambit/http/host';
  *
  * function failed(headers: Headers): Response {
  *   clearRepresentation({ removeHeader: (name) => headers.delete(name) }); // the type, length and caching of what was to be sent
