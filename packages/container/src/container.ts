@@ -85,8 +85,9 @@ const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
  *
  * @example
  * ```ts
- * const app = new Container({ tags: ['application'] });
- * app.addRegistration(Registration.fromFactory(() => new Date()).pipe(singleton(), scope(hasTag('request'))).to('IStart'));
+ * const { make, build } = lifetimes('application', 'request');
+ * const graph = build({ IStart: make('request', () => new Date()) });
+ * const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
  *
  * await using request = app.createScope({ tags: ['request'] });
  * request.resolve<Date>('IStart');

@@ -134,21 +134,17 @@ interface Entry {
  *
  * @example
  * ```ts
- * import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+ * import { Container, lifetimes } from '@ambit/container';
  * import { createPostgresPool } from '@ambit/transaction/postgres';
  * import { TenantScopes } from '@ambit/transaction/tenants';
  *
- * declare module '@ambit/container' {
- *   interface ServiceMap {
- *     ITenant: string;
- *   }
- * }
- *
- * const app = new Container({ tags: ['application'] }).addRegistration(
- *   Registration.fromFactory((tenant) => createPostgresPool({ database: `shop_${tenant}`, max: 4 }), ['ITenant'])
- *     .pipe(singleton(), scope(hasTag('tenant')))
- *     .to('IDatabasePool'),
- * );
+ * const { make, registered, build } = lifetimes('application', 'tenant', 'request', 'transaction');
+ * const openPool = (tenant: string) => createPostgresPool({ database: `shop_${tenant}`, max: 4 });
+ * const graph = build({
+ *   ITenant: registered('tenant').as<string>(),
+ *   IDatabasePool: make('tenant', openPool, ['ITenant']),
+ * });
+ * const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
  * const known = new Set(['acme', 'bolt']);
  * const tenants = new TenantScopes(app, {
  *   capacity: 50,
