@@ -7,7 +7,7 @@ import { readApi } from './api/model.mjs';
 /** How many values an application may import from all packages; each counts once for each entry point that exports it. */
 const MOST_VALUES = 120;
 
-/** What only authors of hosts, drivers and adapters import, and the library of a command. */
+/** What only authors of hosts, drivers and adapters import, and the libraries of commands. */
 const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/codemod',
   '@ambit/fetch/host',
@@ -15,6 +15,7 @@ const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/http/host',
   '@ambit/transaction/extension',
   '@ambit/transaction/host',
+  'create-ambit',
 ]);
 
 const root = resolve(import.meta.dirname, '..');

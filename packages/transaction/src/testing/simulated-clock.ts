@@ -36,8 +36,8 @@ interface Timer {
  * ```
  *
  * @example
- * Faults by chance, the same for the same seed:
  * ```ts
+ * // Faults by chance, the same for the same seed.
  * import { FakePool, SimulatedClock } from '@ambit/transaction/testing';
  *
  * const clock = new SimulatedClock(42);
