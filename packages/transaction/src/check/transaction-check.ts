@@ -35,7 +35,7 @@ export interface TransactionCheck extends Disposable {
  *
  * @param options - what happens to a finding, the limits, and what is allowed
  * @returns the check; its `pool()` must be given the application's pool
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @throws `TransactionError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
