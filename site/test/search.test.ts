@@ -14,6 +14,7 @@ const QUERIES: readonly [query: string, page: RegExp][] = [
   ['testcontainers', /guides\/testing-with-a-database/],
   ['sandbox kysely', /guides\/(testing-with-a-database|orms)/],
   ['nestjs', /coming-from\/nestjs/],
+  ['commonjs', /guides\/compilers-and-runtimes/],
   ['mock', /typed-graph|testing/],
 ];
 
