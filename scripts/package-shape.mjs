@@ -4,9 +4,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { nodeBinary } from './binaries.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
+import { setVersions } from './versions.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
@@ -55,11 +55,9 @@ for (const folder of folders) {
 
 /** What the workflow `release` does before it publishes, with a change of every package. */
 function release() {
-  const tool = '.changeset/node_modules/@changesets/cli/bin.js';
-  if (!existsSync(tool)) execFileSync('npm', ['ci', '--silent', '--prefix', '.changeset'], { stdio: 'inherit' });
   const changed = folders.map((folder) => `'${manifestOf(folder).name}': patch`).join('\n');
   writeFileSync(join(clone, '.changeset/all.md'), `---\n${changed}\n---\n\nA change.\n`);
-  execFileSync(nodeBinary('24'), [resolve(tool), 'version'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'] });
+  setVersions(clone);
   describePublished(clone, 'https://example.org/ambit', 'HEAD');
 }
 

@@ -10,6 +10,11 @@ const QUERIES: readonly [query: string, page: RegExp][] = [
   ['after commit', /after-commit/],
   ['awilix', /coming-from\/awilix/],
   ['Scope.REQUEST', /three-scopes|lifetimes|nestjs/],
+  ['jwt', /guides\/authentication/],
+  ['testcontainers', /guides\/testing-with-a-database/],
+  ['sandbox kysely', /guides\/(testing-with-a-database|orms)/],
+  ['nestjs', /coming-from\/nestjs/],
+  ['mock', /typed-graph|testing/],
 ];
 
 describe('the search', () => {
