@@ -182,9 +182,9 @@ function eitherOf(values: readonly string[]): string {
 
 function cannotAsk(missing: readonly Question[], packageManager: PackageManager): string {
   const lacking = missing.map((question) => (question === 'folder' ? 'the folder' : `--${question}`));
-  // npm takes flags for its own, unless they follow `--`.
+  // npm takes flags for its own, unless they follow `--`, which PowerShell takes for its own, unless it is quoted.
   const command =
-    packageManager === 'npm' ? 'npm create ambit@latest my-shop --' : `${packageManager} create ambit my-shop`;
+    packageManager === 'npm' ? 'npm create ambit@latest my-shop "--"' : `${packageManager} create ambit my-shop`;
   const flags = ORDER.slice(1).map((question) => ` --${question} ${defaultOf(question)}`);
   return `This is not a terminal, so nothing can be asked. Give ${lacking.join(', ')}, or --yes for the defaults:
 

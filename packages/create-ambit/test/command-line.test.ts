@@ -61,7 +61,7 @@ test('without a terminal it names what is missing, in a command that works', asy
   expect(code).toBe(2);
   expect(complaint).toContain('Give --database, --query-builder, or --yes for the defaults');
   const [, flags = ''] = /npm create ambit@latest (.*)/.exec(complaint) ?? [];
-  expect((await started(flags.replace('-- ', '').split(' '))).code).toBe(0);
+  expect((await started(flags.replace('"--" ', '').split(' '))).code).toBe(0);
 });
 
 test('--yes takes the defaults', async () => {
