@@ -2,10 +2,11 @@
 //   node scripts/consumer.mjs              installed with npm
 //   node scripts/consumer.mjs pnpm yarn    with others; Yarn with Plug'n'Play
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from './binaries.mjs';
+import { packPackages } from './packed.mjs';
 
 /** @typedef {Record<string, string>} Tarballs the paths by the names of the packages */
 /** @typedef {{ install(app: string, tarballs: Tarballs): void, node(app: string, program: string): string, compiles: boolean }} Manager */
@@ -71,26 +72,12 @@ const root = resolve(import.meta.dirname, '..');
 const asked = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-consumer-'));
 
-/** @param {string} folder */
-const manifest = (folder) => JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
-
 /** @param {string} project */
 const compile = (project) =>
   void execFileSync(join(root, 'node_modules/.bin/tsc'), ['--project', project], { stdio: ['ignore', 2, 2] });
 
-/** @returns {Tarballs} */
-function packed() {
-  /** @type {Tarballs} */
-  const tarballs = {};
-  for (const folder of readdirSync(join(root, 'packages')).filter((name) => !manifest(name).private)) {
-    const name = run('npm', ['pack', '--silent', '--pack-destination', scratch], join(root, 'packages', folder)).trim();
-    tarballs[manifest(folder).name] = join(scratch, name);
-  }
-  return tarballs;
-}
-
 try {
-  const tarballs = packed();
+  const tarballs = packPackages(root, scratch);
   let compiled = '';
   for (const name of new Set(asked.length > 0 ? asked : ['npm'])) {
     const manager = MANAGERS[name];

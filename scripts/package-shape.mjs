@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { nodeBinary } from './binaries.mjs';
+import { entryPointsOf, wrongFields } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
 
@@ -15,7 +16,7 @@ const MUST_ALSO_CONTAIN = {
   'packages/inspector': ['dist/page/page.js', 'dist/page/stream.js', 'dist/page/theme.js', 'dist/page/page-style.css'],
 };
 const MAY_CONTAIN =
-  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;
+  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });
@@ -38,7 +39,10 @@ for (const folder of folders) {
   /** @type {{ filename: string, version: string, files: { path: string }[] }[]} */
   const [packed] = JSON.parse(output);
   if (!packed) throw new Error(`npm pack made nothing of ${folder}`);
-  const { version, publishConfig } = manifestOf(folder);
+  const manifest = manifestOf(folder);
+  for (const field of wrongFields(manifest))
+    complain(`${folder}: '${field}' does not agree with the entry points: node scripts/entry-points.mjs writes it`);
+  const { version, publishConfig } = manifest;
   if (packed.version === version) complain(`${folder}: no release follows ${version}`);
   if (publishConfig?.access !== 'public') complain(`${folder} would not be public`);
   const paths = packed.files.map((file) => file.path);
@@ -77,11 +81,9 @@ function manifestOf(folder) {
 
 /** The files that `exports` names. @param {string} folder @returns {string[]} */
 function entriesOf(folder) {
-  /** @type {Record<string, string | Record<string, string>>} */
-  const entries = manifestOf(folder).exports;
-  return Object.values(entries).flatMap((entry) =>
-    (typeof entry === 'string' ? [entry] : Object.values(entry)).map((file) => file.replace('./', '')),
-  );
+  return entryPointsOf(manifestOf(folder))
+    .flatMap(({ file, types, typesOfRequire }) => [file, types, typesOfRequire])
+    .map((file) => file.replace('./', ''));
 }
 
 /** @param {string} tool @param {string[]} args */

@@ -9,6 +9,10 @@ const QUERIES: readonly [query: string, page: RegExp][] = [
   ['request-scoped', /scopes|lifetimes/],
   ['after commit', /after-commit/],
   ['awilix', /coming-from\/awilix/],
+  ['commonjs', /compilers-and-runtimes/],
+  ['TS2307', /compilers-and-runtimes/],
+  ['TS1479', /compilers-and-runtimes/],
+  ['ERR_REQUIRE_ESM', /compilers-and-runtimes/],
   ['Scope.REQUEST', /three-scopes|lifetimes|nestjs/],
 ];
 
