@@ -64,9 +64,22 @@ const RUNNERS = [
   { name: 'Vitest', version: '5', heading: 'Vitest and Vite' },
 ];
 
+const COMPILER_OPTIONS = {
+  target: 'ES2022',
+  strict: true,
+  types: ['node'],
+  skipLibCheck: true,
+  rootDir: '.',
+  outDir: 'out',
+};
+
 const BESIDE_JEST = {
-  ...{ '@babel/core': '7', '@babel/preset-typescript': '7', '@babel/plugin-transform-modules-commonjs': '7' },
-  ...{ 'ts-jest': '29', typescript: '5.9', '@types/node': '20' },
+  '@babel/core': '7',
+  '@babel/preset-typescript': '7',
+  '@babel/plugin-transform-modules-commonjs': '7',
+  'ts-jest': '29',
+  typescript: '5.9',
+  '@types/node': '20',
 };
 /** The parts of Jest allow newer ones of each other: these stay at the version of the row, so that it is the whole of it. */
 const PARTS_OF_JEST = [
@@ -115,7 +128,7 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
       return project(home, name, type, {
         'tsconfig.json': JSON.stringify({
           compilerOptions: {
-            ...{ target: 'ES2022', strict: true, types: ['node'], skipLibCheck: true, rootDir: '.', outDir: 'out' },
+            ...COMPILER_OPTIONS,
             ...options,
             ...also,
           },
@@ -136,17 +149,17 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
 function runnerRow({ name: runner, version, heading, refusal, often = false }) {
   const name = `${runner} ${version}, ${heading}`;
   const libsql = manifestOf(join(root, 'packages/transaction')).peerDependencies?.['libsql'];
-  const home = join(root, '.cache', `${runner.toLowerCase()}-${version}`);
+  const folder = join(root, '.cache', `${runner.toLowerCase()}-${version}`);
   if (runner === 'Vitest')
     return {
       name,
       // Vitest 5 needs Node 22.
       commands: [['node', '24', '../node_modules/vitest/vitest.mjs', 'run']],
       prepare() {
-        install(home, { dependencies: { vitest: version, libsql } });
-        packInto(home);
+        install(folder, { dependencies: { vitest: version, libsql } });
+        packInto(folder);
         const test = source('orders.test.ts').replace('@jest/globals', 'vitest');
-        return project(home, name, 'module', { 'vitest.config.js': 'export default {};\n', 'orders.test.ts': test });
+        return project(folder, name, 'module', { 'vitest.config.js': 'export default {};\n', 'orders.test.ts': test });
       },
     };
   const isEsm = heading === 'Jest with ES modules';
@@ -158,12 +171,12 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
     commands: [['node', '20', '--no-warnings', ...flags, '../node_modules/jest/bin/jest.js']],
     prepare() {
       const parts = Object.fromEntries(PARTS_OF_JEST.map((part) => [part, version]));
-      install(home, {
+      install(folder, {
         dependencies: { jest: version, libsql, ...BESIDE_JEST, 'babel-jest': version, '@jest/globals': version },
         ...(version.includes('.') && { overrides: parts }),
       });
-      packInto(home);
-      return project(home, name, isEsm ? 'module' : 'commonjs', {
+      packInto(folder);
+      return project(folder, name, isEsm ? 'module' : 'commonjs', {
         'jest.config.json': firstBlock(heading),
         'tsconfig.json': firstBlock('CommonJS projects'),
       });
@@ -186,7 +199,7 @@ function firstBlock(heading) {
  * @returns {string[][]} cells
  */
 function tables() {
-  const answers = SETTINGS.map(({ name, type, options }) => [
+  const settings = SETTINGS.map(({ name, type, options }) => [
     Object.entries(options)
       .map(([key, value]) => `\`"${key}": ${JSON.stringify(value)}\``)
       .join(', '),
@@ -206,7 +219,7 @@ function tables() {
     `[${heading}](#${heading.toLowerCase().replaceAll(' ', '-')})`,
     refusal ? `no: \`${refusal}\`` : 'yes',
   ]);
-  return [...answers, ...runners];
+  return [...settings, ...runners];
 }
 
 /** @returns {string[]} what the page says of the tried rows, and is not so; and what it lacks */
@@ -277,7 +290,7 @@ function installPeers() {
     const { dependencies = {}, peerDependencies = {} } = manifestOf(folder);
     return Object.entries({ ...dependencies, ...peerDependencies }).filter(([name]) => !name.startsWith('@ambit/'));
   });
-  // pg is written in JavaScript: whoever uses it with TypeScript has these.
+  // pg is written in JavaScript: its users with TypeScript have these.
   install(home, { dependencies: { ...Object.fromEntries(named), '@types/node': '20', '@types/pg': '8' } });
 }
 
