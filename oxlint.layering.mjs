@@ -37,6 +37,8 @@ const RULES = {
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Converts programs; it imports nothing that it writes about.
   codemod: { mayUse: [], knowsNo: [HTTP, SQL] },
+  // Writes projects; the code of its template is theirs.
+  'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
   [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA], knowsNo: [] },
 };
 
@@ -91,7 +93,7 @@ const undeclared = (folder, { inTests = false } = {}) => {
 export default {
   categories: { correctness: 'off' },
   options: { denyWarnings: true },
-  ignorePatterns: ['**/dist/**'],
+  ignorePatterns: ['**/dist/**', 'packages/create-ambit/template/**'],
   overrides: [
     ...Object.entries(RULES)
       .filter(([name]) => packages.includes(name))

@@ -42,7 +42,7 @@ const PROGRAMS = [
   'service/test/{large-bodies.isolated,pipelines,replicas,start,stock-command,stop,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
-  'scripts/test/{api,docs,graphs-agree,kubernetes,type-tests}.test.ts',
+  'scripts/test/{api,docs,graphs-agree,kubernetes,release,type-tests}.test.ts',
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 

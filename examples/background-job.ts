@@ -1,5 +1,5 @@
 // A job outside of any HTTP request: its own scope, and a transaction that is retried after a conflict.
-import { Container, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
+import { Container, lifetimes, onStart, type Services } from '@ambit/container';
 import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 
@@ -17,14 +17,6 @@ class Reservations {
   }
 }
 
-declare module '@ambit/container' {
-  interface ServiceMap {
-    IDatabasePool: IDatabasePool;
-    IConnection: IConnection;
-    IReservations: Reservations;
-  }
-}
-
 async function createTables(pool: IDatabasePool): Promise<void> {
   await pool.query('CREATE TABLE stock (level INTEGER)');
   await pool.query('CREATE TABLE reservations (id INTEGER PRIMARY KEY, made INTEGER)');
@@ -32,14 +24,19 @@ async function createTables(pool: IDatabasePool): Promise<void> {
   await pool.query('INSERT INTO reservations (made) VALUES (100), (200), (300)');
 }
 
-const app = new Container({ tags: ['application'] }).addRegistration(
-  Registration.fromFactory(() => createSqlitePool({ path: ':memory:' }))
-    .pipe(singleton(), onStart(createTables))
-    .to('IDatabasePool'),
-  Registration.fromClass(Reservations, ['IConnection'])
-    .pipe(singleton(), scope(hasTag('transaction')))
-    .to('IReservations'),
-);
+const { of, make, registered, build } = lifetimes('application', 'job', 'transaction');
+const graph = build({
+  IDatabasePool: make('application', () => createSqlitePool({ path: ':memory:' }))
+    .pipe(onStart(createTables))
+    .as<IDatabasePool>(),
+  IConnection: registered('transaction').as<IConnection>(),
+  IReservations: of('transaction', Reservations, ['IConnection']),
+});
+declare module '@ambit/container' {
+  interface ServiceMap extends Services<typeof graph> {}
+}
+
+const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
 
 async function releaseOldReservations(): Promise<void> {
   const job = app.createScope({ tags: ['job'] });

@@ -1,6 +1,6 @@
 // Reads from replicas, on Express and on Fastify: a client reads what it has written, whichever instance serves it next.
 import type { ServerResponse } from 'node:http';
-import { Container, type IContainer, Registration, singleton } from '@ambit/container';
+import { Container, type IContainer, lifetimes } from '@ambit/container';
 import { containerMiddleware, requireTransactionScope, resolve, withTransaction } from '@ambit/express';
 import { containerPlugin, requireTransactionScope as scopeOf, transactionPlugin } from '@ambit/fastify';
 import type { ReplicaSession, ReplicatedPool } from '@ambit/transaction/replicas';
@@ -18,11 +18,9 @@ const TOKEN = 'x-read-after';
 
 /** What has no request, such as a job, uses the pool itself, and reads what this process has written. */
 function application(pool: ReplicatedPool): Container {
-  return new Container({ tags: ['application'] }).addRegistration(
-    Registration.fromFactory(() => pool)
-      .pipe(singleton())
-      .to('IDatabasePool'),
-  );
+  const { make, build } = lifetimes('application', 'request', 'transaction');
+  const graph = build({ IDatabasePool: make('application', () => pool) });
+  return new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
 }
 
 const place = (scope: IContainer, name: string): Promise<unknown> =>

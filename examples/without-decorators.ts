@@ -1,5 +1,5 @@
 // Lists of keys instead of decorators: removing the types is all that this needs of a compiler.
-import { Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
+import { Container, lifetimes, onDispose, type Services } from '@ambit/container';
 
 class Visits {
   count = 0;
@@ -20,25 +20,20 @@ class Greeter {
   }
 }
 
+const { of, registered, build } = lifetimes('application', 'request');
+const graph = build({
+  IName: registered('request').as<string>(),
+  IVisits: of('application', Visits),
+  // The compiler compares the list with the parameters of the constructor, one by one.
+  IGreeter: of('request', Greeter, ['IName', 'IVisits']).pipe(
+    onDispose(({ name }) => console.log(`Scope of ${name} disposed`)),
+  ),
+});
 declare module '@ambit/container' {
-  interface ServiceMap {
-    IName: string;
-    IVisits: Visits;
-    IGreeter: Greeter;
-  }
+  interface ServiceMap extends Services<typeof graph> {}
 }
 
-const app = new Container({ tags: ['application'] }).addRegistration(
-  Registration.fromClass(Visits).pipe(singleton()).to('IVisits'),
-  // The compiler compares the list with the parameters of the constructor, one by one.
-  Registration.fromClass(Greeter, ['IName', 'IVisits'])
-    .pipe(
-      singleton(),
-      scope(hasTag('request')),
-      onDispose(({ name }) => console.log(`Scope of ${name} disposed`)),
-    )
-    .to('IGreeter'),
-);
+const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
 
 for (const name of ['Ada', 'Grace']) {
   const request = app.createScope({ tags: ['request'] });

@@ -36,7 +36,8 @@ const STEPS = {
   compilers: 'node scripts/matrix.mjs --often',
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
-  tutorial: 'node scripts/on-node.mjs 24 scripts/tutorial.mjs',
+  tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
+  create: 'scripts/ensure-postgres.sh && node scripts/create.mjs',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node scripts/words.mjs',
   api: 'node scripts/api-docs.mjs',
@@ -61,6 +62,7 @@ const STEPS = {
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
   images: 'node scripts/images.mjs',
+  readme: 'node scripts/first-commands.mjs',
   tests: 'vitest run --project shared --project isolated',
   programs: 'vitest run --project programs',
   browser: 'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
@@ -88,13 +90,16 @@ const RARE = (
   'plans images rollouts all-pages matrix package-managers node-22 node-24 all-26'
 ).split(' ');
 
+/** What `readme` runs as well, by `npm test`: these run where they are named. */
+const REPEATED = ['tests'];
+
 /** They read only what is written; each other step runs or compiles against what was built. */
-const NEED_NO_BUILD = 'build format layering words api openapi deploy workflows'.split(' ');
+const NEED_NO_BUILD = 'build readme format layering words api openapi deploy workflows'.split(' ');
 
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
-    'types consumer compilers package-managers tutorial',
+    'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['files-per-request', 'integrations prisma'],
@@ -112,7 +117,9 @@ if (unknown.length > 0) {
 
 const named = positionals.length > 0 && !flags.except;
 const chosen = Object.keys(STEPS).filter((name) =>
-  named ? positionals.includes(name) : !positionals.includes(name) && (flags.all === true || !RARE.includes(name)),
+  named
+    ? positionals.includes(name)
+    : !positionals.includes(name) && !REPEATED.includes(name) && (flags.all === true || !RARE.includes(name)),
 );
 const isBuildExcepted = flags.except === true && positionals.includes('build');
 if (!chosen.includes('build') && !isBuildExcepted && chosen.some((name) => !NEED_NO_BUILD.includes(name)))

@@ -6,9 +6,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from './binaries.mjs';
-import { packPackages } from './packed.mjs';
+import { packInto } from './packed.mjs';
 
-/** @typedef {Record<string, string>} Tarballs the paths by the names of the packages */
+/** @typedef {import('./packed.mjs').Tarballs} Tarballs */
 /** @typedef {{ install(app: string, tarballs: Tarballs): void, node(app: string, program: string): string, compiles: boolean }} Manager */
 
 /** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => string} */
@@ -77,7 +77,7 @@ const compile = (project) =>
   void execFileSync(join(root, 'node_modules/.bin/tsc'), ['--project', project], { stdio: ['ignore', 2, 2] });
 
 try {
-  const tarballs = packPackages(root, scratch);
+  const tarballs = packInto(scratch);
   let compiled = '';
   for (const name of new Set(asked.length > 0 ? asked : ['npm'])) {
     const manager = MANAGERS[name];

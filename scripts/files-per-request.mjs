@@ -1,7 +1,7 @@
 // How many of our own files one request runs through: everything a reader has to open to follow it.
 //   node scripts/files-per-request.mjs             prints the number of files for each package, fails above a limit
 //   node scripts/files-per-request.mjs --verbose   prints the files and the functions that ran, too
-//   node scripts/files-per-request.mjs --write     writes the files of a POST, in the order of their first calls, into docs/how-a-post-travels.md
+//   node scripts/files-per-request.mjs --write     writes the files of a POST, in the order of their first calls, into docs/service/how-a-post-travels.md
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createDatabase } from '../service/chaos/support/database.mjs';
@@ -41,7 +41,7 @@ const LIMITS = [
 const { values: flags } = parseArgs({ options: { verbose: { type: 'boolean' }, write: { type: 'boolean' } } });
 let broken = 0;
 
-const PAGE = 'docs/how-a-post-travels.md';
+const PAGE = 'docs/service/how-a-post-travels.md';
 /** Where nothing but the service itself is needed, the page can be written everywhere. */
 const OF_PAGE = 'express, SQLite';
 

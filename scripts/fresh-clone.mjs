@@ -3,17 +3,24 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs
 import { join, resolve } from 'node:path';
 
 /**
- * What `git clone` and `npm ci` give, with the changes not committed yet: every file that git does not ignore, so nothing
- * that was built, and the dependencies.
+ * What `git clone` gives, with the changes not committed yet: every file that git does not ignore, so nothing that was built.
  * @param {string} folder
  */
-export function cloneInto(folder) {
+export function copyInto(folder) {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
   });
   for (const file of listed.split('\0').filter((name) => name !== '' && existsSync(name)))
     cpSync(file, join(folder, file));
+}
+
+/**
+ * The same after `npm ci`: with the dependencies of this folder.
+ * @param {string} folder
+ */
+export function cloneInto(folder) {
+  copyInto(folder);
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync('node_modules').filter((entry) => entry !== '@ambit'))
     link(join('node_modules', name), folder);

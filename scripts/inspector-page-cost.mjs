@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 import { parseArgs } from 'node:util';
-import { inspector } from '@ambit/inspector/express';
+import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
 import { chromium } from 'playwright-core';
@@ -31,7 +31,7 @@ const scopes = {
 const container = createAppContainer(readConfig({ DATA_DIR: ':memory:', LOG_LEVEL: 'silent' }));
 await container.start();
 const app = express();
-app.use(inspector({ container, scopes, keep, samplesPerSecond: 1_000_000 }));
+app.use(inspectorMiddleware({ container, scopes, keep, samplesPerSecond: 1_000_000 }));
 app.use(createExpressApp(container, { logger: createLogger('silent') }));
 const server = createServer(app).listen(0, '127.0.0.1');
 await once(server, 'listening');

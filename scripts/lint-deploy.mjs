@@ -13,6 +13,7 @@ const problems = [
   ...dockerfiles.flatMap(inDockerfile),
   ...inComposeFile('compose.yaml'),
   ...(await inManifests('kubernetes')),
+  ...inConnectionLimits(),
 ];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;
@@ -31,7 +32,8 @@ function inDockerfile(name) {
       /^CMD \["/m.test(text),
       `deploy/${name} starts through a shell, which keeps SIGTERM to itself: CMD ["..."]`,
     ),
-    ...unless(!/^FROM [^\s:]+(?:\s|$)/m.test(text), `deploy/${name} builds on whatever is newest: give FROM a tag`),
+    ...unpinnedImages(text, /^FROM (\S+)/gm).map((image) => `deploy/${name}: ${image}`),
+    ...unless(!/^# *syntax=/m.test(text), `deploy/${name} lets Docker fetch a builder by a tag: leave "# syntax" out`),
   ];
 }
 
@@ -49,9 +51,37 @@ function inComposeFile(name) {
   const isLongEnough = Number(grace) > Number(shutdownMs) / 1000 + DISPOSE_SECONDS;
   return [
     ...mistakes,
+    // What is built here has no digest yet.
+    ...unpinnedImages(text, /^ *image: (?!ambit-)(\S+)/gm).map((image) => `deploy/${name}: ${image}`),
     ...unless(
       isLongEnough,
       `deploy/${name} kills the service before it could shut down: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,
+    ),
+  ];
+}
+
+/** A tag can be moved to another image. @param {string} text @param {RegExp} named */
+function unpinnedImages(text, named) {
+  return Array.from(text.matchAll(named), ([, image = '']) => image)
+    .filter((image) => !/^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/.test(image))
+    .map((image) => `${image} is to be pinned: name:tag@sha256:...`);
+}
+
+/** How many connections each part accepts, and that those of the service fit into what is behind it. */
+function inConnectionLimits() {
+  const setting = (/** @type {string} */ name, /** @type {RegExp} */ pattern) => Number(pattern.exec(read(name))?.[1]);
+  const total = setting('haproxy.cfg', /^ {2}maxconn (\d+)$/m);
+  const perClient = setting('haproxy.cfg', /reject if \{ sc0_conn_cur gt (\d+) \}/);
+  const perInstance = setting('haproxy.cfg', /^ {2}default-server maxconn (\d+)/m);
+  const pooler = setting('pgbouncer.ini', /^max_client_conn = (\d+)$/m);
+  const ofInstance = setting('compose.yaml', /DATABASE_POOL_SIZE: '(\d+)'/);
+  const instances = Array.from(read('compose.yaml').matchAll(/^ {2}service-\d+:/gm)).length;
+  return [
+    ...unless(perClient < total, 'deploy/haproxy.cfg: one client may take all connections (maxconn)'),
+    ...unless(perInstance < total, 'deploy/haproxy.cfg: one instance may get all connections (default-server maxconn)'),
+    ...unless(
+      instances * ofInstance < pooler,
+      'deploy/pgbouncer.ini: max_client_conn is below what the instances of compose.yaml open',
     ),
   ];
 }

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { nodeBinary, runtimeBinary } from './binaries.mjs';
-import { differencesFromPage, packInto, PROJECTS } from './matrix/projects.mjs';
+import { differencesFromPage, PROJECTS, supply } from './matrix/projects.mjs';
 import { ROWS as PROBES } from './matrix/rows.mjs';
 
 const AT_ONCE = 3;
@@ -38,7 +38,7 @@ function prepareProbes() {
   rmSync(app, { recursive: true, force: true });
   cpSync(join(source, 'app'), app, { recursive: true });
   const modules = join(home, 'node_modules');
-  packInto(home);
+  supply(home);
   if (!existsSync(join(modules, 'playwright-core')))
     symlinkSync(join(root, 'node_modules/playwright-core'), join(modules, 'playwright-core'));
 }

@@ -6,19 +6,20 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { nodeBinary } from './binaries.mjs';
 import { entryPointsOf, wrongFields } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { describePublished } from './published.mjs';
+import { setVersions } from './versions.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
+  'packages/create-ambit': ['template/postgres/.env.development', 'template/yarn/.yarnrc.yml'],
   'packages/container': ['skills/ambit/SKILL.md'],
   'packages/inspector': ['dist/page/page.js', 'dist/page/stream.js', 'dist/page/theme.js', 'dist/page/page-style.css'],
 };
 const MAY_CONTAIN =
-  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md)$/;
+  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|assets\/.+\.(css|html|svg)|skills\/.+\.md|template\/.+\.(ts|json|yaml|yml|development))$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });
@@ -62,11 +63,9 @@ for (const folder of folders) {
 
 /** What the workflow `release` does before it publishes, with a change of every package. */
 function release() {
-  const tool = '.changeset/node_modules/@changesets/cli/bin.js';
-  if (!existsSync(tool)) execFileSync('npm', ['ci', '--silent', '--prefix', '.changeset'], { stdio: 'inherit' });
   const changed = folders.map((folder) => `'${manifestOf(folder).name}': patch`).join('\n');
   writeFileSync(join(clone, '.changeset/all.md'), `---\n${changed}\n---\n\nA change.\n`);
-  execFileSync(nodeBinary('24'), [resolve(tool), 'version'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'] });
+  setVersions(clone);
   describePublished(clone, 'https://example.org/ambit', 'HEAD');
 }
 

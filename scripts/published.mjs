@@ -1,6 +1,5 @@
 // What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
-// the page of the package. The workflow `release` runs it before it publishes; the repository itself does not know where it is hosted.
-//   node scripts/published.mjs            with GITHUB_SERVER_URL, GITHUB_REPOSITORY and GITHUB_SHA, as the forge's workflows have them
+// the page of the package. scripts/release.mjs does it in a copy before it packs; the repository itself does not know where it is hosted.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
@@ -41,11 +40,4 @@ export function withAbsoluteLinks(markdown, directory, base) {
     const path = posix.join(directory, to);
     return `${before}${base}/${path}${/\.(png|svg)$/.test(to) ? '?raw=true' : ''}`;
   });
-}
-
-if (process.argv[1] === import.meta.filename) {
-  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY, GITHUB_SHA } = process.env;
-  if (!GITHUB_SERVER_URL || !GITHUB_REPOSITORY || !GITHUB_SHA)
-    throw new Error('GITHUB_SERVER_URL, GITHUB_REPOSITORY and GITHUB_SHA must name the commit');
-  describePublished('.', `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`, GITHUB_SHA);
 }

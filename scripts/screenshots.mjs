@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { containerMiddleware } from '@ambit/express';
-import { inspector } from '@ambit/inspector/express';
+import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
 import { chromium } from 'playwright-core';
@@ -24,7 +24,7 @@ await container.resolve('IDatabasePool').query("INSERT INTO stock (product_id, l
 
 const service = createExpressApp(container, { logger: createLogger('silent') });
 const app = express();
-app.use(inspector({ container, scopes: SCOPES, limitMs: 500 }));
+app.use(inspectorMiddleware({ container, scopes: SCOPES, limitMs: 500 }));
 // What the service does not do: a client that does not wait, and a scope that is forgotten.
 app.get('/api/reports/:id', containerMiddleware(container), (req, res) => {
   req.container.resolve('IUserRepository');

@@ -1,8 +1,8 @@
-// Follows docs/tutorial.md in an empty folder with the packed packages, block by block, in the order of a reader:
-//   node scripts/on-node.mjs 24 scripts/tutorial.mjs
+// Follows docs/tutorial.md block by block, in the order of a reader, with this repository as the clone, on the oldest Node that README.md names:
+//   node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, until } from '../service/chaos/support/program.mjs';
@@ -10,16 +10,20 @@ import { fencesIn } from './docs/extract.mjs';
 
 const PAGE = 'docs/tutorial.md';
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-tutorial-'));
-const project = join(scratch, 'shop');
+const project = join(scratch, 'tutorial');
+/** The time of an order is another one each time. */
+const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const port = await freePort();
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let server;
+/** Whether `server.ts` listens already; the first version of the page only prints something. */
+let listens = false;
+/** Where the next command runs: in the clone, until the page changes to the project. */
+let folder = '.';
 /** What the command before printed. */
 let output = '';
 
 try {
-  mkdirSync(project);
-  execFileSync('npm', ['pack', '--silent', '--workspace', 'packages', '--pack-destination', scratch]);
   for (const fence of fencesIn(readFileSync(PAGE, 'utf8'))) await follow(fence);
   console.log(`${PAGE}: all steps work`);
 } finally {
@@ -35,10 +39,16 @@ async function follow({ line, language, words, body }) {
     // A new version of a file is for the next start.
     await stop();
     writeFileSync(join(project, file), body);
-  } else if (language === 'sh' && body.startsWith('node server.ts')) await start(at);
+    if (file === 'server.ts') listens = body.includes('.listen(');
+  } else if (language === 'sh' && listens && body.endsWith('node dist/server.js\n')) await start(at);
   else if (language === 'sh') output = run(body.replaceAll('localhost:3000', `localhost:${port}`), at);
   else if (language === 'text') expect(at, output, body);
-  else if (language === 'json') expect(at, JSON.stringify(JSON.parse(output)), JSON.stringify(JSON.parse(body)));
+  else if (language === 'json') expect(at, comparable(output), comparable(body));
+}
+
+/** @param {string} json */
+function comparable(json) {
+  return JSON.stringify(JSON.parse(json)).replaceAll(TIME, 'a time');
 }
 
 /** @param {string} at @param {string} actual @param {string} shown */
@@ -48,9 +58,16 @@ function expect(at, actual, shown) {
 
 /** @param {string} script @param {string} at */
 function run(script, at) {
-  const env = { ...process.env, npm_config_loglevel: 'error', NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
+  const env = { ...process.env, npm_config_loglevel: 'error' };
   try {
-    return execFileSync('bash', ['-ec', script], { cwd: project, encoding: 'utf8', env });
+    const printed = execFileSync('bash', ['-ec', script.replaceAll('../tutorial', project)], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env,
+    });
+    if (script.includes('cd ../tutorial')) folder = project;
+    return printed;
   } catch (error) {
     const { stdout, stderr } = /** @type {{ stdout: string, stderr: string }} */ (error);
     throw new Error(`${at} fails:\n${script}${stdout}${stderr}`, { cause: error });
@@ -60,8 +77,9 @@ function run(script, at) {
 /** @param {string} at */
 async function start(at) {
   await stop();
+  run('npx tsc', at);
   const env = { ...process.env, PORT: String(port) };
-  server = spawn(process.execPath, ['server.ts'], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  server = spawn(process.execPath, ['dist/server.js'], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] });
   await until(`${at}: the server`, () => {
     if (server?.exitCode !== null) throw new Error(`${at}: the server has exited`);
     return fetch(`http://localhost:${port}/`).then(

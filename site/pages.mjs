@@ -3,7 +3,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
 const AT_TOP = {
-  'README.md': 'index.md',
+  'site/index.md': 'index.md',
+  'README.md': 'readme.md',
   'CHANGELOG.md': 'changelog.md',
   'CONTRIBUTING.md': 'contributing.md',
   'ARCHITECTURE.md': 'architecture.md',

@@ -54,7 +54,8 @@ export const isUnlisted = (markdown) => /^search: false$/m.test(markdown.slice(0
 /** @param {StagedPage} page */
 function frontMatter({ path, title, summary, isListed }) {
   const wide = path === 'playground.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'wide' };
-  const fields = { title, description: summary, search: isListed, ...wide };
+  const front = path === 'index.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'front' };
+  const fields = { title, description: summary, search: isListed, ...wide, ...front };
   return `---\n${Object.entries(fields)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
     .join('')}---\n\n`;

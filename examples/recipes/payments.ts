@@ -1,5 +1,5 @@
 // What all recipes do: they charge a card at a bank, and store the payment in one transaction.
-import { Container, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
+import { Container, type IContainer, lifetimes, onStart, type Services } from '@ambit/container';
 import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 
@@ -29,27 +29,29 @@ export class Payments {
   }
 }
 
-declare module '@ambit/container' {
-  interface ServiceMap {
-    IBank: Bank;
-    IPayments: Payments;
-    /** What the logs and traces of a job, message or call name it by. */
-    IOperationId: string;
-  }
-}
-
 export async function createTables(pool: IDatabasePool): Promise<void> {
   await pool.query('CREATE TABLE IF NOT EXISTS payments (id TEXT PRIMARY KEY, amount INTEGER CHECK (amount > 0))');
 }
 
+const { of, make, value, registered, build } = lifetimes('application', 'transaction');
+
+const createGraph = (openPool: () => IDatabasePool) =>
+  build({
+    IDatabasePool: make('application', openPool).pipe(onStart(createTables)),
+    IBank: value<Bank>({ charge: async () => undefined }),
+    IConnection: registered('transaction').as<IConnection>(),
+    IPayments: of('transaction', Payments, ['IConnection']),
+  });
+
+declare module '@ambit/container' {
+  interface ServiceMap extends Services<ReturnType<typeof createGraph>> {
+    /** What the logs and traces of a job, message or call name it by; each recipe registers it on its scope. */
+    IOperationId: string;
+  }
+}
+
 export function createApp(openPool = (): IDatabasePool => createSqlitePool({ path: ':memory:' })): Container {
-  return new Container({ tags: ['application'] }).addRegistration(
-    Registration.fromFactory(openPool).pipe(singleton(), onStart(createTables)).to('IDatabasePool'),
-    Registration.fromValue<Bank>({ charge: async () => undefined }).to('IBank'),
-    Registration.fromClass(Payments, ['IConnection'])
-      .pipe(singleton(), scope(hasTag('transaction')))
-      .to('IPayments'),
-  );
+  return new Container({ tags: ['application'] }).addRegistration(...createGraph(openPool).registrations);
 }
 
 /** The job of all recipes. A conflict with another transaction is retried at once, everything else by the sender of the job. */

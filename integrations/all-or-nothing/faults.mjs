@@ -3,7 +3,7 @@
  * @typedef {import('@ambit/transaction').IDatabasePool} IDatabasePool
  * @typedef {import('@ambit/transaction').IPooledConnection} IPooledConnection
  */
-import { executeOn } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 
 export const TARGETS = /** @type {const} */ (['server', 'backend']);
 export const MOMENTS = /** @type {const} */ (['before', 'during', 'after']);

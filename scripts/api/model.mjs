@@ -33,7 +33,12 @@ import { Reader } from './reader.mjs';
  * @property {string} file
  * @property {number} line
  */
-/** @typedef {{ name: string, symbols: Symbol[] }} EntryPoint `name` is what a program imports */
+/**
+ * @typedef {object} EntryPoint
+ * @property {string} name what a program imports
+ * @property {Symbol[]} symbols what is documented here; what two entry points export is documented at the first
+ * @property {readonly string[]} values the names that exist when the program runs, those of other packages included
+ */
 
 const OPTIONS = {
   module: ts.ModuleKind.NodeNext,
@@ -60,7 +65,11 @@ export function readApi(root) {
   return packages.flatMap(({ folder, entries }) => {
     const files = entries.map(({ file }) => program.getSourceFile(file));
     const reader = new Reader(program.getTypeChecker(), folder, files);
-    return entries.map(({ name }, i) => ({ name, symbols: reader.exportsOf(files[i]) }));
+    return entries.map(({ name }, i) => ({
+      name,
+      symbols: reader.exportsOf(files[i]),
+      values: reader.valuesOf(files[i]),
+    }));
   });
 }
 

@@ -34,13 +34,29 @@ export class Reader {
     });
   }
 
+  /** @param {ts.SourceFile | undefined} file @returns {string[]} */
+  valuesOf(file) {
+    return this.#exportsIn(file)
+      .filter((exported) => !exported.declarations?.some((each) => ts.isTypeOnlyImportOrExportDeclaration(each)))
+      .filter((exported) => (this.#unaliased(exported).flags & ts.SymbolFlags.Value) !== 0)
+      .map(nameOf);
+  }
+
   /** @param {ts.SourceFile | undefined} file @returns {ts.Symbol[]} */
   #symbolsIn(file) {
+    return this.#exportsIn(file).map((exported) => this.#unaliased(exported));
+  }
+
+  /** @param {ts.SourceFile | undefined} file @returns {ts.Symbol[]} */
+  #exportsIn(file) {
     const module = file && this.#checker.getSymbolAtLocation(file);
     if (!module) throw new Error(`${file?.fileName} exports nothing`);
-    return this.#checker
-      .getExportsOfModule(module)
-      .map((exported) => (exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported));
+    return this.#checker.getExportsOfModule(module);
+  }
+
+  /** @param {ts.Symbol} symbol */
+  #unaliased(symbol) {
+    return symbol.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(symbol) : symbol;
   }
 
   /** @param {ts.Symbol} symbol @param {ts.Declaration} declaration @returns {Symbol} */

@@ -14,7 +14,11 @@ export function problemsInDesign(manifests) {
     const labels = spec.template.metadata.labels;
     const settings = Object.assign({}, ...ofKind('ConfigMap').map(({ content }) => content.data));
     const [container] = pod.containers;
+    const policies = ofKind('NetworkPolicy').filter(({ content }) =>
+      isSubset(content.spec.podSelector.matchLabels, labels),
+    );
     const problems = [
+      ...problemsInConnections(spec, policies, settings),
       ...problemsInTime(pod, container, settings),
       ...problemsInSafety(pod, container),
       ...selectors(spec, ofKind('Service'), ofKind('PodDisruptionBudget'))
@@ -58,7 +62,33 @@ function problemsInSafety(pod, container) {
     ...unless(allowPrivilegeEscalation === false, 'may gain privileges: allowPrivilegeEscalation: false'),
     ...unless(readOnlyRootFilesystem === true, 'may write into its image: readOnlyRootFilesystem'),
     ...unless(capabilities?.drop?.includes('ALL'), 'keeps capabilities: drop ALL'),
-    ...unless(container.resources?.limits?.memory !== undefined, 'has no limit of its memory'),
+    ...['memory', 'ephemeral-storage'].flatMap((name) =>
+      unless(container.resources?.limits?.[name] !== undefined, `has no limit of its ${name}`),
+    ),
+  ];
+}
+
+/** PostgreSQL accepts 100 unless it is configured, and keeps 3 of them for its administrator. */
+const CONNECTIONS_OF_POSTGRES = 97;
+
+/** @param {any} deployment @param {readonly Manifest[]} policies @param {Record<string, string>} settings */
+function problemsInConnections({ replicas, strategy }, policies, settings) {
+  const pods = replicas + Number(strategy.rollingUpdate.maxSurge);
+  const types = policies.flatMap(({ content }) => content.spec.policyTypes);
+  const open = policies.flatMap(({ content }) => [...(content.spec.ingress ?? []), ...(content.spec.egress ?? [])]);
+  return [
+    ...unless(
+      pods * Number(settings['DATABASE_POOL_SIZE']) <= CONNECTIONS_OF_POSTGRES,
+      'opens more connections than PostgreSQL accepts: Pods, with those of a rollout, times DATABASE_POOL_SIZE',
+    ),
+    ...unless(policies.length > 0, 'no NetworkPolicy selects its Pods'),
+    ...['Ingress', 'Egress'].flatMap((type) =>
+      unless(policies.length === 0 || types.includes(type), `no NetworkPolicy limits its ${type}`),
+    ),
+    ...unless(
+      open.every(({ ports }) => ports?.length > 0),
+      'a NetworkPolicy allows every port: name those that are used',
+    ),
   ];
 }
 

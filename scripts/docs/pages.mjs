@@ -18,6 +18,7 @@ export async function pagesOf(root) {
   const packages = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
   const markdown = [
     'README.md',
+    'site/index.md',
     'service/README.md',
     ...packages.flatMap((folder) => [`${folder}/README.md`, ...filesIn(root, `${folder}/skills`, '.md')]),
     ...filesIn(root, 'docs', '.md'),

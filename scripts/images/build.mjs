@@ -10,14 +10,16 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const LEFT_OUT = ['/usr/share/doc/*', '/usr/share/man/*', '/usr/share/locale/*'];
 
 /**
- * Builds deploy/<dockerfile> as it is.
+ * Builds deploy/<dockerfile> as it is, but for the digests: the base images that are made here have others.
  * @param {import('./podman.mjs').Podman} podman
  * @param {string} folder for what the base images are made from
  * @param {{ dockerfile: string, context: string, tag: string }} image
  */
 export async function build(podman, folder, { dockerfile, context, tag }) {
-  const path = join(ROOT, 'deploy', dockerfile);
-  const text = readFileSync(path, 'utf8');
+  const text = readFileSync(join(ROOT, 'deploy', dockerfile), 'utf8').replace(/@sha256:[0-9a-f]+/g, '');
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, dockerfile);
+  writeFileSync(path, text);
   for (const [, base] of text.matchAll(/^FROM (\S+)/gm)) await makeBase(podman, folder, base ?? '');
   const options = ['--pull=never', '--isolation=chroot', '--network=host', '--layers', '--format=docker'];
   const files = [...(text.includes('npm ci') ? npmSettings(folder) : []), '--file', path, '--tag', tag];

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from '../binaries.mjs';
 import { entryPointsOf, manifestOf, publicPackages } from '../entry-points.mjs';
-import { packPackages } from '../packed.mjs';
+import { packInto } from '../packed.mjs';
 
 /**
  * @typedef {object} Row
@@ -121,7 +121,7 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
     prepare() {
       installed('typescript', version, 'typescript/bin/tsc');
       installPeers();
-      packInto(home);
+      supply(home);
       const specifiers = publicPackages(root).flatMap((folder) =>
         entryPointsOf(manifestOf(folder)).map(({ specifier }) => specifier),
       );
@@ -157,7 +157,7 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
       commands: [['node', '24', '../node_modules/vitest/vitest.mjs', 'run']],
       prepare() {
         install(folder, { dependencies: { vitest: version, libsql } });
-        packInto(folder);
+        supply(folder);
         const test = source('orders.test.ts').replace('@jest/globals', 'vitest');
         return project(folder, name, 'module', { 'vitest.config.js': 'export default {};\n', 'orders.test.ts': test });
       },
@@ -175,7 +175,7 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
         dependencies: { jest: version, libsql, ...BESIDE_JEST, 'babel-jest': version, '@jest/globals': version },
         ...(version.includes('.') && { overrides: parts }),
       });
-      packInto(folder);
+      supply(folder);
       return project(folder, name, isEsm ? 'module' : 'commonjs', {
         'jest.config.json': firstBlock(heading),
         'tsconfig.json': firstBlock('CommonJS projects'),
@@ -268,13 +268,13 @@ const supplied = new Set();
 let tarballs;
 
 /** Puts the packages into the `node_modules` of a folder. @param {string} folder */
-export function packInto(folder) {
+export function supply(folder) {
   if (supplied.has(folder)) return;
   supplied.add(folder);
   if (!tarballs) {
     const scratch = mkdtempSync(join(tmpdir(), 'ambit-matrix-'));
     process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
-    tarballs = packPackages(root, scratch);
+    tarballs = packInto(scratch);
   }
   rmSync(join(folder, 'node_modules/@ambit'), { recursive: true, force: true });
   for (const [name, tarball] of Object.entries(tarballs)) {

@@ -94,3 +94,9 @@ export interface Options {
   );
   expect(page?.markdown).toMatch(/### Options[^]*Also the deleted ones[^]*Used by \[`find`\]\(\/api\/shop\.md#find\)/);
 });
+
+it('counts the values that a program can import, and no types', () => {
+  const source =
+    "export class Shop {}\nexport interface Order {}\nexport { join } from 'node:path';\nclass Hidden {}\nexport type { Hidden };\n";
+  expect(workspace(source).map(({ values }) => values)).toEqual([['Shop', 'join']]);
+});

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fencesIn } from '../docs/extract.mjs';
 import { pagesOf } from '../docs/pages.mjs';
 import { Workshop } from '../docs/workshop.mjs';
 
@@ -7,12 +8,26 @@ const root = join(import.meta.dirname, '../..');
 const pages = await pagesOf(root);
 const pagesWithCode = pages.filter((page) => page.examples.length > 0);
 
+/** Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`. */
+const ABOUT_REGISTRATIONS = [
+  'service/README.md',
+  'docs/guides/registrations.md',
+  'packages/container/src/registration.ts',
+];
+
+it('registers services with `Registration` on the pages about it, and with `lifetimes()` on all others', () => {
+  const registering = pages.filter(({ markdown }) =>
+    fencesIn(markdown).some(({ body }) => /\bRegistration\./.test(body)),
+  );
+  expect(registering.map(({ path }) => path)).toEqual(ABOUT_REGISTRATIONS);
+});
+
 describe('documentation', () => {
   let workshop: Workshop;
   beforeAll(() => {
     workshop = new Workshop(root);
     workshop.compile(pagesWithCode);
-  });
+  }, 240_000);
   afterAll(() => workshop.close());
 
   it('fences every @example as ts, so that it is compiled', () => {

@@ -62,6 +62,35 @@ it.each([
   ],
   ['a file system that can be written', 'deployment.yaml', 'Filesystem: true', 'Filesystem: false', 'readOnlyRoot'],
   ['a container that may be root', 'deployment.yaml', 'NonRoot: true', 'NonRoot: false', 'may run as root'],
+  [
+    'a log without a limit',
+    'deployment.yaml',
+    'ephemeral-storage: 256Mi',
+    'cpu: 1',
+    'no limit of its ephemeral-storage',
+  ],
+  [
+    'more connections than PostgreSQL has',
+    'config.yaml',
+    "SIZE: '10'",
+    "SIZE: '33'",
+    'more connections than PostgreSQL',
+  ],
+  ['Pods that reach every host', 'network-policy.yaml', '    - Egress\n', '', 'no NetworkPolicy limits its Egress'],
+  [
+    'a policy for other Pods',
+    'network-policy.yaml',
+    'name: ambit-service\n  policyTypes',
+    'name: ambit\n  policyTypes',
+    'no NetworkPolicy selects',
+  ],
+  [
+    'a policy of every port',
+    'network-policy.yaml',
+    '      ports:\n        - protocol: TCP\n          port: http\n',
+    '',
+    'every port',
+  ],
   ['a secret in the ConfigMap', 'config.yaml', '\ndata:', '\ndata:\n  DATABASE_URL: postgres://a:b@c/d', 'is a secret'],
 ])('finds %s', async (_, file, from, to, problem) => {
   const { manifests } = await readManifests(changed(file, from, to));

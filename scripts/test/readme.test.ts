@@ -13,17 +13,22 @@ function section(heading: string): string {
 }
 
 describe('README.md', () => {
-  it.each([
-    ['Run the service', 'npm ci && npm start'],
-    ['Tests', 'npm ci && npm test'],
-  ])('has under "%s" one command that a fresh clone needs: %s', (heading, command) => {
-    expect(/```sh\n([^`]*)```/.exec(section(heading))?.[1]).toBe(`${command}\n`);
+  it('begins with the two commands that a fresh clone needs, each alone in its block', () => {
+    const commands = Array.from(readme.matchAll(/^```sh\n([^`]*)```$/gm), ([, body]) => body);
+    expect(commands.slice(0, 2)).toEqual(['npm ci && npm start\n', 'npm ci && npm test\n']);
   });
 
   it('names only npm commands that exist', () => {
-    const known = ['ci', 'init', 'install', 'pack', 'registry', 'start', 'test', ...Object.keys(scripts)];
+    const known = ['ci', 'create', 'init', 'install', 'pack', 'registry', 'start', 'test', ...Object.keys(scripts)];
     const named = Array.from(readme.matchAll(/npm (?:run )?(?:--silent )?([a-z][a-z-]+)/g), ([, name]) => name);
     expect(named.filter((name = '') => !known.includes(name))).toEqual([]);
+  });
+
+  it('shows on the front page of the site only figures that bench/results.md has', () => {
+    const [, reasons = ''] = /^## Why Ambit$([^]*?)^## /m.exec(readFileSync(join(root, 'site/index.md'), 'utf8')) ?? [];
+    const figures = reasons.match(/\d+(?:,\d{3})+/g) ?? [];
+    expect(figures.filter((figure) => !results.includes(` ${figure} `))).toEqual([]);
+    expect(figures.length).toBeGreaterThan(2);
   });
 
   it('shows under "Benchmarks" only figures that bench/results.md has', () => {
@@ -33,4 +38,9 @@ describe('README.md', () => {
     expect(figures.filter((figure) => !measured.has(figure))).toEqual([]);
     expect(figures.length).toBeGreaterThan(30);
   });
+});
+
+it('the changelog of the first release is a page, not a diary', () => {
+  const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
+  expect(changelog.length).toBeLessThan(5_000);
 });

@@ -31,7 +31,7 @@ try {
     say(row.join(' | '));
     rows.push(row);
   });
-  report(`failover ${name}`, table(HEAD, rows), violations, options.write, 'docs/guides/failover.md');
+  report(`failover ${name}`, table(HEAD, rows), violations, options.write, 'docs/service/failover.md');
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -198,7 +198,7 @@ describe('after its client has disconnected, what a request fails with', () => {
     return records.map(({ level }) => level);
   };
 
-  test.each(['AMBIT_HTTP_CLIENT_DISCONNECTED', 'AMBIT_HTTP_REQUEST_FINISHED'] as const)(
+  test.each(['AMBIT_HTTP_CLIENT_DISCONNECTED', 'AMBIT_DISPOSED'] as const)(
     'is no error of the service if %s caused it',
     (code) => expect(logged(new Error('The query failed', { cause: new HttpError(code) }))).toEqual([20]),
   );

@@ -4,13 +4,13 @@ import { HOST_VARIANTS } from '../src/config/config.js';
 import { App } from './support/app.js';
 import { postgres, type TestDatabase } from './support/databases.js';
 
-const PAGE = new URL('../../docs/guides/scaling.md', import.meta.url);
+const PAGE = new URL('../../docs/service/scaling.md', import.meta.url);
 const DAY_MS = 86_400_000;
 const ORDER = { items: [{ productId: 'apple', quantity: 2 }] };
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const PARTITIONED = ['orders', 'order_items', 'reservations', 'idempotency_keys'];
 
-describe.skipIf(postgres.missing)('the tables, partitioned as docs/guides/scaling.md says', () => {
+describe.skipIf(postgres.missing)('the tables, partitioned as docs/service/scaling.md says', () => {
   let database: TestDatabase;
   const apps: App[] = [];
 

@@ -143,7 +143,7 @@ describe('the service', () => {
       const { code, output } = await service.exit;
       expect(code).toBe(0);
       const { level, err } = await service.says('Connections were closed by force');
-      expect([level, err]).toEqual([40, expect.objectContaining({ code: 'AMBIT_HTTP_DRAIN_TIMEOUT' })]);
+      expect([level, err]).toEqual([40, expect.objectContaining({ code: 'AMBIT_DRAIN_TIMEOUT' })]);
       expect(output.split('\n').filter((line) => !/^(\{.*\})?$/.test(line))).toEqual([]);
     },
   );

@@ -59,7 +59,7 @@ export default defineConfig({
             boostDocument: (id) =>
               /\/(api|benchmarks|errors|coming-from\/codemods)/.test(id)
                 ? 0.4
-                : /\/(tutorial|concepts|guides|coming-from)/.test(id)
+                : /\/(readme|tutorial|concepts|guides|coming-from)/.test(id)
                   ? 1.5
                   : 1,
             combineWith: 'AND',

@@ -14,6 +14,11 @@ const QUERIES: readonly [query: string, page: RegExp][] = [
   ['TS1479', /compilers-and-runtimes/],
   ['ERR_REQUIRE_ESM', /compilers-and-runtimes/],
   ['Scope.REQUEST', /three-scopes|lifetimes|nestjs/],
+  ['jwt', /guides\/authentication/],
+  ['testcontainers', /guides\/testing-with-a-database/],
+  ['sandbox kysely', /guides\/(testing-with-a-database|orms)/],
+  ['nestjs', /coming-from\/nestjs/],
+  ['mock', /typed-graph|testing/],
 ];
 
 describe('the search', () => {

@@ -162,7 +162,7 @@ describe('MikroORM on the connection of a transaction', () => {
     const work = runInTransaction(app.container, async (scope) =>
       mikroOrmOn(scope.resolve<IConnection>('IConnection'), other),
     );
-    await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(work).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     await other.close();
   });
 });

@@ -1,4 +1,4 @@
-import { beginTransaction } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 import { expect, it } from 'vitest';
 import { codeOf } from './errors.js';
 import { ADA, BOB, type Stage } from './stage.js';

@@ -1,4 +1,5 @@
-import { type IConnection, beginTransaction, runInTransaction, transactionOf } from '@ambit/transaction';
+import { type IConnection, runInTransaction, transactionOf } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 import { expect, it } from 'vitest';
 import { codeOf } from './errors.js';
 import { ADA, BOB, type Stage } from './stage.js';

@@ -132,7 +132,7 @@ describe('TypeORM on the connection of a transaction', () => {
   it('is refused where the connection is not that of a transaction scope', async () => {
     const connection = await app.pool.getConnection();
     const create = (): EntityManager => typeormOn(connection as IConnection, dataSource);
-    expect(create).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    expect(create).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     connection.release();
   });
 });

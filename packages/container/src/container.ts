@@ -85,8 +85,9 @@ const NOTHING_TO_DISPOSE: Promise<void> = Promise.resolve();
  *
  * @example
  * ```ts
- * const app = new Container({ tags: ['application'] });
- * app.addRegistration(Registration.fromFactory(() => new Date()).pipe(singleton(), scope(hasTag('request'))).to('IStart'));
+ * const { make, build } = lifetimes('application', 'request');
+ * const graph = build({ IStart: make('request', () => new Date()) });
+ * const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
  *
  * await using request = app.createScope({ tags: ['request'] });
  * request.resolve<Date>('IStart');
@@ -110,7 +111,7 @@ export class Container implements IContainer, AsyncDisposable {
    * Makes the outermost scope. The child scopes come from `createScope()`.
    *
    * @param options - the tags of the container. Default: none
-   * @throws `ContainerError` `AMBIT_BAD_TAGS`: the tags are not a list of strings
+   * @throws `ContainerError` `AMBIT_OPTION`: the tags are not a list of strings
    */
   constructor(options?: ScopeOptions);
   /**
@@ -118,7 +119,7 @@ export class Container implements IContainer, AsyncDisposable {
    *
    * @param injector - lists the dependencies of a class whose registration does not. Default: a {@link MetadataInjector}
    * @param options - the tags of the container. Default: none
-   * @throws `ContainerError` `AMBIT_BAD_TAGS`: the tags are not a list of strings
+   * @throws `ContainerError` `AMBIT_OPTION`: the tags are not a list of strings
    */
   constructor(injector?: Injector, options?: ScopeOptions);
   /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
@@ -197,7 +198,7 @@ export class Container implements IContainer, AsyncDisposable {
    *
    * @param options - the tags of the scope. Default: none
    * @returns the child scope
-   * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_BAD_TAGS`: the tags are not a list of strings
+   * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_OPTION`: the tags are not a list of strings
    */
   createScope({ tags = [] }: ScopeOptions = {}): Container {
     if (this.closed) this.refuseDisposed('createScope');

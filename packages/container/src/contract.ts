@@ -78,7 +78,7 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
  * The scope that `runInScope` set around this call, for code that nobody passes a scope to.
  *
  * @returns the scope
- * @throws `ContainerError` `AMBIT_NO_CURRENT_SCOPE`: there is no `runInScope` around this call
+ * @throws `ContainerError` `AMBIT_NO_SCOPE`: there is no `runInScope` around this call
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
 export function currentScope(): IContainer {
   const scope = current.getStore();
   if (scope) return scope;
-  throw new ContainerError('AMBIT_NO_CURRENT_SCOPE', {
+  throw new ContainerError('AMBIT_NO_SCOPE', {
     hint: 'call it in the work of runInScope(scope, work), or in what that work starts',
   });
 }

@@ -51,24 +51,21 @@ const sentences = {
   AMBIT_CYCLE: 'Circular dependency: %',
   AMBIT_TOO_DEEP: '% has too long a chain of dependencies',
   AMBIT_NO_KEY_FOR_PARAMETER: '% has no key',
-  AMBIT_BAD_TAGS: 'Tags must be a list of strings, not %',
   AMBIT_DISPOSED: '% was called on a disposed scope',
   AMBIT_DISPOSE_FAILED: 'Some instances failed to dispose; all others are disposed. The errors are in .failures:%',
   AMBIT_START_FAILED: '% failed to start',
-  AMBIT_NO_CURRENT_SCOPE: 'There is no current scope',
+  AMBIT_NO_SCOPE: 'There is no current scope',
 };
 
 /** Codes whose whole sentence comes with the error. */
 type OtherCode =
   | 'AMBIT_BAD_REGISTRATION'
-  | 'AMBIT_BAD_OPTION'
+  | 'AMBIT_OPTION'
   | 'AMBIT_INVALID'
   | 'AMBIT_UNREACHABLE'
   | 'AMBIT_UNDISPOSED'
-  | 'AMBIT_TWO_FEATURES'
   | 'AMBIT_SPLIT_KEY'
   | 'AMBIT_LATE_OVERRIDE'
-  | 'AMBIT_OPEN_SCOPES'
   | 'AMBIT_DRAINING'
   | 'AMBIT_DRAIN_TIMEOUT';
 
@@ -223,5 +220,8 @@ export const areTags = (tags: unknown): tags is string[] =>
 
 export function checkedTags(tags: readonly string[]): readonly string[] {
   if (areTags(tags)) return Object.freeze([...tags]);
-  throw new ContainerError('AMBIT_BAD_TAGS', { about: show(tags), hint: "write { tags: ['request'] }" });
+  throw new ContainerError('AMBIT_OPTION', {
+    about: `Tags must be a list of strings, not ${show(tags)}`,
+    hint: "write { tags: ['request'] }",
+  });
 }

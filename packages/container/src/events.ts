@@ -123,7 +123,7 @@ export const openScopes = (container: Container): Container[] => container.desce
  * For tests: fails if a scope below the container is still open.
  *
  * @param container - the application's container, after the test has disposed its scopes
- * @throws `ContainerError` `AMBIT_OPEN_SCOPES`: scopes are open; with the age of each and, after {@link trackScopes}, where it was opened
+ * @throws `ContainerError` `AMBIT_UNDISPOSED`: scopes are open; with the age of each and, after {@link trackScopes}, where it was opened
  *
  * @example
  * ```ts
@@ -143,7 +143,7 @@ export function expectNoOpenScopes(container: Container): void {
       (scope) =>
         `\n${showTags(scope.shape.lineage)} opened ${ago(scope.opened)}\n${isTracked ? (scope.rare?.openedBy ?? '') : ''}`,
     );
-  throw new ContainerError('AMBIT_OPEN_SCOPES', {
+  throw new ContainerError('AMBIT_UNDISPOSED', {
     about: `${open.length} ${open.length === 1 ? 'scope is' : 'scopes are'} still open${each.join('')}${open.length > 10 ? `\n... and ${open.length - 10} more` : ''}`,
     hint: isTracked
       ? 'await dispose() on every path, errors and aborts included'

@@ -46,7 +46,7 @@ export interface Graph {
  * @param container - the application's container
  * @param scopes - the kinds of scope that the application opens, as for `verify`
  * @returns the graph; what a factory resolves by itself is not in it
- * @throws `ContainerError` `AMBIT_DISPOSED`: the container is disposed; `AMBIT_BAD_TAGS`: the tags of a scope are not a list of strings
+ * @throws `ContainerError` `AMBIT_DISPOSED`: the container is disposed; `AMBIT_OPTION`: the tags of a scope are not a list of strings
  *
  * @example
  * ```ts

@@ -22,9 +22,11 @@ import { pathsTo } from './verify.js';
  * @example
  * ```ts
  * import { override } from '@ambit/container/tools';
- * const app = new Container().addRegistration(Registration.fromValue('real').to('IName'));
+ * const { value, build } = lifetimes('application');
+ * const graph = build({ IName: value('real') });
+ * const app = new Container().addRegistration(...graph.registrations);
  * {
- *   using _ = override(app, Registration.fromValue('fake').to('IName'));
+ *   using _ = override(app, ...graph.replacing({ IName: value('fake') }));
  *   app.resolve('IName'); // 'fake'
  * }
  * app.resolve('IName'); // 'real'

@@ -142,7 +142,7 @@ const copyOf = (shape: Shape): Shape => shape.copy(shape.parent && copyOf(shape.
  * @param container - the application's container
  * @param scopes - the kinds of scope that the application opens, nested as it opens them
  * @throws `ContainerError` `AMBIT_INVALID`: there are problems, all of them in `problems`; `AMBIT_DISPOSED`: the container is disposed;
- *   `AMBIT_BAD_TAGS`: the tags of a scope are not a list of strings
+ *   `AMBIT_OPTION`: the tags of a scope are not a list of strings
  *
  * @example
  * ```ts
@@ -315,7 +315,7 @@ const contested = (shapes: readonly Shape[]): ContainerError[] =>
       const names = [...new Set(features)];
       if (names.length < 2) return [];
       const hint = `${names.map(show).join(' and ')} register it, and the last one would win: say .override() to replace it, or .also() to add to it`;
-      return new ContainerError('AMBIT_TWO_FEATURES', {
+      return new ContainerError('AMBIT_BAD_REGISTRATION', {
         key,
         about: `Two features register ${show(key)}`,
         tags: lineage,

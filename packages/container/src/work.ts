@@ -103,7 +103,7 @@ class RunningWork {
 
 function checkTime(name: string, value: unknown): void {
   if (typeof value === 'number' && value >= 0) return;
-  throw new ContainerError('AMBIT_BAD_OPTION', {
+  throw new ContainerError('AMBIT_OPTION', {
     about: `drainScopes() got ${name}: ${show(value)}`,
     hint: 'pass a number of milliseconds, or Infinity for no limit',
   });
@@ -207,7 +207,7 @@ export async function inScope<C extends IContainer, T>(
  * @param options - how long it waits. Default: 10 s for the work to finish, and 1 s after its signal aborted
  * @returns how many are still running `abortTimeoutMs` after that; `container.dispose()` then disposes their scopes.
  *   Called again, it returns the same promise.
- * @throws `ContainerError` `AMBIT_BAD_OPTION`: a time is not a number of milliseconds
+ * @throws `ContainerError` `AMBIT_OPTION`: a time is not a number of milliseconds
  *
  * @example
  * ```ts

@@ -35,12 +35,12 @@ describe('the current scope', () => {
       }
     })();
     expect(error).toBeInstanceOf(ContainerError);
-    expect(error).toMatchObject({ code: 'AMBIT_NO_CURRENT_SCOPE', hint: expect.stringContaining('runInScope') });
+    expect(error).toMatchObject({ code: 'AMBIT_NO_SCOPE', hint: expect.stringContaining('runInScope') });
   });
 
   it('is opt-in: neither opening a scope nor resolving from it makes it the current one', () => {
     const request = open().register('IProbe', () => {
-      expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE');
+      expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
       return 'asked';
     });
     expect(request.resolve('IProbe')).toBe('asked');
@@ -48,11 +48,11 @@ describe('the current scope', () => {
 
   it('is unset when the work is done, however it was done', async () => {
     runInScope(open(), () => {});
-    expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE');
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
     expect(() => runInScope(open(), () => expect.fail('the work failed'))).toThrow('the work failed');
-    expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE');
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
     await runInScope(open(), turn);
-    expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE');
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
   });
 
   it('gives back what the work returns, or throws what it throws', async () => {

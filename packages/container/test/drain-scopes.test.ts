@@ -121,6 +121,6 @@ describe('drainScopes', () => {
 
   it.each([-1, Number.NaN, '5s', null])('refuses %s as a time', async (time) => {
     const options = { timeoutMs: time as number };
-    await expect(drainScopes(application(), options)).rejects.toMatchObject({ code: 'AMBIT_BAD_OPTION' });
+    await expect(drainScopes(application(), options)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });

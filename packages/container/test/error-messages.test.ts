@@ -10,8 +10,10 @@ type Situations = Record<string, () => unknown>;
 // The compiler holds these to be all codes: one too few or too many does not fit the type.
 const situations = { ...resolving, ...declaring, ...disposing, ...working } satisfies Record<ErrorCode, Situations>;
 const everyCode: ErrorCode[] = codesIn(Object.keys(situations).join(' '));
-const every = Object.entries<Situations>(situations).flatMap(([code, of]) =>
-  Object.entries(of).map(([title, happen]) => ({ code, title, happen })),
+// One code may have situations in several files.
+const files: Record<string, Situations>[] = [resolving, declaring, disposing, working];
+const every = everyCode.flatMap((code) =>
+  files.flatMap((of) => Object.entries(of[code] ?? {}).map(([title, happen]) => ({ code, title, happen }))),
 );
 
 function codesIn(text: string): ErrorCode[] {

@@ -60,8 +60,8 @@ describe('what cannot be a registration', () => {
   it.each([['request'], [['request', 1]], [['request', Symbol('tag')]], [{}], [7]])(
     'is refused at once: the tags %j',
     (tags) => {
-      expect(refusal(() => openApplication().createScope({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
-      expect(refusal(() => new Container({ tags: tags as never })).code).toBe('AMBIT_BAD_TAGS');
+      expect(refusal(() => openApplication().createScope({ tags: tags as never })).code).toBe('AMBIT_OPTION');
+      expect(refusal(() => new Container({ tags: tags as never })).code).toBe('AMBIT_OPTION');
     },
   );
 });

@@ -96,7 +96,7 @@ describe('inScope', () => {
       seen.push(currentScope() === scope);
     });
     expect(seen).toEqual([true, true]);
-    await inScope(app, {}, () => expect(() => currentScope()).toThrow('AMBIT_NO_CURRENT_SCOPE'));
+    await inScope(app, {}, () => expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE'));
   });
 
   it('works with any object of the shape of a container', async () => {

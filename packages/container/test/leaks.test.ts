@@ -76,7 +76,7 @@ describe('expectNoOpenScopes', () => {
     const now = performance.now();
     vi.spyOn(performance, 'now').mockImplementation(() => now + 65_000);
     const { code, message, hint } = complaint(app);
-    expect(code).toBe('AMBIT_OPEN_SCOPES');
+    expect(code).toBe('AMBIT_UNDISPOSED');
     expect(message).toContain('2 scopes');
     expect(message).toMatch(/\[application\] > \[request\] opened 65\.\d s ago/);
     expect(message).toMatch(/\[application\] > \[request\] > \[transaction, audited\] opened 65\.\d s ago/);

@@ -82,8 +82,8 @@ describe('the tags of a scope', () => {
     ['an object', { request: true }],
   ])('are refused when they are %s', (_, tags) => {
     const app = openApplication();
-    expect(refusal(() => app.createScope({ tags: tags as string[] })).code).toBe('AMBIT_BAD_TAGS');
-    expect(refusal(() => new Container({ tags: tags as string[] })).code).toBe('AMBIT_BAD_TAGS');
+    expect(refusal(() => app.createScope({ tags: tags as string[] })).code).toBe('AMBIT_OPTION');
+    expect(refusal(() => new Container({ tags: tags as string[] })).code).toBe('AMBIT_OPTION');
   });
 });
 

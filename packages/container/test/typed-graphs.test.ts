@@ -266,7 +266,7 @@ describe('features', () => {
         return error as ContainerError;
       }
     })();
-    expect(problem?.problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_TWO_FEATURES', 'IClock']]);
+    expect(problem?.problems.map(({ code, key }) => [code, key])).toEqual([['AMBIT_BAD_REGISTRATION', 'IClock']]);
     expect(problem?.message).toContain(`'users' and '${other}' register it`);
   });
 

@@ -184,6 +184,6 @@ describe('verify', () => {
   it('refuses tags that createScope would refuse', () => {
     const wrong = { tags: 'request' } as unknown as ScopeDeclaration;
 
-    expect(refusal(() => verify(openApplication(), wrong)).code).toBe('AMBIT_BAD_TAGS');
+    expect(refusal(() => verify(openApplication(), wrong)).code).toBe('AMBIT_OPTION');
   });
 });

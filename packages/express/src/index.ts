@@ -1,5 +1,5 @@
 export { disposeOnSignal, type DisposeOnSignalOptions, drain, type DrainOptions } from '@ambit/http';
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/http';
+export { HttpError, type HttpErrorCode } from '@ambit/http';
 export {
   containerMiddleware,
   type ContainerMiddlewareOptions,

@@ -17,7 +17,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import type { Request, RequestHandler, Response } from 'express';
 import {
   guardNext,
@@ -59,7 +59,7 @@ export interface ExpressRequest {
 
 function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   if (req.container) return req.container;
-  throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', who);
+  throw new HttpError('AMBIT_NO_SCOPE', who);
 }
 
 /** Where a handler's services come from: its transaction, as long as it may still work in it. */
@@ -106,7 +106,7 @@ export interface ContainerMiddlewareOptions extends LoadOptions, RequestOptions<
  * @param container - the application container, or a function of the request that returns the scope above the request's
  * @param options - how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
  * @returns the middleware
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -143,7 +143,7 @@ export interface WithTransactionOptions extends RequestTransactionOptions<Reques
  *
  * @param options - the options of the transaction, and who is notified of what
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @throws `HttpError` or `TransactionError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -211,7 +211,7 @@ export type Services<D extends Deps> = { readonly [Name in keyof D]: Delivered<D
  * @param req - the request
  * @param key - what to resolve; with `strictKeys`, a string that `ServiceMap` does not list is a compile error
  * @returns the instance
- * @throws `HttpError` `AMBIT_HTTP_NO_REQUEST_SCOPE`: `containerMiddleware()` did not run. `ContainerError`, as `Container.resolve()`:
+ * @throws `HttpError` `AMBIT_NO_SCOPE`: `containerMiddleware()` did not run. `ContainerError`, as `Container.resolve()`:
  *   the key cannot be resolved
  *
  * @example

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { containerMiddleware, disposeOnSignal, drain, withTransaction } from '../src/index.js';
 import { application } from './support/app.js';
 
-const INVALID = { code: 'AMBIT_HTTP_OPTION' };
+const INVALID = { code: 'AMBIT_OPTION' };
 const TIMES: readonly unknown[] = [Number.NaN, -1, null, '500'];
 
 describe('an invalid option is refused where it is given:', () => {
@@ -27,7 +27,7 @@ describe('an invalid option is refused where it is given:', () => {
 
   it.each(TIMES)('withTransaction() with a time of %s', (time) => {
     for (const name of ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs']) {
-      expect(() => withTransaction({ [name]: time })).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+      expect(() => withTransaction({ [name]: time })).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     }
   });
 
@@ -38,7 +38,7 @@ describe('an invalid option is refused where it is given:', () => {
   it.each([{ isolation: 'snapshot' }, { readOnly: 1 }, { pool: 'IOtherPool' }])(
     'withTransaction() with %o',
     (terms) => {
-      expect(() => withTransaction(terms as never)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+      expect(() => withTransaction(terms as never)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     },
   );
 

@@ -51,7 +51,7 @@ const happenings = () => ({ handled: signal(), responded: signal() });
 const TRUE_RESPONSE = { status: 500, text: '{"error":"from the error handler"}', location: null, stored: [] };
 /** It names what has failed before it. */
 const DROPPED = expect.objectContaining({
-  code: 'AMBIT_HTTP_SUCCESS_DROPPED',
+  code: 'AMBIT_HTTP_RESPONSE_DROPPED',
   cause: expect.any(Error) as Error,
 });
 
@@ -148,7 +148,7 @@ describe.each(versions)('a handler on %s that goes on while COMMIT is in progres
       status: 201,
       text: '"done"',
       seen: ['too late'],
-      reported: [{ code: 'AMBIT_HTTP_SECOND_RESPONSE' }],
+      reported: [{ code: 'AMBIT_HTTP_RESPONSE_DROPPED' }],
     });
     expect(result.stored).toEqual(['order']);
   });

@@ -26,7 +26,10 @@ describe('a second response', () => {
     const { post, close } = await serve(app);
     const response = await post('/here');
     expect([response.status, await response.json()]).toEqual([201, 'first']);
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
+    expect(await reported.promise).toMatchObject({
+      code: 'AMBIT_HTTP_RESPONSE_DROPPED',
+      message: expect.stringContaining('another one came first'),
+    });
     expect(await reported.promise).toHaveProperty('message', expect.stringContaining('POST /here'));
     await close();
     expect(pool.stored).toEqual(['order']);
@@ -57,7 +60,10 @@ describe('a second response', () => {
       res.json('first');
     });
     expect(await (await (await serve(app)).post('/')).json()).toBe('first');
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
+    expect(await reported.promise).toMatchObject({
+      code: 'AMBIT_HTTP_RESPONSE_DROPPED',
+      message: expect.stringContaining('another one came first'),
+    });
   });
 
   it('by the error handler, for a handler that failed after it responded, undoes nothing', async () => {

@@ -25,7 +25,7 @@ describe('resolve()', () => {
 
   it('says what is missing where no middleware ran', () => {
     expect(() => resolve({} as express.Request, 'IGreeting')).toThrow(
-      expect.objectContaining({ code: 'AMBIT_HTTP_NO_REQUEST_SCOPE' }),
+      expect.objectContaining({ code: 'AMBIT_NO_SCOPE' }),
     );
   });
 });

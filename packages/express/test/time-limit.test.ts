@@ -52,7 +52,7 @@ describe('a handler that has not responded when its transaction reaches its time
     const response = await post('/');
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({ error: 'AMBIT_TX_TIMEOUT' });
-    const dropped = { code: 'AMBIT_HTTP_SUCCESS_DROPPED', cause: { code: 'AMBIT_TX_TIMEOUT' } };
+    const dropped = { code: 'AMBIT_HTTP_RESPONSE_DROPPED', cause: { code: 'AMBIT_TX_TIMEOUT' } };
     expect(await reported.promise).toMatchObject(dropped);
     await close();
     expect(pool.stored).toEqual([]);

@@ -30,7 +30,7 @@ describe('a COMMIT that fails while its request still comes in', () => {
     client.write('half');
     const [response] = (await once(client, 'data')) as [Buffer];
     expect(String(response)).toMatch(/^HTTP\/1\.1 500 /);
-    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_SECOND_RESPONSE' });
+    expect(await reported.promise).toMatchObject({ code: 'AMBIT_HTTP_RESPONSE_DROPPED' });
     await close();
     await expectAllEnded({ container, pool });
   });

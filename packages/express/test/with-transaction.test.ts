@@ -89,7 +89,7 @@ describe('withTransaction()', () => {
     app.use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
-      error: expect.stringContaining('[AMBIT_HTTP_TRANSACTION_STARTED, see docs/errors.md#'),
+      error: expect.stringContaining('[AMBIT_TX_ALREADY_OPEN, see docs/errors.md#'),
     });
     await expectAllEnded({ container, pool });
   });
@@ -98,7 +98,7 @@ describe('withTransaction()', () => {
     const app = express().post('/', withTransaction()).use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
-      error: expect.stringContaining('[AMBIT_HTTP_NO_REQUEST_SCOPE, see docs/errors.md#'),
+      error: expect.stringContaining('[AMBIT_NO_SCOPE, see docs/errors.md#'),
     });
   });
 });

@@ -128,8 +128,8 @@ export class FastifyRequestState {
     { isOfRoute }: { readonly isOfRoute: boolean },
   ): WatchedPromise<IContainer> {
     const { active, isOut, res, scope } = this.connected;
-    if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_HTTP_REQUEST_FINISHED');
-    if (this.transaction) return this.#refuse('AMBIT_HTTP_TRANSACTION_STARTED');
+    if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_DISPOSED');
+    if (this.transaction) return this.#refuse('AMBIT_TX_ALREADY_OPEN');
     if (res.headersSent) {
       closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');

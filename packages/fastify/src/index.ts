@@ -1,4 +1,4 @@
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/http';
+export { HttpError, type HttpErrorCode } from '@ambit/http';
 export {
   containerPlugin,
   type ContainerPluginOptions,

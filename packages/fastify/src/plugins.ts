@@ -20,7 +20,8 @@ import {
   settleWithin,
   type TimeLimit,
 } from '@ambit/http/host';
-import { inOwnContext, type TransactionError, type TransactionOptions, TransactionSettings } from '@ambit/transaction';
+import type { TransactionError, TransactionOptions } from '@ambit/transaction';
+import { inOwnContext, TransactionSettings } from '@ambit/transaction/host';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,
@@ -83,7 +84,7 @@ export interface ContainerPluginOptions extends LoadOptions, RequestOptions<Fast
  *
  * @param instance - the server; `server.register(containerPlugin, options)` passes it
  * @param opts - the options that `server.register()` received
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ * @throws `HttpError` `AMBIT_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
  *
  * @example
  * ```ts
@@ -289,7 +290,7 @@ declare module 'fastify' {
      *
      * @param options - the options of the transaction. Default: those of the plugin
      * @returns the scope tagged `transaction`, in which `IConnection` is its connection
-     * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_REQUEST_FINISHED`: it has
+     * @throws `HttpError` `AMBIT_TX_ALREADY_OPEN`: the request has a transaction already; `AMBIT_DISPOSED`: it has
      *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN
      *   failed. `ContainerError`: there is no `IDatabasePool`
      */
@@ -311,7 +312,7 @@ declare module 'fastify' {
  *
  * @param instance - the server; `server.register(transactionPlugin, options)` passes it
  * @param opts - what every transaction is begun with
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; of `config.transaction`,
+ * @throws `HttpError` or `TransactionError` `AMBIT_OPTION`: an option is invalid; of `config.transaction`,
  *   from `server.route()`
  *
  * @example
@@ -352,7 +353,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
   });
   server.decorateRequest('startTransaction', function (own) {
     const active = this[STATE];
-    if (!active) return Promise.reject(new HttpError('AMBIT_HTTP_REQUEST_FINISHED'));
+    if (!active) return Promise.reject(new HttpError('AMBIT_DISPOSED'));
     if (!own) return active.begin(prepare(this), { isOfRoute: false });
     const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
     return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });

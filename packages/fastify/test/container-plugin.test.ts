@@ -120,7 +120,7 @@ describe('the container plugin', () => {
     const without = server().register(containerPlugin, {} as { container: IContainer });
     await expect(async () => without).rejects.toThrow('needs the application container');
     const wrong = server().register(containerPlugin, { container: new Container(), disposeOn: 'close' as 'error' });
-    await expect(async () => wrong).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+    await expect(async () => wrong).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });
 

@@ -49,5 +49,5 @@ test('close() waits no longer than disposeTimeoutMs for a disposer that hangs, a
 });
 
 test.each([-1, Number.NaN, '5' as unknown as number])('disposeTimeoutMs: %s is refused', async (disposeTimeoutMs) => {
-  await expect(application({ plugin: { disposeTimeoutMs } })).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+  await expect(application({ plugin: { disposeTimeoutMs } })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
 });

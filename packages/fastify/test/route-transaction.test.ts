@@ -16,7 +16,7 @@ describe('a route with config: { transaction } that no plugin sees', () => {
     app.post('/orders', { config: { transaction: true } }, () => ({}));
     if (registers) await app.register(transactionPlugin);
     await expect(app.ready()).rejects.toMatchObject({
-      code: 'AMBIT_HTTP_OPTION',
+      code: 'AMBIT_OPTION',
       message: expect.stringContaining('POST /orders has config.transaction'),
     });
     await app.close();
@@ -218,16 +218,16 @@ describe('a route with config: { transaction }', () => {
     'an invalid option is refused: %o',
     (transaction) => {
       expect(() => app.get('/', { config: { transaction: transaction as never } }, () => ({}))).toThrow(
-        expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }) as Error,
+        expect.objectContaining({ code: 'AMBIT_OPTION' }) as Error,
       );
     },
   );
 
   test.each<[options: object, code: string]>([
-    [{ isolation: 'snapshot' }, 'AMBIT_TX_OPTION'],
-    [{ timeoutMs: -1 }, 'AMBIT_TX_OPTION'],
-    [{ onError: 'log' }, 'AMBIT_HTTP_OPTION'],
-    [{ rollbackOn: 5 }, 'AMBIT_HTTP_OPTION'],
+    [{ isolation: 'snapshot' }, 'AMBIT_OPTION'],
+    [{ timeoutMs: -1 }, 'AMBIT_OPTION'],
+    [{ onError: 'log' }, 'AMBIT_OPTION'],
+    [{ rollbackOn: 5 }, 'AMBIT_OPTION'],
   ])('%o of a route, and of the plugin, is refused before the first request', async (options, code) => {
     const refused = expect.objectContaining({ code }) as Error;
     expect(() => app.get('/', { config: { transaction: options } }, () => ({}))).toThrow(refused);

@@ -45,7 +45,7 @@ describe('startTransaction()', () => {
     const response = await made.app.inject({ method: 'POST', url: '/' });
 
     expect(response.statusCode).toBe(500);
-    expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_STARTED' });
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
   });
@@ -101,7 +101,7 @@ describe('startTransaction()', () => {
 
     await made.app.inject({ method: 'POST', url: '/' });
 
-    expect(await refused.promise).toMatchObject({ code: 'AMBIT_HTTP_REQUEST_FINISHED' });
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_DISPOSED' });
     expect(await leftovers(made)).toEqual([]);
   });
 

@@ -13,7 +13,7 @@ import {
   responseTo,
   prepareTransactionOptions,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
 /** The scope around the request's own: the application container, or what a function of the request gives. */
@@ -39,7 +39,7 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
    * For a graceful shutdown: resolves when no request scope is open. Stop the host's listening first.
    *
    * @param options - how long to wait. Default: 10 s
-   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number
    */
   drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
@@ -56,7 +56,7 @@ export interface FetchHandler<Q extends Request = Request, C = unknown, R extend
  * @param options - how scopes are opened, how many requests are taken on, and how errors are responded to
  * @returns what `Bun.serve`, `Deno.serve`, Workers and routers call with a request. If the context has `waitUntil`, it
  *   receives the disposal of the scope.
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
+ * @throws `HttpError` `AMBIT_OPTION`: an argument or an option is invalid
  *
  * @example
  * ```ts
@@ -126,7 +126,7 @@ function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | und
  *   connection.
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
+ * @throws `HttpError` or `TransactionError` `AMBIT_OPTION`: an option is invalid; per request
  *   `AMBIT_HTTP_NO_RESPONSE`: the handler returned nothing that can be sent
  *
  * @example

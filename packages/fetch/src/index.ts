@@ -1,6 +1,5 @@
 export {
   type DrainRequestsOptions,
-  HTTP_ERROR_CODES,
   HttpError,
   type HttpErrorCode,
   type RequestScopesOptions as RequestOptions,

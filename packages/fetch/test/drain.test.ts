@@ -45,6 +45,6 @@ describe('drain()', () => {
 
   test('refuses an invalid time limit', async () => {
     const { handler } = streaming();
-    await expect(handler.drain({ timeoutMs: -1 })).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+    await expect(handler.drain({ timeoutMs: -1 })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });

@@ -155,7 +155,7 @@ describe('before the handler', () => {
   test('start: true with a container that cannot start is refused', async () => {
     const foreign = { createScope: () => ({ register: () => undefined, dispose: () => undefined }) };
     const handler = createHandler(foreign as unknown as IContainer, hello, { start: true });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });
 
@@ -187,7 +187,7 @@ describe('current: true', () => {
       currentScope();
       return hello();
     });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_NO_CURRENT_SCOPE' });
+    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_NO_SCOPE' });
   });
 });
 
@@ -297,6 +297,6 @@ describe('an invalid argument is refused', () => {
     ['start: 1', () => createHandler(new Container(), hello, { start: 1 as unknown as boolean })],
     ['register: null', () => createHandler(new Container(), hello, { register: null as unknown as () => void })],
   ])('%s', ([, make]) => {
-    expect(make).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
+    expect(make).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
   });
 });

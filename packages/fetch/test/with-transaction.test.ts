@@ -265,9 +265,9 @@ test.for<[string, object]>([
   ['onError', { onError: 'log' }],
   ['rollbackOn', { rollbackOn: 400 }],
 ])('an invalid %s is refused at once', ([, options]) => {
-  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
+  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
 });
 
 test.for<object>([{ isolation: 'snapshot' }, { timeoutMs: -1 }])('%o is refused at once', (options) => {
-  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+  expect(() => withTransaction(created, options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
 });

@@ -1,4 +1,4 @@
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode } from '@ambit/host';
+export { HttpError, type HttpErrorCode } from '@ambit/host';
 export {
   containerMiddleware,
   type ContainerMiddleware,

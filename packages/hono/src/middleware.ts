@@ -11,7 +11,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -49,7 +49,7 @@ export function requireTransactionScope(c: Context): IContainer {
 function requestScopeOf(c: Context): IContainer {
   const scope = c.get('container') as IContainer | undefined;
   if (scope) return scope;
-  throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', 'withTransaction()');
+  throw new HttpError('AMBIT_NO_SCOPE', 'withTransaction()');
 }
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
@@ -61,7 +61,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
    * Resolves when no request scope is open. Stop the server's listening first; on Node, with `drain(server)` of @ambit/http.
    *
    * @param options - how long to wait. Default: 10 s
-   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number
    */
   drain(options?: DrainRequestsOptions): Promise<void>;
   /** How many request scopes are not disposed yet. */
@@ -78,7 +78,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
  * @param container - the application container, or a function of the context that gives the parent scope
  * @param options - how scopes are opened, how many requests are taken on, and who is notified of a disposal that failed
  * @returns the middleware, with `drain()` for a graceful shutdown
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
+ * @throws `HttpError` `AMBIT_OPTION`: an argument or an option is invalid
  *
  * @example
  * ```ts
@@ -159,8 +159,8 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
  *
  * @param options - those of `beginTransaction()`, and `rollbackOn`
  * @returns the middleware, to mount on the route
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid; per request
- *   `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already
+ * @throws `HttpError` or `TransactionError` `AMBIT_OPTION`: an option is invalid; per request
+ *   `AMBIT_TX_ALREADY_OPEN`: the request has a transaction already
  *
  * @example
  * ```ts
@@ -178,7 +178,7 @@ export type WithTransactionOptions = RequestTransactionOptions<Context>;
 export function withTransaction(options: WithTransactionOptions = {}): MiddlewareHandler {
   const prepare = prepareTransactionOptions(options);
   const run: MiddlewareHandler = async (c, next) => {
-    if (c.get('transactionScope')) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+    if (c.get('transactionScope')) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
     const transaction = new RequestTransaction(requestScopeOf(c), prepare(c), () => c.req.raw.signal);
     try {
       const { scope } = await transaction.begun;

@@ -212,5 +212,5 @@ test.for<[string, () => unknown]>([
   ['maxRequestsPerConnection: 0', () => containerMiddleware(new Container(), { maxRequestsPerConnection: 0 })],
   ['register: 1', () => containerMiddleware(new Container(), { register: 1 as unknown as () => void })],
 ])('%s is refused', ([, make]) => {
-  expect(make).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
+  expect(make).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
 });

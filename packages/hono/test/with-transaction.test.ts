@@ -62,7 +62,7 @@ test('a second withTransaction() is refused, and what the first has done is roll
   expect((await order()).status).toBe(500);
   // Nobody would wait for a second one.
   expect(getConnection).toHaveBeenCalledTimes(1);
-  expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_TRANSACTION_STARTED' }]);
+  expect(errors).toMatchObject([{ code: 'AMBIT_TX_ALREADY_OPEN' }]);
   expect(pool.stored).toEqual([]);
   await settle();
 });
@@ -205,18 +205,18 @@ describe('without what it needs', () => {
       return c.text('failed', 500);
     });
     expect((await app.request('/')).status).toBe(500);
-    expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_NO_REQUEST_SCOPE' }]);
+    expect(errors).toMatchObject([{ code: 'AMBIT_NO_SCOPE' }]);
   });
 
   test.for<[string, object]>([
     ['onError', { onError: 'log' }],
     ['rollbackOn', { rollbackOn: 400 }],
   ])('an invalid %s is refused at once', ([, options]) => {
-    expect(() => withTransaction(options)).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_OPTION' }));
+    expect(() => withTransaction(options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
   });
 
   test.for<object>([{ isolation: 'snapshot' }, { timeoutMs: -1 }])('%o is refused at once', (options) => {
-    const refused = expect.objectContaining({ code: 'AMBIT_TX_OPTION' }) as Error;
+    const refused = expect.objectContaining({ code: 'AMBIT_OPTION' }) as Error;
     expect(() => withTransaction(options)).toThrow(refused);
   });
 });

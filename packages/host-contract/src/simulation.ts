@@ -1,4 +1,4 @@
-import { type FakeFault, seededRandom } from '@ambit/transaction/testing';
+import { type FakeFault, SimulatedClock } from '@ambit/transaction/testing';
 
 /** `SEED=123` plays that one run again, `SEEDS=100000` plays more of them, from `FIRST_SEED` on. */
 const { SEED, SEEDS, FIRST_SEED = '1' } = process.env;
@@ -18,7 +18,7 @@ export class Chance {
   readonly next: () => number;
 
   constructor(seed: number) {
-    this.next = seededRandom(seed);
+    this.next = new SimulatedClock(seed).random;
   }
 
   of(probability: number): boolean {

@@ -2,11 +2,11 @@ import {
   type BeginOptions,
   type ExecuteOptions,
   type ExecuteResult,
-  executeOn,
   type IPooledConnection,
   type Row,
   TransactionError,
 } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 
 /** The calls of a pool and its connections; `destroy` is a release of a connection that nobody may have again. */
 export type Step = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'release' | 'destroy';

@@ -1,12 +1,5 @@
-import {
-  type AcquireOptions,
-  type ExecuteOptions,
-  type ExecuteResult,
-  executeOn,
-  type IDatabasePool,
-  type PoolSize,
-  type Row,
-} from '@ambit/transaction';
+import type { AcquireOptions, ExecuteOptions, ExecuteResult, IDatabasePool, PoolSize, Row } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import type { Happenings } from './waiting.js';
 import { type Interfere, type Step, WatchedConnection } from './watched-connection.js';
 

@@ -337,7 +337,7 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @param parent - the application container, or a function of the request and its context that gives the parent scope
    * @param options - how scopes are opened, and how many requests are taken on
    * @param caller - what the errors of invalid arguments name, such as `middleware()`
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an argument or an option is invalid
+   * @throws `HttpError` `AMBIT_OPTION`: an argument or an option is invalid
    */
   constructor(parent: ParentScope<Q, [context: C]>, options: RequestScopesOptions<Q>, caller: string) {
     checkParent(parent, caller);
@@ -470,7 +470,7 @@ export class RequestScopes<Q = Request, C = unknown> {
    * Resolves when no request scope is open.
    *
    * @param options - how long to wait. Default: 10 s
-   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_HTTP_OPTION`: that is no number
+   * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number
    */
   async drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
     checkTimes({ timeoutMs }, 'timeoutMs');

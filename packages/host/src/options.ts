@@ -6,7 +6,7 @@ import { HttpError } from './errors.js';
  *
  * @param options - the options of the caller
  * @param names - those that are times
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: one of them is no number from 0 on
+ * @throws `HttpError` `AMBIT_OPTION`: one of them is no number from 0 on
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export function checkTimes<T extends object>(options: T, ...names: (keyof T & st
  *
  * @param name - the option
  * @param value - its value
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: it is something else
+ * @throws `HttpError` `AMBIT_OPTION`: it is something else
  *
  * @example
  * ```ts
@@ -52,7 +52,7 @@ export function checkCount(name: string, value: number): void {
  *
  * @param options - the options of the caller
  * @param names - those that are functions
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: one of them is something else
+ * @throws `HttpError` `AMBIT_OPTION`: one of them is something else
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
  * @param container - what the application passed
  * @param method - the method that is needed of it
  * @param caller - what the message names, such as `middleware()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: it has no such method
+ * @throws `HttpError` `AMBIT_OPTION`: it has no such method
  *
  * @example
  * ```ts
@@ -101,7 +101,7 @@ export function checkContainer(container: object | undefined, method: string, ca
  * Makes the error for an invalid option.
  *
  * @param detail - names the option, and what it accepts
- * @returns the `HttpError` `AMBIT_HTTP_OPTION`, to throw
+ * @returns the `HttpError` `AMBIT_OPTION`, to throw
  *
  * @example
  * ```ts
@@ -113,7 +113,7 @@ export function checkContainer(container: object | undefined, method: string, ca
  * ```
  */
 export function invalidOption(detail: string): HttpError {
-  return new HttpError('AMBIT_HTTP_OPTION', detail);
+  return new HttpError('AMBIT_OPTION', detail);
 }
 
 /** A value as messages name it: of what holds others, only that. */

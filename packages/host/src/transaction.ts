@@ -1,11 +1,6 @@
 import type { IContainer } from '@ambit/container';
-import {
-  type Transaction,
-  TransactionError,
-  type TransactionOptions,
-  TransactionSettings,
-  TransactionStart,
-} from '@ambit/transaction';
+import { type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
+import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
 import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
 import { checkFunctions } from './options.js';
@@ -29,7 +24,7 @@ export interface PreparedTransactionOptions extends Pick<RequestTransactionOptio
  *
  * @param options - the options of the application
  * @returns a function that gives the options for one request
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_TX_OPTION`: another
+ * @throws `HttpError` `AMBIT_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_OPTION`: another
  *   option is invalid
  *
  * @example

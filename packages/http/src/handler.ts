@@ -11,7 +11,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/host';
-import { inOwnContext } from '@ambit/transaction';
+import { inOwnContext } from '@ambit/transaction/host';
 import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
 import { type LoadOptions, RequestHost } from './request-host.js';
@@ -80,7 +80,7 @@ export interface HttpListener {
  * @param handler - responds to every request
  * @param options - how errors are responded to, how scopes are opened, and how many requests are taken on
  * @returns the listener for `createServer()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -147,7 +147,7 @@ export interface WithTransactionOptions
  * @param handler - the handler that needs a transaction
  * @param options - the options of the transaction
  * @returns a handler for `createHandler()`
- * @throws `HttpError` `AMBIT_HTTP_OPTION` or `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @throws `HttpError` or `TransactionError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts

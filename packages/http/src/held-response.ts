@@ -272,9 +272,10 @@ export class HeldResponse {
     this.#handlers.handle(error);
   }
 
-  /** A second response was dropped: reports `AMBIT_HTTP_SECOND_RESPONSE`. */
+  /** A second response was dropped: reports `AMBIT_HTTP_RESPONSE_DROPPED`. */
   onSecondResponse(): void {
-    this.#handlers.report(new HttpError('AMBIT_HTTP_SECOND_RESPONSE', nameOf(this.#req)));
+    const why = 'another one came first; send one response per request';
+    this.#handlers.report(new HttpError('AMBIT_HTTP_RESPONSE_DROPPED', `${nameOf(this.#req)}: ${why}`));
   }
 
   /**
@@ -294,7 +295,8 @@ export class HeldResponse {
   /** With what has failed, which may not have reached its error handler yet. */
   #reportDropped(): void {
     const cause = this.#transaction.timeout ?? this.#failure?.error;
-    this.#handlers.report(new HttpError('AMBIT_HTTP_SUCCESS_DROPPED', nameOf(this.#req), { cause }));
+    const why = 'it reports success though the transaction was rolled back, and the cause says why';
+    this.#handlers.report(new HttpError('AMBIT_HTTP_RESPONSE_DROPPED', `${nameOf(this.#req)}: ${why}`, { cause }));
   }
 
   #respond(): void {
@@ -336,7 +338,7 @@ export class HeldResponse {
  * @param prepared - its options, and which responses roll back
  * @param host - for a request whose scope was opened by other means: `RequestHost.withoutScopes()`
  * @returns the transaction, begun
- * @throws `HttpError` `AMBIT_HTTP_TRANSACTION_STARTED`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
+ * @throws `HttpError` `AMBIT_TX_ALREADY_OPEN`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
  *
  * @example
@@ -360,7 +362,7 @@ export async function beginTransaction(
   prepared: PreparedTransactionOptions,
   host: RequestHost,
 ): Promise<RequestTransaction> {
-  if (req.transactionScope) throw new HttpError('AMBIT_HTTP_TRANSACTION_STARTED');
+  if (req.transactionScope) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
   if (res.headersSent) throw headSent(req, res);
   const transaction = new RequestTransaction(scope, prepared);
   const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, host);

@@ -5,6 +5,7 @@ export {
   checkTimes,
   clearRepresentation,
   type ErrorStatus,
+  HTTP_ERROR_CODES,
   HttpError,
   type HttpErrorCode,
   invalidOption,

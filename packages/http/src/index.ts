@@ -1,4 +1,4 @@
-export { HTTP_ERROR_CODES, HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from '@ambit/host';
+export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from '@ambit/host';
 export {
   createHandler,
   type HandlerOptions,

@@ -97,7 +97,7 @@ export class RequestHost {
    *
    * @param scopes - opens the scopes of the requests, and counts them
    * @param options - the limit of pipelined requests, and what the framework adds
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: the limit is no whole number from 1 on
+   * @throws `HttpError` `AMBIT_OPTION`: the limit is no whole number from 1 on
    */
   constructor(
     scopes: RequestScopes<never, never>,
@@ -118,7 +118,7 @@ export class RequestHost {
    *   connection
    * @param caller - what the errors of invalid options name, such as `middleware()`
    * @returns the host
-   * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+   * @throws `HttpError` `AMBIT_OPTION`: an option is invalid
    */
   static over<Request>(
     parent: ParentScope<Request>,
@@ -138,7 +138,7 @@ export class RequestHost {
    */
   static withoutScopes(caller: string): RequestHost {
     const refuse = (): never => {
-      throw new HttpError('AMBIT_HTTP_NO_REQUEST_SCOPE', caller);
+      throw new HttpError('AMBIT_NO_SCOPE', caller);
     };
     return new RequestHost(new RequestScopes(refuse, {}, caller));
   }

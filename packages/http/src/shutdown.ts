@@ -32,7 +32,7 @@ export interface DrainOptions {
    */
   readonly keepIdleMs?: number;
   /**
-   * Called with `AMBIT_HTTP_DRAIN_TIMEOUT` when connections were closed by force; a promise that this returns is awaited for
+   * Called with `AMBIT_DRAIN_TIMEOUT` when connections were closed by force; a promise that this returns is awaited for
    * five seconds at most. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void | Promise<void>;
@@ -48,7 +48,7 @@ export type HttpServer = Http2SecureServer | Http2Server | Server;
  * @param server - the server to close
  * @param options - how long to wait, and who is notified where that was not enough
  * @returns a promise that resolves when every connection is closed
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid (as a rejection)
+ * @throws `HttpError` `AMBIT_OPTION`: an option is invalid (as a rejection)
  *
  * @example
  * ```ts
@@ -85,7 +85,7 @@ export function drain(server: HttpServer, options: DrainOptions = {}): Promise<v
 
 function closedByForce(count: number, ms: number): HttpError {
   const what = count === 1 ? '1 connection' : `${count} connections`;
-  return new HttpError('AMBIT_HTTP_DRAIN_TIMEOUT', `${what} after ${ms} ms`);
+  return new HttpError('AMBIT_DRAIN_TIMEOUT', `${what} after ${ms} ms`);
 }
 
 /** Which signals shut down, how long that may take, and who is notified of failures. */
@@ -96,7 +96,7 @@ export interface DisposeOnSignalOptions extends DrainOptions {
   readonly disposeTimeoutMs?: number;
   /**
    * Called when the application's container failed to be disposed, or is not disposed in time: the process then exits with 1. Called
-   * with `AMBIT_HTTP_DRAIN_TIMEOUT` when connections were closed by force, which leaves the exit code as it is. A promise that this
+   * with `AMBIT_DRAIN_TIMEOUT` when connections were closed by force, which leaves the exit code as it is. A promise that this
    * returns is awaited for five seconds at most. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void | Promise<void>;
@@ -109,7 +109,7 @@ export interface DisposeOnSignalOptions extends DrainOptions {
  * @param server - the server to drain
  * @param appContainer - the application's container
  * @param options - which signals, how long to wait, and who is notified of a failure
- * @throws `HttpError` `AMBIT_HTTP_OPTION`: an option is invalid
+ * @throws `HttpError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts

@@ -149,10 +149,10 @@ describe('createHandler()', () => {
     const { container } = application();
     const handler: Handler = () => undefined;
     expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
-    expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_HTTP_OPTION');
-    expect(() => withTransaction(handler, { onError: 'log' as never })).toThrow('AMBIT_HTTP_OPTION');
-    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_TX_OPTION');
-    expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_TX_OPTION');
+    expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_OPTION');
+    expect(() => withTransaction(handler, { onError: 'log' as never })).toThrow('AMBIT_OPTION');
+    expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_OPTION');
+    expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_OPTION');
   });
 });
 
@@ -163,7 +163,7 @@ describe('withTransaction()', () => {
     const response = await fetch(url);
     expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([
       500,
-      expect.stringContaining('AMBIT_HTTP_TRANSACTION_STARTED'),
+      expect.stringContaining('AMBIT_TX_ALREADY_OPEN'),
     ]);
     expect([pool.out, pool.stored]).toEqual([0, []]);
   });
@@ -221,7 +221,7 @@ describe('withTransaction()', () => {
     );
     const url = await serve(createHandler(container, handler, { onError: (error) => reported.push(error) }));
     expect(await (await fetch(url)).text()).toBe('first');
-    expect(reported).toMatchObject([{ code: 'AMBIT_HTTP_SECOND_RESPONSE' }, { message: 'too late' }]);
+    expect(reported).toMatchObject([{ code: 'AMBIT_HTTP_RESPONSE_DROPPED' }, { message: 'too late' }]);
     expect(pool.stored).toEqual(['order']);
   });
 

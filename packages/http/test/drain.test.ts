@@ -123,7 +123,7 @@ describe('drain()', () => {
     const drained = drain(server, { timeoutMs: 10, onError: (error) => void errors.push(error) });
     await Promise.all([drained, expect(request).rejects.toThrow()]);
     const message: unknown = expect.stringContaining('1 connection after 10 ms');
-    expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_DRAIN_TIMEOUT', message }]);
+    expect(errors).toMatchObject([{ code: 'AMBIT_DRAIN_TIMEOUT', message }]);
   });
 
   it.each([Infinity, 2 ** 31])(
@@ -179,7 +179,7 @@ describe('SIGTERM', () => {
       'exits with 0 when connections were closed by force, and says how many',
       'is busy',
       0,
-      'reported: AMBIT_HTTP_DRAIN_TIMEOUT, 1 connection\napplication disposed\n',
+      'reported: AMBIT_DRAIN_TIMEOUT, 1 connection\napplication disposed\n',
     ],
     ['exits with 1 when the container failed to dispose', 'fails', 1, 'reported: AMBIT_DISPOSE_FAILED\n'],
     [

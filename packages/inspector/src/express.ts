@@ -8,7 +8,7 @@ import type { InspectorOptions } from './options.js';
  *
  * @param options - the container, and where and for whom the page is
  * @returns the middleware; where `enabled` is false, one that does nothing
- * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
+ * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
@@ -32,22 +32,3 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
     }
   };
 }
-
-/**
- * The earlier name of {@link inspectorMiddleware}.
- *
- * @alias
- * @param options - the container, and where and for whom the page is
- * @returns the middleware
- * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { inspector } from '@ambit/inspector/express';
- * import express from 'express';
- *
- * express().use(inspector({ container: new Container({ tags: ['application'] }) }));
- * ```
- */
-export const inspector = inspectorMiddleware;

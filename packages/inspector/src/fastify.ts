@@ -7,7 +7,7 @@ import type { InspectorOptions } from './options.js';
  *
  * @param instance - the server; `server.register(inspectorPlugin, options)` passes it
  * @param opts - the container, and where and for whom the page is
- * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
+ * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
  *
  * @example
  * ```ts
@@ -29,25 +29,6 @@ export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assi
     [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '5.x' },
   },
 );
-
-/**
- * The earlier name of {@link inspectorPlugin}.
- *
- * @alias
- * @param instance - the server; `server.register(inspector, options)` passes it
- * @param opts - the container, and where and for whom the page is
- * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid. As a rejection of `server.register()` or `server.ready()`
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { inspector } from '@ambit/inspector/fastify';
- * import { fastify } from 'fastify';
- *
- * await fastify().register(inspector, { container: new Container({ tags: ['application'] }) });
- * ```
- */
-export const inspector = inspectorPlugin;
 
 function register(server: FastifyInstance, options: InspectorOptions): void {
   const inspected = new Inspector(options);

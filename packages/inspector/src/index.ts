@@ -1,4 +1,3 @@
-export { InspectorError } from './options.js';
 export { recordLine } from './inspector.js';
 export { type Followed, Inspector } from './inspector.js';
 export type { InspectorOptions } from './options.js';

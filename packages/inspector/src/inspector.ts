@@ -55,7 +55,7 @@ export class Inspector {
    * Checks the options. It records nothing until a page is open, but for what is created before the first request.
    *
    * @param options - the container, and where and for whom the page is
-   * @throws `InspectorError` `AMBIT_INSPECTOR_OPTION`: an option is invalid
+   * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);

@@ -1,34 +1,8 @@
-import { Container } from '@ambit/container';
+import { Container, ContainerError } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
 
-/**
- * An invalid option of `inspectorMiddleware()`, `inspectorPlugin()` or `Inspector`.
- *
- * @example
- * ```ts
- * const isOptionError = (error: unknown): boolean => error instanceof InspectorError && error.code === 'AMBIT_INSPECTOR_OPTION';
- * ```
- */
-export class InspectorError extends Error {
-  /** Tells it from other errors where `instanceof` cannot, as between two copies of this package. */
-  override readonly name = 'InspectorError';
-  /** The only code of this package. */
-  readonly code = 'AMBIT_INSPECTOR_OPTION';
-
-  /**
-   * Words the message.
-   *
-   * @param problem - names the option, and what it accepts
-   */
-  constructor(problem: string) {
-    super(withLink(problem, 'AMBIT_INSPECTOR_OPTION'));
-  }
-}
-
-/** Every message ends with its code, and with the heading of docs/errors.md that explains it. */
-function withLink(message: string, code: string): string {
-  return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
-}
+/** @param problem - names the option, and what it accepts */
+const invalid = (problem: string): ContainerError => new ContainerError('AMBIT_OPTION', { about: problem });
 
 /** The options of the inspector: the data that it shows, the address of its page, and who may open it. */
 export interface InspectorOptions {
@@ -82,24 +56,22 @@ export function settingsOf(options: InspectorOptions): Settings {
   const { always = false, lines = false, requestIdHeader } = options;
   const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
   if (!(container instanceof Container)) {
-    throw new InspectorError(
-      'inspector({ container }) needs the application container, a Container of @ambit/container',
-    );
+    throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');
   }
   if (!/^(\/[\w.~-]+)+$/.test(path)) {
-    throw new InspectorError(`path must be like '/inspector', not '${path}'`);
+    throw invalid(`path must be like '/inspector', not '${path}'`);
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
-    throw new InspectorError(
+    throw invalid(
       `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; leave it out to serve this machine only`,
     );
   }
   for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
-    if (!(value > 0 && value < Infinity)) throw new InspectorError(`${name} must be a number above 0, not ${value}`);
+    if (!(value > 0 && value < Infinity)) throw invalid(`${name} must be a number above 0, not ${value}`);
   }
   for (const href of Object.values(links)) {
     if (!/^(\/(?!\/)|https?:\/\/)/.test(href)) {
-      throw new InspectorError(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
+      throw invalid(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
     }
   }
   const list = 'tags' in scopes ? [scopes] : scopes;

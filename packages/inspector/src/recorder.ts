@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Container, ContainerError, type Key } from '@ambit/container';
-import { withoutLiterals } from '@ambit/transaction';
+import { withoutLiterals } from '@ambit/transaction/host';
 import { boxBelow, boxOf, errorName, failure, label, lineageOf } from './names.js';
 import { LeakGroups, newEntry, OpenScopes, type ScopeEntry } from './open-scopes.js';
 import {

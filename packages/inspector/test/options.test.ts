@@ -1,5 +1,6 @@
+import { ContainerError } from '@ambit/container';
 import { describe, expect, it } from 'vitest';
-import { Inspector, InspectorError, type InspectorOptions } from '../src/index.js';
+import { Inspector, type InspectorOptions } from '../src/index.js';
 import { createApp } from './support/app.js';
 
 const container = createApp();
@@ -17,8 +18,8 @@ describe('the options', () => {
     ['slowMs must be a number above 0', { slowMs: 0 }],
   ])('are refused with the reason: %s', (reason, options) => {
     const make = (): unknown => new Inspector({ container, ...options } as InspectorOptions);
-    expect(make).toThrow(InspectorError);
+    expect(make).toThrow(ContainerError);
     expect(make).toThrow(reason);
-    expect(make).toThrow(/ \[AMBIT_INSPECTOR_OPTION, see docs\/errors\.md#ambit_inspector_option\]$/);
+    expect(make).toThrow(/ \[AMBIT_OPTION, see docs\/errors\.md#ambit_option\]$/);
   });
 });

@@ -1,4 +1,4 @@
-import { withoutLiterals } from '@ambit/transaction';
+import { withoutLiterals } from '@ambit/transaction/host';
 import {
   type Context,
   context,

@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Container, hasTag, type IContainer, Registration, scope, singleton } from '@ambit/container';
-import { beginTransaction, runInTransaction } from '@ambit/transaction';
+import { runInTransaction } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 import { FakePool } from '@ambit/transaction/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Instrumentation, instrument } from '../src/index.js';

@@ -47,7 +47,7 @@ function isPool(database: IConnection | IDatabasePool | undefined): database is 
 }
 
 function invalid(caller: string, what: string): TransactionError {
-  return new TransactionError('AMBIT_TX_OPTION', `${caller} takes ${what}`);
+  return new TransactionError('AMBIT_OPTION', `${caller} takes ${what}`);
 }
 
 const WRITES = /\b(?:insert|update|delete|merge)\b/i;

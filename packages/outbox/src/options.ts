@@ -1,5 +1,5 @@
-import { type Clock, systemClock, TransactionError } from '@ambit/transaction';
-import { checkClock, checkCount, checkFunction, checkTime, given } from '@ambit/transaction/extension';
+import { type Clock, TransactionError } from '@ambit/transaction';
+import { checkClock, checkCount, checkFunction, checkTime, given, systemClock } from '@ambit/transaction/extension';
 import type { OutboxEvent } from './outbox.js';
 
 /** Passes an event on. When it resolves, the event is delivered; when it rejects, it is tried again later. */
@@ -61,7 +61,7 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
   for (const name of FINITE_TIMES) {
     const value = options[name];
     if (value === 0 || value === Infinity)
-      throw new TransactionError('AMBIT_TX_OPTION', `${name} must be more than 0 and finite, not ${value}`);
+      throw new TransactionError('AMBIT_OPTION', `${name} must be more than 0 and finite, not ${value}`);
   }
   checkCount('concurrency', options.concurrency, 1);
   checkCount('maxAttempts', options.maxAttempts, 1);
@@ -71,7 +71,7 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
   const { drainMs, claimMs } = settings;
   if (drainMs >= claimMs)
     throw new TransactionError(
-      'AMBIT_TX_OPTION',
+      'AMBIT_OPTION',
       `drainMs must be less than claimMs, ${claimMs}, not ${drainMs}: otherwise another relay delivers what this one still delivers while it shuts down`,
     );
   return settings;

@@ -67,14 +67,14 @@ function jsonOf(payload: unknown): string {
   try {
     text = JSON.stringify(payload);
   } catch (cause) {
-    throw new TransactionError('AMBIT_TX_EVENT', 'payload cannot be written as JSON', { cause });
+    throw refused('payload cannot be written as JSON', { cause });
   }
   if (text === undefined) throw refused(`payload must be a value that JSON has, not ${inspect(payload)}`);
   return text;
 }
 
-function refused(what: string): TransactionError {
-  return new TransactionError('AMBIT_TX_EVENT', what);
+function refused(what: string, options?: { cause: unknown }): TransactionError {
+  return new TransactionError('AMBIT_TX_PARAMETER', `The event was not published: ${what}`, options);
 }
 
 /** An event that failed too often. */
@@ -131,7 +131,7 @@ export class Outbox {
    * @param connection - the `IConnection` of a transaction scope; with a pool, the event is committed by itself
    * @param event - its topic, its payload, and a key for what must be delivered in order
    * @returns the id of the event, by which a receiver recognizes a repetition
-   * @throws `TransactionError` `AMBIT_TX_EVENT`: an invalid event; nothing was published
+   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: an invalid event; nothing was published
    * @throws what `query()` of the connection throws
    */
   async publish(connection: Pick<IConnection, 'query'>, event: NewEvent): Promise<string> {
@@ -150,7 +150,7 @@ export class Outbox {
    * @param deliver - receives an event, and a signal that aborts at the time limit and at shutdown
    * @param options - time limits, back-off, concurrency
    * @returns a relay that is not started
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    */
   relay(deliver: Deliver, options: RelayOptions = {}): Relay {
     checkFunction('deliver', deliver, { required: true });
@@ -162,7 +162,7 @@ export class Outbox {
    *
    * @param options - `limit`: how many at most. Default 100
    * @returns the dead letters; `retry()` takes their ids
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: `limit` is not a whole number from 1 on
+   * @throws `TransactionError` `AMBIT_OPTION`: `limit` is not a whole number from 1 on
    * @throws what `query()` of the pool throws
    */
   async deadLetters({ limit = 100 }: { readonly limit?: number } = {}): Promise<DeadLetter[]> {
@@ -223,7 +223,7 @@ export class Outbox {
  * @param pool - the pool of the application; the relay reads and writes with it
  * @param options - the kind of database, and the name of the table
  * @returns the outbox; it holds nothing open
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

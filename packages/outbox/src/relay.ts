@@ -190,17 +190,16 @@ const SWEEP_AT_ONCE = 1000;
  *
  * @example
  * ```ts
- * import { type Container, onStart, Registration, singleton } from '@ambit/container';
+ * import { lifetimes, onStart } from '@ambit/container';
  * import type { Deliver, Outbox } from '@ambit/outbox';
  *
+ * declare const deliver: Deliver;
+ * const { make, feature } = lifetimes('application', 'request', 'transaction');
  * // `app.start()` starts it, and `app.dispose()` disposes it.
- * function registerRelay(app: Container, outbox: Outbox, deliver: Deliver): void {
- *   app.addRegistration(
- *     Registration.fromFactory(() => outbox.relay(deliver))
- *       .pipe(singleton(), onStart((relay) => relay.start()))
- *       .to('IOutboxRelay'),
- *   );
- * }
+ * const events = (outbox: Outbox) =>
+ *   feature('events', {
+ *     IOutboxRelay: make('application', () => outbox.relay(deliver)).pipe(onStart((relay) => relay.start())),
+ *   });
  * ```
  */
 export class Relay implements AsyncDisposable {

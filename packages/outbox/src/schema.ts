@@ -19,11 +19,11 @@ const TABLE_NAME = /^(?:[a-z_][a-z0-9_]{0,47}\.)?[a-z_][a-z0-9_]{0,47}$/;
 /** The table with its default name, checked: the name is part of every statement. */
 export function checkTable({ dialect, table = 'outbox' }: OutboxTable): Required<OutboxTable> {
   if (!DIALECTS.has(dialect)) {
-    throw new TransactionError('AMBIT_TX_OPTION', `dialect must be 'postgres' or 'sqlite', not ${inspect(dialect)}`);
+    throw new TransactionError('AMBIT_OPTION', `dialect must be 'postgres' or 'sqlite', not ${inspect(dialect)}`);
   }
   if (typeof table !== 'string' || !TABLE_NAME.test(table)) {
     const what = 'table must be a name of at most 48 lower-case letters, digits and underscores, maybe after a schema';
-    throw new TransactionError('AMBIT_TX_OPTION', `${what}, not ${inspect(table)}`);
+    throw new TransactionError('AMBIT_OPTION', `${what}, not ${inspect(table)}`);
   }
   return { dialect, table };
 }
@@ -35,7 +35,7 @@ export function checkTable({ dialect, table = 'outbox' }: OutboxTable): Required
  *
  * @param options - the kind of database, and the name of the table
  * @returns one text with a semicolon after each statement; `splitStatements()` divides it
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import { hasPostgres } from '@ambit/host-contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, type IDatabasePool, type IPooledConnection, runInTransaction } from '@ambit/transaction';
 import { createOutbox, type Outbox, type Relay } from '../src/index.js';
-import { seededRandom } from '@ambit/transaction/testing';
+import { SimulatedClock } from '@ambit/transaction/testing';
 import { type OpenDatabase, openDatabase } from './support/databases.js';
 import { Receiver } from './support/receiver.js';
 
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, where transactions commit in anoth
     const app = new Container();
     app.register('IDatabasePool', () => pool);
     // The number that the row has at COMMIT is written after the event is published, as late as possible.
-    const random = seededRandom(1);
+    const { random } = new SimulatedClock();
     const work = async (n: number): Promise<void> => {
       const key = `key ${n % 3}`;
       const mark = `${n}`;

@@ -10,7 +10,7 @@ import {
   type Relay,
   type RelayOptions,
 } from '../src/index.js';
-import { seededRandom } from '@ambit/transaction/testing';
+import { SimulatedClock } from '@ambit/transaction/testing';
 import { databases, type OpenDatabase } from './support/databases.js';
 import { Receiver } from './support/receiver.js';
 
@@ -250,7 +250,7 @@ describe.each(databases)('an outbox on $name', ({ dialect, missing, open }) => {
     });
 
     test('everything once, in the order of each key, with three relays that share the work', async () => {
-      const random = seededRandom(1);
+      const { random } = new SimulatedClock();
       const receivers = [1, 2, 3].map(
         () =>
           new Receiver(({ attempt }) => {

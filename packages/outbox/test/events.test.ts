@@ -32,7 +32,7 @@ describe('publish() refuses', () => {
     await outbox.createTable();
     const published = outbox.publish(pool, { topic: 't', payload: 1, ...part });
     await expect(published).rejects.toThrow(message);
-    await expect(published).rejects.toMatchObject({ code: 'AMBIT_TX_EVENT' });
+    await expect(published).rejects.toMatchObject({ code: 'AMBIT_TX_PARAMETER' });
     expect(await pool.query('SELECT * FROM outbox')).toEqual([]);
   });
 });

@@ -1,5 +1,4 @@
-export { type Clock, systemClock } from './core/clock.js';
-export { executeOn } from './core/contract.js';
+export type { Clock } from './core/clock.js';
 export type {
   AcquireOptions,
   AfterBegin,
@@ -17,15 +16,13 @@ export type {
   QueryOptions,
   Row,
 } from './core/contract.js';
-export { TRANSACTION_ERROR_CODES, TransactionError, type TransactionErrorCode } from './core/errors.js';
+export { TransactionError, type TransactionErrorCode } from './core/errors.js';
 export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from './core/options.js';
-export { isRetryable, isTemporary, isUnavailable, sqlStateOf } from './core/sql-state.js';
+export { isRetryable, isTemporary, sqlStateOf } from './core/sql-state.js';
 export { splitStatements } from './sql/split-statements.js';
-export { type Placeholders, withoutLiterals } from './sql/without-literals.js';
 export type { AfterCommitOptions } from './transaction/callbacks.js';
 export type { TransactionOutcome, TransactionState } from './transaction/completion.js';
 export type { Propagation } from './transaction/run-in-transaction.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './transaction/run-in-transaction.js';
-export { beginTransaction, inOwnContext, TransactionSettings, TransactionStart } from './transaction/start.js';
 export { afterCommit, transactionOf } from './transaction/transaction-of.js';
 export type { Transaction } from './transaction/transaction.js';

@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hasPostgres } from '@ambit/host-contract';
-import {
-  type AfterBegin,
-  beginTransaction,
-  type IConnection,
-  runInTransaction,
-  TransactionStart,
-} from '../src/index.js';
+import { type AfterBegin, type IConnection, runInTransaction } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool, sandbox } from '../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';

@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Container } from '@ambit/container';
 import { describe, expect, test } from 'vitest';
-import {
-  beginTransaction,
-  isRetryable,
-  isUnavailable,
-  runInTransaction,
-  sqlStateOf,
-  TRANSACTION_ERROR_CODES,
-  TransactionError,
-} from '../src/index.js';
+import { isRetryable, runInTransaction, sqlStateOf, TransactionError } from '../src/index.js';
+import { beginTransaction, isUnavailable, TRANSACTION_ERROR_CODES } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { aborted } from '../src/core/errors.js';
 

@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Container } from '@ambit/container';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
-import { beginTransaction, type IConnection } from '../src/index.js';
+import type { IConnection } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 
 const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'finished'].map((name) => `ambit:transaction:${name}`);

@@ -2,14 +2,14 @@ import { Container } from '@ambit/container';
 import { hasPostgres } from '@ambit/host-contract';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import {
-  beginTransaction,
   type DatabasePool,
-  executeOn,
   type IConnection,
   type IDatabasePool,
   type IPooledConnection,
   runInTransaction,
 } from '../src/index.js';
+import { executeOn } from '../src/extension/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { openPostgres, openSqlite, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';

@@ -18,6 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['core', 'pool', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
+  host: ['core', 'sql', 'transaction'],
   extension: ['core', 'pool', 'postgres', 'sql', 'sqlite', 'transaction'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>

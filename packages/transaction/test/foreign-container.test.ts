@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction, type Transaction, type TransactionError } from '../src/index.js';
+import type { Transaction, TransactionError } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { FakePool, SimulatedClock } from '../src/testing/index.js';
 import { StrictContainer } from './support/strict-container.js';
 

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   type AcquireOptions,
-  beginTransaction,
   type IDatabasePool,
   type IPooledConnection,
   runInTransaction,
   type TransactionError,
   type TransactionOptions,
-  TransactionStart,
 } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

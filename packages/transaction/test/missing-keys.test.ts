@@ -10,13 +10,8 @@ import {
 import { verify } from '@ambit/container/tools';
 import { hasPostgres, postgresUrl } from '@ambit/host-contract';
 import { describe, expect, it } from 'vitest';
-import {
-  beginTransaction,
-  type DatabasePool,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-} from '../src/index.js';
+import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool } from '../src/testing/index.js';
@@ -120,7 +115,7 @@ describe('the pool of a scope of transactions', () => {
     expect(() => verify(app, request)).toThrow(/AMBIT_UNDISPOSED/);
     expect(() => verify(app, request)).toThrow(/add singleton\(\)/);
     await expect(runInTransaction(app, async () => undefined)).rejects.toMatchObject({
-      code: 'AMBIT_TX_TRANSIENT_POOL',
+      code: 'AMBIT_UNDISPOSED',
       message: expect.stringContaining(".pipe(singleton()).to('IDatabasePool')"),
     });
   });

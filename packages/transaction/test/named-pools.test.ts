@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  afterCommit,
-  beginTransaction,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-  transactionOf,
-  TransactionStart,
-} from '../src/index.js';
+import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { TinyContainer } from './support/container.js';
 import { databases, type TestDatabase } from './support/databases.js';
 
@@ -164,7 +157,7 @@ test.each([
   { connection: 'IAnalyticsConnection' },
   { pool: '', connection: 'IConnection' },
 ])('the keys %o are refused: one alone would send the statements of one database to the other', async (keys) => {
-  const refused = { code: 'AMBIT_TX_OPTION', message: expect.stringContaining('must be a key') };
+  const refused = { code: 'AMBIT_OPTION', message: expect.stringContaining('must be a key') };
   await expect(runInTransaction(new TinyContainer(), async () => undefined, keys)).rejects.toMatchObject(refused);
   await expect(beginTransaction(new TinyContainer(), keys)).rejects.toMatchObject(refused);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { runInTransaction, type RunOptions, type TransactionOptions, TransactionSettings } from '../src/index.js';
+import { runInTransaction, type RunOptions, type TransactionOptions } from '../src/index.js';
+import { TransactionSettings } from '../src/host/index.js';
 import type { PostgresPoolOptions } from '../src/postgres/index.js';
 import { readPostgresOptions } from '../src/postgres/options.js';
 import type { SqlitePoolOptions } from '../src/sqlite/index.js';
@@ -75,7 +76,7 @@ describe('an invalid option is refused with its name', () => {
   ])('of a transaction: %s %j', async (name, value) => {
     const message = expect.stringContaining(name);
     const ran = runInTransaction(requestScope(new FakePool()), async () => 'done', { [name]: value });
-    await expect(ran).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION', message });
+    await expect(ran).rejects.toMatchObject({ code: 'AMBIT_OPTION', message });
   });
 
   test.each<[string, unknown]>([
@@ -86,13 +87,13 @@ describe('an invalid option is refused with its name', () => {
   ])('of a PostgreSQL pool: %s %j', (name, value) => {
     const message = expect.stringContaining(name);
     expect(() => readPostgresOptions({ [name]: value })).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message }),
     );
   });
 
   test('of a SQLite pool: clock', () => {
     const wrong = { path: ':memory:', clock: {} } as unknown as SqlitePoolOptions;
-    expect(() => readSqliteOptions(wrong)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    expect(() => readSqliteOptions(wrong)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
   });
 
   test('accepts whatever has the methods of a clock and of a signal', () => {

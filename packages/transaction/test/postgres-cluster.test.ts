@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { beginTransaction, type IDatabasePool, isTemporary, runInTransaction } from '../src/index.js';
+import { type IDatabasePool, isTemporary, runInTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 
 import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { beginTransaction, type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
+import { type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
 import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';

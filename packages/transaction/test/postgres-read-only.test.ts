@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { hasPostgres } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction, type IDatabasePool, TransactionError } from '../src/index.js';
+import { type IDatabasePool, TransactionError } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { hasPostgres } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

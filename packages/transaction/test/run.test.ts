@@ -1,13 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test } from 'vitest';
-import {
-  beginTransaction,
-  type IConnection,
-  runInTransaction,
-  type RunOptions,
-  TransactionError,
-  type Work,
-} from '../src/index.js';
+import { type IConnection, runInTransaction, type RunOptions, TransactionError, type Work } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
@@ -107,7 +101,7 @@ describe('runInTransaction()', () => {
   });
 
   test.each([-1, 1.5, NaN, Infinity, '3', null])('refuses %j retries before it begins', async (retries) => {
-    await expect(run(insert, { retries } as RunOptions)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(run(insert, { retries } as RunOptions)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     expect(pool.stored).toEqual([]);
   });
 

@@ -195,7 +195,7 @@ describe.each(databases)('a sandbox on $name', ({ missing, open }) => {
       { isolation: 'snapshot' as 'serializable' },
     ])('refuses the option %j, and takes no connection', async (options) => {
       await box.rollback();
-      await expect(sandbox(pool, options)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+      await expect(sandbox(pool, options)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
       expect(pool.size?.idle).toBe(pool.size?.open);
     });
   });

@@ -94,7 +94,7 @@ describe('sandboxes', () => {
   test('are refused in production', () => {
     vi.stubEnv('NODE_ENV', 'production');
     expect(() => new Sandboxes(app)).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining('NODE_ENV is production') }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message: expect.stringContaining('NODE_ENV is production') }),
     );
   });
 
@@ -104,7 +104,7 @@ describe('sandboxes', () => {
     { register: true as unknown as () => void },
     { lockTimeoutMs: -1 },
   ] satisfies SandboxesOptions[])('refuse the option %j', (options) => {
-    expect(() => new Sandboxes(app, options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+    expect(() => new Sandboxes(app, options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
   });
 
   test('refuse a request that names one which is not open, with 400', async () => {

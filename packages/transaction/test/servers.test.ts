@@ -27,7 +27,7 @@ describe('splitHosts()', () => {
 
   test('refuses as many ports as there are not hosts', () => {
     expect(() => splitHosts('postgres:///db?host=h1,h2,h3&port=1,2')).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining('3 hosts and 2 ports') }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message: expect.stringContaining('3 hosts and 2 ports') }),
     );
   });
 });
@@ -36,7 +36,7 @@ describe('readServers()', () => {
   test('says that there is no host for several ports', () => {
     const message = expect.stringContaining('No host and 2 ports do not match: give one port for all hosts');
     expect(() => readServers({}, { PGPORT: '1,2' })).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message }),
     );
   });
 
@@ -77,7 +77,7 @@ describe('readServers()', () => {
     ['the environment', {}, { PGTARGETSESSIONATTRS: 'master' }],
   ])('refuses what it does not know, in %s', (_where, options, env) => {
     expect(() => readServers(options, env)).toThrow(
-      expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining('prefer-standby') }),
+      expect.objectContaining({ code: 'AMBIT_OPTION', message: expect.stringContaining('prefer-standby') }),
     );
   });
 });

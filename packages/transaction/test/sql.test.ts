@@ -1,7 +1,8 @@
 import { array, assert, constantFrom, integer, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
-import { splitStatements, withoutLiterals } from '../src/index.js';
+import { splitStatements } from '../src/index.js';
+import { withoutLiterals } from '../src/host/index.js';
 import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
 import { commandOf } from '../src/sql/command.js';
 import { PositionalTexts } from '../src/sql/positional.js';

@@ -70,7 +70,7 @@ describe('a backup of a SQLite database', () => {
   ])('does not overwrite %s', async (_what, put) => {
     put();
     await expect(backupSqlite({ filename: database.path, to })).rejects.toMatchObject({
-      code: 'AMBIT_TX_BACKUP_FAILED',
+      code: 'AMBIT_TX_FILE',
       cause: expect.objectContaining({ code: 'EEXIST', message: `${to} exists already` }),
     });
     expect(readdirSync(folder)).toEqual(["it's.db"]);
@@ -85,7 +85,7 @@ describe('a backup of a SQLite database', () => {
   });
 
   test('is not made of a folder, or into one that does not exist', async () => {
-    const code = 'AMBIT_TX_BACKUP_FAILED';
+    const code = 'AMBIT_TX_FILE';
     await expect(backupSqlite({ filename: folder, to })).rejects.toMatchObject({ code });
     rmSync(folder, { recursive: true });
     await expect(backupSqlite({ filename: database.path, to })).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('a backup of a SQLite database', () => {
       const filename = join(dirname(database.path), 'damaged.db');
       writeFileSync(filename, content);
       await expect(backupSqlite({ filename, to })).rejects.toMatchObject({
-        code: 'AMBIT_TX_BACKUP_FAILED',
+        code: 'AMBIT_TX_FILE',
         sqlState: 'XX001',
       });
       expect(readdirSync(folder)).toEqual([]);
@@ -117,7 +117,7 @@ describe('a backup of a SQLite database', () => {
     bytes.write('prune', bytes.indexOf('apple'));
     writeFileSync(filename, bytes);
     await expect(backupSqlite({ filename, to })).rejects.toMatchObject({
-      code: 'AMBIT_TX_BACKUP_FAILED',
+      code: 'AMBIT_TX_FILE',
       cause: { message: expect.stringContaining('row 1 missing from index fillers') },
     });
     expect(readdirSync(folder)).toEqual([]);
@@ -129,6 +129,6 @@ describe('a backup of a SQLite database', () => {
     { filename: 'a.db', to: ':memory:' },
     { filename: 'a.db', to: 'b\0.db' },
   ])('refuses the options %j', async (options) => {
-    await expect(backupSqlite(options)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(backupSqlite(options)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });

@@ -5,7 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction, type IDatabasePool, isUnavailable, type TransactionError } from '../src/index.js';
+import type { IDatabasePool, TransactionError } from '../src/index.js';
+import { beginTransaction, isUnavailable } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';
@@ -117,7 +118,7 @@ describe('the file of a SQLite pool', () => {
       'that is an address, %s, is refused as one',
       (address) => {
         const error = refusal(address);
-        expect(error).toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        expect(error).toMatchObject({ code: 'AMBIT_OPTION' });
         expect(error.message).toContain('`path` is the address of a server');
       },
     );

@@ -4,13 +4,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
-import {
-  beginTransaction,
-  type DatabasePool,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-} from '../src/index.js';
+import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';
@@ -112,7 +107,7 @@ describe('transactions on SQLite', () => {
 
   test('does not let a reader begin to write', async () => {
     const reader = await pool.getConnection({ readOnly: true });
-    await expect(reader.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+    await expect(reader.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     reader.release();
   });
 
@@ -199,7 +194,7 @@ describe('transactions on SQLite', () => {
   test.each([{ path: '' }, { path: ':memory:', maxReaders: 0 }, { path: ':memory:', acquireTimeoutMs: -1 }])(
     'refuses the options %j',
     (options) => {
-      expect(() => createSqlitePool(options)).toThrow(expect.objectContaining({ code: 'AMBIT_TX_OPTION' }));
+      expect(() => createSqlitePool(options)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     },
   );
 

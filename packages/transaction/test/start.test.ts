@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { beginTransaction, type IDatabasePool, TransactionStart } from '../src/index.js';
+import type { IDatabasePool } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

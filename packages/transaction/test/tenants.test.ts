@@ -139,7 +139,7 @@ describe.each(containers)('the tenants of %s', (_name, open) => {
     const tenants = scopesOf({ capacity: 1, maxWaiting: 1, acquireTimeoutMs: 100 });
     const busy = await request(tenants, 'a');
     const waiting = request(tenants, 'b').catch((error: unknown) => error);
-    const refused = { code: 'AMBIT_TX_TENANTS_BUSY', status: 503 };
+    const refused = { code: 'AMBIT_TX_POOL_FULL', status: 503 };
     await expect(request(tenants, 'c')).rejects.toMatchObject(refused);
     await clock.run();
     expect(await waiting).toMatchObject(refused);
@@ -345,12 +345,10 @@ test.each([
   [{ register, idleTimeoutMs: -1 }, 'idleTimeoutMs must be a number'],
 ])('the options %o are refused', (options, message) => {
   const create = (): unknown => new TenantScopes(new TinyContainer(), options as TenantScopesOptions);
-  expect(create).toThrow(
-    expect.objectContaining({ code: 'AMBIT_TX_OPTION', message: expect.stringContaining(message) }),
-  );
+  expect(create).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION', message: expect.stringContaining(message) }));
 });
 
 test.each([[''], [undefined]])('the name %o is no tenant', async (name) => {
   const tenants = new TenantScopes(new TinyContainer(), { register });
-  await expect(tenants.scopeOf(name as string)).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+  await expect(tenants.scopeOf(name as string)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
 });

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Container, type IContainer } from '@ambit/container';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type * as forHosts from '../src/host/index.js';
 import type * as own from '../src/index.js';
-import { beginTransaction, type IConnection, runInTransaction, transactionOf, TransactionStart } from '../src/index.js';
+import { type IConnection, runInTransaction, transactionOf } from '../src/index.js';
+import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { TinyContainer } from './support/container.js';
 
@@ -90,7 +92,8 @@ describe.each(containers)('the transaction of a scope in %s', (_name, open) => {
   });
 
   describe('with two copies of this package in one tree', () => {
-    let copy: Pick<typeof own, 'beginTransaction' | 'runInTransaction' | 'transactionOf'>;
+    let copy: Pick<typeof own, 'runInTransaction' | 'transactionOf'>;
+    let copyForHosts: Pick<typeof forHosts, 'beginTransaction'>;
     let folder: string;
 
     beforeAll(async () => {
@@ -98,6 +101,7 @@ describe.each(containers)('the transaction of a scope in %s', (_name, open) => {
       cpSync(fileURLToPath(new URL('../dist', import.meta.url)), folder, { recursive: true });
       writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
       copy = (await import(pathToFileURL(join(folder, 'index.js')).href)) as typeof copy;
+      copyForHosts = (await import(pathToFileURL(join(folder, 'host/index.js')).href)) as typeof copyForHosts;
     });
     afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -106,7 +110,7 @@ describe.each(containers)('the transaction of a scope in %s', (_name, open) => {
       const { scope } = transaction;
       expect(copy.transactionOf).not.toBe(transactionOf);
       expect(copy.transactionOf(scope)).toBe(transaction);
-      await expect(copy.beginTransaction(scope)).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
+      await expect(copyForHosts.beginTransaction(scope)).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
       await transaction.commit();
       expect(copy.transactionOf(scope)).toBe(transaction);
     });

@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  afterCommit,
-  beginTransaction,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-  transactionOf,
-} from '../src/index.js';
+import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import type { TinyContainer } from './support/container.js';
 import { databases, sandboxes } from './support/databases.js';
 import type { PoolsToTest } from './support/pool-contract.js';

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  beginTransaction,
   type IConnection,
   sqlStateOf,
   type Transaction,
@@ -8,6 +7,7 @@ import {
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import {
   type FakeFault,
   FakePool,
@@ -165,7 +165,7 @@ describe.each([
       { endTimeoutMs: Number.NaN },
       { cancelAfterMs: '5' as unknown as number },
     ])('refuses the option %j', async (option) => {
-      await expect(play(begin(option))).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+      await expect(play(begin(option))).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
       expectNothingLeft();
     });
   });

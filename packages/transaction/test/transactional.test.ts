@@ -1,7 +1,8 @@
 import { Container, currentScope, runInScope } from '@ambit/container';
 import { inScope } from '@ambit/container/work';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { afterCommit, beginTransaction, type IConnection, transactionOf } from '../src/index.js';
+import { afterCommit, type IConnection, transactionOf } from '../src/index.js';
+import { beginTransaction } from '../src/host/index.js';
 import { type FakeFault, FakePool } from '../src/testing/index.js';
 import { transactional } from '../src/transactional/index.js';
 
@@ -110,6 +111,6 @@ describe('transactional()', () => {
 
   test('rejects where there is no current scope', async () => {
     const place = transactional(() => query('order'));
-    await expect(place()).rejects.toMatchObject({ code: 'AMBIT_NO_CURRENT_SCOPE' });
+    await expect(place()).rejects.toMatchObject({ code: 'AMBIT_NO_SCOPE' });
   });
 });

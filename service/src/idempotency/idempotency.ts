@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { onStart } from '@ambit/container';
-import { executeOn, type IConnection, type IDatabasePool, sqlStateOf } from '@ambit/transaction';
+import { type IConnection, type IDatabasePool, sqlStateOf } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { IRequestContext } from '../ids.js';

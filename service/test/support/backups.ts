@@ -31,7 +31,7 @@ export interface BackupKind {
   readonly name: string;
   readonly missing: boolean;
   open(place: BackupPlace): Promise<Environment>;
-  /** As docs/backup.md describes it; returns the environment of the restored database. */
+  /** As docs/service/backup.md describes it; returns the environment of the restored database. */
   restore(place: BackupPlace, file: string): Promise<Environment>;
 }
 

@@ -46,7 +46,7 @@ export interface BetterSqlite3 {
  * @param database - the open database; `close()` closes it, unless `keepOpen` is set
  * @param options - who may wait for the connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -18,7 +18,7 @@ export interface Mysql2PoolOptions extends DriverPoolOptions {
  * @param pool - what `createPool()` of `mysql2/promise` returned; `close()` ends it, unless `keepOpen` is set
  * @param options - how many connections there may be, who may wait for one, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql
   checkCount('max', max, 1);
   if ('promise' in pool) {
     const what = 'fromMysql2Pool() needs a pool of mysql2/promise, and this one takes callbacks: pass pool.promise()';
-    throw new TransactionError('AMBIT_TX_OPTION', what);
+    throw new TransactionError('AMBIT_OPTION', what);
   }
   const texts = new PositionalTexts(MYSQL);
   const driver = {

@@ -15,7 +15,7 @@ const DEFAULT_MAX = 10;
  * @param pool - the `Pool` of `pg`; `close()` ends it, unless `keepOpen` is set
  * @param options - who may wait for a connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -1,4 +1,5 @@
-import { beginTransaction, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 import { Container, MetadataInjector, Registration } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { ForeignContainer } from '../support/foreign-container.js';

@@ -180,6 +180,6 @@ export function floodContract(test: StageTest): void {
     { maxRequests: 1.5 },
     { maxRequestsPerConnection: Number.NaN },
   ])('an application with %j is refused', async (limits, { stage }) => {
-    await expect(stage.serveRequest(() => undefined, { limits })).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+    await expect(stage.serveRequest(() => undefined, { limits })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 }

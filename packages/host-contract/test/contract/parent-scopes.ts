@@ -42,7 +42,7 @@ export function parentScopeContract(test: StageTest): void {
       const parent = (): never => undefined as never;
       await stage.serveRequest(() => ({ kind: 'text', text: 'never' }), { scopeOptions: { parent } });
       expect((await stage.get()).status).toBe(500);
-      expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_OPTION' }]);
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_OPTION' }]);
     });
 
     test('opens nothing for a client that leaves while it works', async ({ stage }) => {

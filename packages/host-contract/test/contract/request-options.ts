@@ -148,7 +148,7 @@ export function requestOptionContract(test: StageTest): void {
     test('without current there is no currentScope()', async ({ stage }) => {
       await stage.serveRequest(() => ({ kind: 'json', body: { scope: currentScope() !== undefined } }));
       expect((await stage.get()).status).toBe(500);
-      expect(stage.errors).toMatchObject([{ code: 'AMBIT_NO_CURRENT_SCOPE' }]);
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_NO_SCOPE' }]);
     });
 
     test.for([
@@ -158,7 +158,7 @@ export function requestOptionContract(test: StageTest): void {
       { current: 1 as never },
     ])('an invalid option is refused: %o', async (scopeOptions, { stage }) => {
       const serving = stage.serveRequest(() => ({ kind: 'text', text: 'never' }), { scopeOptions });
-      await expect(serving).rejects.toMatchObject({ code: 'AMBIT_HTTP_OPTION' });
+      await expect(serving).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     });
   });
 }

@@ -6,8 +6,8 @@ import { containerMiddleware, drain } from '@ambit/express';
 import { containerPlugin } from '@ambit/fastify';
 import express from 'express';
 import { fastify } from 'fastify';
-import { inspector as forExpress } from '../../src/express.js';
-import { inspector as forFastify } from '../../src/fastify.js';
+import { inspectorMiddleware } from '../../src/express.js';
+import { inspectorPlugin } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
 /** Returns the status to respond with, or undefined: then the client gets no response. */
@@ -47,7 +47,7 @@ const expressHost: Host = {
   name: 'Express',
   start: async (options, routes, port = 0) => {
     const app = express();
-    app.use(forExpress(options), containerMiddleware(options.container));
+    app.use(inspectorMiddleware(options), containerMiddleware(options.container));
     for (const [path, handle] of Object.entries(routes)) {
       const router = express.Router();
       router.get('/:id', async (req, res) => {
@@ -70,7 +70,7 @@ const fastifyHost: Host = {
   name: 'Fastify',
   start: async (options, routes, port = 0) => {
     const app = fastify();
-    await app.register(forFastify, options);
+    await app.register(inspectorPlugin, options);
     await app.register(containerPlugin, { container: options.container });
     for (const [path, handle] of Object.entries(routes)) {
       app.get(`${path}/:id`, async (request, reply) => {

@@ -2,7 +2,8 @@ import { type NodePgClient, NodePgPreparedQuery, NodePgSession, NodePgTransactio
 import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-orm';
 import { NoopCache } from 'drizzle-orm/cache/core';
 import type { PgDialect, PgTransactionConfig, PreparedQueryConfig } from 'drizzle-orm/pg-core';
-import { executeOn, type ExecuteOptions, type ExecuteResult, type MayExecute } from '@ambit/transaction';
+import type { ExecuteOptions, ExecuteResult, MayExecute } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import { executorOf, ownTransaction, type Target } from '../target.js';
 import { queryErrorOf } from '../errors.js';
 import { reported } from './config.js';

@@ -2,7 +2,8 @@ import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-or
 import { NoopCache } from 'drizzle-orm/cache/core';
 import { RemotePreparedQuery } from 'drizzle-orm/sqlite-proxy';
 import { SQLiteAsyncDialect, SQLiteSession, SQLiteTransaction } from 'drizzle-orm/sqlite-core';
-import { executeOn, type ExecuteResult, type MayExecute } from '@ambit/transaction';
+import type { ExecuteResult, MayExecute } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { executorOf, ownTransaction, type Target } from '../target.js';
 import { reported } from './config.js';

@@ -28,7 +28,7 @@ const DIALECTS: Readonly<Record<Casing | 'none', NumberedSqliteDialect>> = {
  * @param database - the `IConnection` of a transaction scope, or a pool, on SQLite
  * @param options - as for `drizzle()`; pass the same `schema` object each time, as a module's namespace is
  * @returns a database, cheap enough to create per request and per transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither
+ * @throws `TransactionError` `AMBIT_OPTION`: `database` is neither
  *
  * @example
  * ```ts

@@ -1,6 +1,7 @@
 import { Readable, type Writable } from 'node:stream';
 import knex, { type Knex } from 'knex';
-import { executeOn, type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
+import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { executorOf, ownTransaction, rowsInChunks, type Target } from '../target.js';

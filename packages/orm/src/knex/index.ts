@@ -25,7 +25,7 @@ export interface KnexOptions extends Omit<
  * @param database - the `IConnection` of a transaction scope, or a pool
  * @param options - the dialect, and what `knex()` takes that concerns no connections
  * @returns a `Knex`; it needs no `destroy()`, which does nothing
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither
+ * @throws `TransactionError` `AMBIT_OPTION`: `database` is neither
  *
  * @example
  * ```ts

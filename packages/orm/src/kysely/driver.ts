@@ -24,7 +24,6 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import {
-  executeOn,
   type ExecuteOptions,
   type ExecuteResult,
   type IConnection,
@@ -34,6 +33,7 @@ import {
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
+import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { ownTransaction, rowsInChunks } from '../target.js';
@@ -219,7 +219,7 @@ const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
 export function partsOf(dialect: KyselyDialect): SharedParts {
   if (Object.hasOwn(DIALECTS, dialect)) return DIALECTS[dialect];
   const known = Object.keys(DIALECTS).join(', ');
-  throw new TransactionError('AMBIT_TX_OPTION', `dialect must be one of ${known}, not ${inspect(dialect)}`);
+  throw new TransactionError('AMBIT_OPTION', `dialect must be one of ${known}, not ${inspect(dialect)}`);
 }
 
 /** Kysely's way to a pool: it begins no transactions. */

@@ -24,7 +24,7 @@ export interface KyselyOptions {
  * @param database - the `IConnection` of a transaction scope, or a pool
  * @param options - the dialect and Kysely's plugins
  * @returns a `Kysely`, cheap enough to create per request and per transaction; it needs no `destroy()`, which does nothing
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `database` is neither, or the dialect is not known
+ * @throws `TransactionError` `AMBIT_OPTION`: `database` is neither, or the dialect is not known
  *
  * @example
  * ```ts

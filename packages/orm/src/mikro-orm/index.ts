@@ -13,7 +13,7 @@ export type { MikroEntityManager, MikroOrm } from './orm.js';
  * @param pool - the pool of the application
  * @param dialect - the SQL that the database speaks. Default `postgres`
  * @returns the option `driverOptions` of MikroORM
- * @throws `TransactionError` `AMBIT_TX_OPTION`: the dialect is not known
+ * @throws `TransactionError` `AMBIT_OPTION`: the dialect is not known
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export function mikroOrmDialect(pool: IDatabasePool, dialect: KyselyDialect = 'p
  * @param connection - the `IConnection` of a transaction scope
  * @param orm - one MikroORM for the application, with the `driverOptions` of `mikroOrmDialect()`
  * @returns an `EntityManager` for this transaction, cheap enough to create per transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope, or `orm` was opened without
+ * @throws `TransactionError` `AMBIT_OPTION`: `connection` is not that of a transaction scope, or `orm` was opened without
  *   the `driverOptions` of `mikroOrmDialect()`
  *
  * @example

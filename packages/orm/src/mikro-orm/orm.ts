@@ -112,7 +112,7 @@ function dialectOf(client: Kysely<unknown>): KyselyDialect {
   const { adapter } = client.getExecutor();
   for (const dialect of ['postgres', 'sqlite'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
   const what = 'mikroOrmOn() takes a MikroORM that was opened with the driverOptions of mikroOrmDialect()';
-  throw new TransactionError('AMBIT_TX_OPTION', what);
+  throw new TransactionError('AMBIT_OPTION', what);
 }
 
 class StatementDriver implements Driver {

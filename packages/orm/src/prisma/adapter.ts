@@ -1,13 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
-  executeOn,
   type ExecuteOptions,
   type ExecuteResult,
   type IDatabasePool,
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
-import { withinInnermostRun } from '@ambit/transaction/extension';
+import { executeOn, withinInnermostRun } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
 
@@ -50,7 +49,7 @@ export function beginAs<T>(transaction: PrismaTransaction, begin: () => T): T {
  */
 export function pooled<A extends AdapterFactory>(adapters: A, pool: IDatabasePool): A {
   if (adapters.provider !== 'postgres') {
-    throw new TransactionError('AMBIT_TX_OPTION', 'prismaAdapter() takes a PrismaPg of @prisma/adapter-pg');
+    throw new TransactionError('AMBIT_OPTION', 'prismaAdapter() takes a PrismaPg of @prisma/adapter-pg');
   }
   const client = { query: (statement: PgStatement) => run(statement, (...query) => executeOn(pool, ...query)) };
   return Object.assign(Object.create(adapters) as A, {

@@ -13,7 +13,7 @@ export type { PrismaClientLike, TransactionClient } from './client.js';
  * @param adapter - a `PrismaPg` of `@prisma/adapter-pg`; what it says of the server is not used
  * @param pool - a pool for PostgreSQL
  * @returns the option `adapter` of a `PrismaClient`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an adapter of another database
+ * @throws `TransactionError` `AMBIT_OPTION`: an adapter of another database
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export function prismaAdapter<A extends AdapterFactory>(adapter: A, pool: IDatab
  * @param connection - the `IConnection` of a transaction scope
  * @param prisma - one client for the application, with the adapter of `prismaAdapter()`
  * @returns a client for this transaction, cheap enough to create per transaction; it needs no `$disconnect()`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
+ * @throws `TransactionError` `AMBIT_OPTION`: `connection` is not that of a transaction scope
  *
  * @example
  * ```ts

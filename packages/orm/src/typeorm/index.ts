@@ -40,7 +40,7 @@ export function typeormDriver(pool: IDatabasePool): PgModule {
  * @param connection - the `IConnection` of a transaction scope
  * @param dataSource - initialised, one for the application
  * @returns an `EntityManager` for this transaction, cheap enough to create per transaction; it needs no `release()`
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `connection` is not that of a transaction scope
+ * @throws `TransactionError` `AMBIT_OPTION`: `connection` is not that of a transaction scope
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
-import { executeOn, type ExecuteResult, type IDatabasePool, type IPooledConnection } from '@ambit/transaction';
-import { isTransactionControl } from '@ambit/transaction/extension';
+import type { ExecuteResult, IDatabasePool, IPooledConnection } from '@ambit/transaction';
+import { executeOn, isTransactionControl } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
 

@@ -64,7 +64,7 @@ function checkAllowed({ kind, place }: Allowed): void {
 }
 
 function invalid(detail: string): TransactionError {
-  return new TransactionError('AMBIT_TX_OPTION', detail);
+  return new TransactionError('AMBIT_OPTION', detail);
 }
 
 function warn({ message }: Finding): void {

@@ -35,22 +35,17 @@ export interface TransactionCheck extends Disposable {
  *
  * @param options - what happens to a finding, the limits, and what is allowed
  * @returns the check; its `pool()` must be given the application's pool
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an option is invalid
+ * @throws `TransactionError` `AMBIT_OPTION`: an option is invalid
  *
  * @example
  * ```ts
- * import { type Container, onDispose, Registration, singleton } from '@ambit/container';
+ * import { lifetimes } from '@ambit/container';
  * import { transactionCheck } from '@ambit/transaction/check';
  * import { createPostgresPool } from '@ambit/transaction/postgres';
  *
- * export function registerPool(app: Container): void {
- *   const check = transactionCheck({ report: ({ message }) => console.warn(message) });
- *   app.addRegistration(
- *     Registration.fromFactory(() => check.pool(createPostgresPool()))
- *       .pipe(singleton(), onDispose((pool) => pool.close()))
- *       .to('IDatabasePool'),
- *   );
- * }
+ * const check = transactionCheck({ report: ({ message }) => console.warn(message) });
+ * const { make, build } = lifetimes('application', 'request', 'transaction');
+ * const graph = build({ IDatabasePool: make('application', () => check.pool(createPostgresPool())) });
  * ```
  */
 export function transactionCheck(options: TransactionCheckOptions = {}): TransactionCheck {

@@ -138,7 +138,7 @@ export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExec
    * Returns the connection to the pool.
    *
    * @param destroy - `true` or an error where the connection may be broken: it is closed instead. Default false
-   * @throws `TransactionError` `AMBIT_TX_RELEASED`: it was released before
+   * @throws `TransactionError` `AMBIT_TX_FINISHED`: it was released before
    */
   release(destroy?: boolean | Error): void;
   /** Asks the database to cancel the statement in progress. The connection must be destroyed afterwards. */
@@ -204,7 +204,7 @@ export interface IDatabasePool {
    * @throws `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT` or `AMBIT_TX_POOL_FULL`: too many wait for too few connections
    * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: the pool is closed
    * @throws `TransactionError` `AMBIT_TX_ABORTED`: the signal has aborted
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: `timeoutMs` is no number of milliseconds
+   * @throws `TransactionError` `AMBIT_OPTION`: `timeoutMs` is no number of milliseconds
    */
   getConnection(options?: AcquireOptions): Promise<IPooledConnection>;
   /**
@@ -265,7 +265,8 @@ export interface DatabasePool
  *
  * @example
  * ```ts
- * import { executeOn, type IDatabasePool } from '@ambit/transaction';
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { executeOn } from '@ambit/transaction/extension';
  *
  * async function deleteExpired(pool: IDatabasePool): Promise<number> {
  *   const { rowCount } = await executeOn(pool, 'DELETE FROM sessions WHERE expires_at < $1', [Date.now()]);

@@ -1,17 +1,15 @@
 import { inspect } from 'node:util';
-import { codeOf, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
+import { isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
 /** Every code, with the advice that its message ends with. */
 const ADVICE = {
+  AMBIT_OPTION: 'Correct the option.',
   AMBIT_TX_ABORTED: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
   AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
   AMBIT_TX_ACQUIRE_TIMEOUT:
     'If every connection is checked out, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database responds.',
   AMBIT_TX_ALREADY_OPEN:
-    'For a part that may fail alone, call runInTransaction() with the scope of the transaction, which is a savepoint; for a separate transaction, give it the propagation requires-new.',
-  AMBIT_TX_AMBIGUOUS:
-    'Pass the scope of the transaction that is meant; to find out why two are open at once, await each before the next begins.',
-  AMBIT_TX_BACKUP_FAILED: 'No backup was written, and the database is unchanged; the cause says why.',
+    'Pass the scope of the transaction that is meant: there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
   AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
   AMBIT_TX_CALLBACK_FAILED: 'The outcome of the transaction stands; the cause says what failed.',
@@ -23,31 +21,24 @@ const ADVICE = {
   AMBIT_TX_DEAD_LETTER:
     'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
   AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
-  AMBIT_TX_EVENT: 'Nothing was published; correct the event.',
   AMBIT_TX_FAILED:
     'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
   AMBIT_TX_FILE:
     'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
   AMBIT_TX_FINISHED:
-    'Await every query before the transaction commits or rolls back, and do not keep a repository of a disposed scope.',
-  AMBIT_TX_IN_CALLBACK:
-    "To write in the same transaction, use beforeCommit(). To write afterwards, begin another transaction: with the scope around this one and { before: 'response' }, or with a scope of its own.",
+    'Await every query before the transaction commits or rolls back or its connection is released, and do not keep a connection, or a repository of a disposed scope.',
   AMBIT_TX_NESTED:
     'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
-  AMBIT_TX_OPTION: 'Correct the option.',
   AMBIT_TX_OUTCOME_UNKNOWN:
     'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
   AMBIT_TX_PARAMETER: 'Both databases take text without NUL, numbers, bigints, booleans, dates, bytes and null.',
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
   AMBIT_TX_POOL_FULL:
-    'Retry in a moment; if it persists, send fewer requests, add connections (max), or raise maxWaiting.',
-  AMBIT_TX_PROPAGATION:
-    'mandatory needs a transaction around the run, and never refuses one; begin it with the propagation required or nested.',
+    'Retry in a moment; if it persists, send fewer requests, add connections (max) or tenants (capacity), or raise maxWaiting.',
   AMBIT_TX_READ_ONLY:
     'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
   AMBIT_TX_RELAY:
     'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
-  AMBIT_TX_RELEASED: 'Release a connection once, and do not use it after that.',
   AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
   AMBIT_TX_SANDBOX:
     'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
@@ -55,13 +46,12 @@ const ADVICE = {
   AMBIT_TX_STALE_STATEMENT:
     'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
   AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
-  AMBIT_TX_TENANTS_BUSY: 'Retry in a moment; if it persists, raise capacity, or look for slow requests.',
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
-  AMBIT_TX_TRANSIENT_POOL:
-    "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
   AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
+  AMBIT_UNDISPOSED:
+    "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
 } as const;
 
 /** The `code` of a `TransactionError`. It does not change between releases; docs/errors.md explains each. */
@@ -82,7 +72,6 @@ const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorC
   'AMBIT_TX_POOL_FULL',
   'AMBIT_TX_READ_ONLY',
   'AMBIT_TX_STALE_STATEMENT',
-  'AMBIT_TX_TENANTS_BUSY',
   'AMBIT_TX_TIMEOUT',
 ]);
 
@@ -184,7 +173,7 @@ export function isTransactionError(error: unknown): error is TransactionError {
  */
 export function withCallersStack(error: unknown): unknown {
   // An error of another copy of this package is one, too.
-  if (codeOf(error).startsWith('AMBIT_TX_')) Error.captureStackTrace(error as object, withCallersStack);
+  if (isOurs(error)) Error.captureStackTrace(error as object, withCallersStack);
   return error;
 }
 
@@ -237,7 +226,7 @@ export function asCoded(
 
 /** The errors of connections, whichever database they lead to. */
 export function released(options?: { sqlState: string }): TransactionError {
-  return new TransactionError('AMBIT_TX_RELEASED', 'The connection was used after its release', options);
+  return new TransactionError('AMBIT_TX_FINISHED', 'The connection was used after its release', options);
 }
 
 /** The server rolls an open transaction back, so this is a definite response to a COMMIT too. */

@@ -37,7 +37,7 @@ export function readKeys({ pool, connection }: DatabaseKeys): Required<DatabaseK
 function checkKey(name: string, key: unknown): void {
   if (typeof key === 'string' && key !== '') return;
   const what = `${name} must be a key, not ${shown(key)}: another database needs the keys of its pool and of its connection`;
-  throw new TransactionError('AMBIT_TX_OPTION', what);
+  throw new TransactionError('AMBIT_OPTION', what);
 }
 
 /** How a transaction begins, on which database, how long its steps may take, and who is notified of late failures. */
@@ -92,7 +92,7 @@ export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<
  *
  * @param name - the name of the option, for the message
  * @param value - a number of milliseconds, `Infinity` for never, or undefined
- * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
  *
  * @example
  * ```ts
@@ -103,7 +103,7 @@ export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<
  */
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a number of milliseconds, not ${shown(value)}`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must be a number of milliseconds, not ${shown(value)}`);
 }
 
 /**
@@ -112,7 +112,7 @@ export function checkTime(name: string, value: unknown): void {
  * @param name - the name of the option, for the message
  * @param value - a whole number from `least` on, or undefined
  * @param least - the smallest number allowed
- * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
  *
  * @example
  * ```ts
@@ -123,12 +123,12 @@ export function checkTime(name: string, value: unknown): void {
  */
 export function checkCount(name: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a whole number from ${least} on, not ${shown(value)}`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must be a whole number from ${least} on, not ${shown(value)}`);
 }
 
 export function checkBoolean(name: string, value: unknown): void {
   if (value === undefined || typeof value === 'boolean') return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be true or false, not ${shown(value)}`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must be true or false, not ${shown(value)}`);
 }
 
 /**
@@ -137,7 +137,7 @@ export function checkBoolean(name: string, value: unknown): void {
  * @param name - the name of the option, for the message
  * @param value - a function, or undefined
  * @param options - `required`: undefined is refused, too
- * @throws `TransactionError` `AMBIT_TX_OPTION`: it is anything else
+ * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
  *
  * @example
  * ```ts
@@ -148,18 +148,18 @@ export function checkBoolean(name: string, value: unknown): void {
  */
 export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
   if (typeof value === 'function' || (value === undefined && !required)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be a function, not ${shown(value)}`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must be a function, not ${shown(value)}`);
 }
 
 /**
  * Checks the option `clock`.
  *
  * @param clock - a `Clock`, or undefined
- * @throws `TransactionError` `AMBIT_TX_OPTION`: it lacks a function of a `Clock`
+ * @throws `TransactionError` `AMBIT_OPTION`: it lacks a function of a `Clock`
  *
  * @example
  * ```ts
- * import { systemClock } from '@ambit/transaction';
+ * import { systemClock } from '@ambit/transaction/extension';
  * import { checkClock } from '@ambit/transaction/extension';
  *
  * checkClock(systemClock);
@@ -174,7 +174,7 @@ export function checkClock(clock: Partial<Clock> | undefined): void {
 export function checkSignal(signal: Partial<AbortSignal> | null | undefined): void {
   if (signal === undefined || signal === null) return;
   if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
-  throw new TransactionError('AMBIT_TX_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
+  throw new TransactionError('AMBIT_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
 }
 
 /**
@@ -182,7 +182,7 @@ export function checkSignal(signal: Partial<AbortSignal> | null | undefined): vo
  *
  * @param options - what the caller of `execute()` passed
  * @returns whether rows are asked for as arrays
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: parsers by the number of a type
  *
  * @example
@@ -205,10 +205,10 @@ export function wantsArrays(options: ExecuteOptions): boolean {
 /** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
 export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {
-    throw new TransactionError('AMBIT_TX_OPTION', `rowMode must be 'object' or 'array', not ${shown(rowMode)}`);
+    throw new TransactionError('AMBIT_OPTION', `rowMode must be 'object' or 'array', not ${shown(rowMode)}`);
   }
   if (types === undefined || typeof types?.getTypeParser === 'function') return;
-  throw new TransactionError('AMBIT_TX_OPTION', 'types must have a function getTypeParser');
+  throw new TransactionError('AMBIT_OPTION', 'types must have a function getTypeParser');
 }
 
 /** A value as messages name it: they may reach clients, so of what holds others, only its kind. */
@@ -229,7 +229,7 @@ export function checkIsolation(isolation: unknown): void {
 
 export function checkOneOf(name: string, value: unknown, values: readonly unknown[]): void {
   if (value === undefined || values.includes(value)) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must be one of ${values.join(', ')}, not ${shown(value)}`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must be one of ${values.join(', ')}, not ${shown(value)}`);
 }
 
 const POOL =

@@ -10,7 +10,7 @@ const TEMPORARY = /^(?:08(?!P01)|53|57|55P03)/;
 /** The connection, the server or the disk failed, so it is no definite response to a COMMIT; 08003 is: it was never sent. */
 const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003)/;
 
-type Field = 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
+type Field = 'name' | 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
 
 /** A field of a foreign error, whose getter or proxy may throw: what is unreadable counts as missing. */
 export function fieldOf(error: unknown, name: Field): unknown {
@@ -49,9 +49,9 @@ function* chain(error: unknown): Generator<object> {
   }
 }
 
-/** Other libraries use the same field names for other things. The code also identifies errors of another copy of this package. */
-function isOurs(fault: object): boolean {
-  return codeOf(fault).startsWith('AMBIT_TX_');
+/** Other libraries use the same field names for other things. Code and name also identify errors of another copy of this package. */
+export function isOurs(fault: unknown): boolean {
+  return codeOf(fault).startsWith('AMBIT_TX_') || fieldOf(fault, 'name') === 'TransactionError';
 }
 
 function ownSqlState(fault: object): string | undefined {
@@ -124,7 +124,7 @@ export function isRetryable(error: unknown): boolean {
  *
  * @example
  * ```ts
- * import { isUnavailable } from '@ambit/transaction';
+ * import { isUnavailable } from '@ambit/transaction/host';
  *
  * const statusOf = (error: unknown): number => (isUnavailable(error) ? 503 : 500);
  * ```

@@ -6,6 +6,8 @@ import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { TRANSACTION } from '../transaction/transaction-of.js';
 
+export { systemClock } from '../core/clock.js';
+export { executeOn } from '../core/contract.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
 export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
@@ -27,7 +29,7 @@ export type { Savepoint } from '../transaction/savepoint.js';
  * @param driver - where the connections come from, and the language of the database
  * @param options - who may wait for a connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

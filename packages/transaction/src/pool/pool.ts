@@ -173,7 +173,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   }
 
   release(destroy: boolean | Error = false): void {
-    if (this.#released) throw new TransactionError('AMBIT_TX_RELEASED', 'release() was called twice');
+    if (this.#released) throw new TransactionError('AMBIT_TX_FINISHED', 'release() was called twice');
     this.#released = true;
     this.#queue.clear(released);
     if (!this.#takenAway) this.#returnToPool(destroy !== false);

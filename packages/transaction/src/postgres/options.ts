@@ -40,7 +40,7 @@ export function readServers(options: ServerOptions, env: Environment = process.e
   const target = asked ?? options.targetSessionAttrs ?? env['PGTARGETSESSIONATTRS'];
   if (target !== undefined && !isTarget(target)) {
     const known = `one of ${TARGETS.join(', ')}`;
-    throw new TransactionError('AMBIT_TX_OPTION', `target_session_attrs must be ${known}, not ${shown(target)}`);
+    throw new TransactionError('AMBIT_OPTION', `target_session_attrs must be ${known}, not ${shown(target)}`);
   }
   if (connectionString !== undefined) {
     return { addresses: splitHosts(connectionString).map((one) => ({ connectionString: one })), target };
@@ -68,7 +68,7 @@ const PARTS = /^(?<start>postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?<hosts>[^/?#]*)(?<p
  *
  * @param connectionString - a connection string of libpq
  * @returns a connection string for each host, in their order; a text that is no such string as it is
- * @throws `TransactionError` `AMBIT_TX_OPTION`: the numbers of hosts and ports in its query do not match
+ * @throws `TransactionError` `AMBIT_OPTION`: the numbers of hosts and ports in its query do not match
  *
  * @example
  * ```ts
@@ -104,7 +104,7 @@ function pair(hosts: string | undefined, ports: string | undefined): { host?: st
   if (port.length > 1 && port.length !== host.length) {
     const named = host.length === 0 ? 'No host' : host.length === 1 ? '1 host' : `${host.length} hosts`;
     const what = `${named} and ${port.length} ports do not match: give one port for all hosts, or one for each`;
-    throw new TransactionError('AMBIT_TX_OPTION', what);
+    throw new TransactionError('AMBIT_OPTION', what);
   }
   const portOf = (index: number): { port?: string } => {
     const one = port.length === 1 ? port[0] : port[index];
@@ -220,7 +220,7 @@ export function readPostgresOptions(options: PostgresPoolOptions): PostgresSetti
   if (options.queryTimeoutMs === 0) {
     const what =
       'queryTimeoutMs must be more than 0, since it would cancel every statement at once; Infinity is no limit';
-    throw new TransactionError('AMBIT_TX_OPTION', what);
+    throw new TransactionError('AMBIT_OPTION', what);
   }
   checkCount('max', options.max, 1);
   checkBoolean('prepare', options.prepare);

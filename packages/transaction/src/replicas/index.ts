@@ -10,7 +10,7 @@ export type { ReadSource, ReplicaSession, ReplicatedPool } from './replicated-po
  *
  * @param options - the pools of the servers, which the new pool closes, and when a replica serves no reads
  * @returns a pool to register as `IDatabasePool`, or to make a session of for each request
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or a server without a pool
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option, or a server without a pool
  *
  * @example
  * ```ts

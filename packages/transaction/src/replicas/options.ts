@@ -65,5 +65,5 @@ function checkPool(name: string, pool: Partial<IDatabasePool> | undefined): void
 }
 
 function invalid(what: string, value: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_OPTION', `${what}, not ${inspect(value, { depth: 0 })}`);
+  return new TransactionError('AMBIT_OPTION', `${what}, not ${inspect(value, { depth: 0 })}`);
 }

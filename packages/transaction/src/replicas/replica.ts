@@ -167,7 +167,7 @@ export type Ask<T> = (connection: IPooledConnection) => Promise<T>;
 /** A read failed for a reason that another server does not have. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_CONNECTION_LOST', 'AMBIT_TX_READ_ONLY']);
 /** No other server would give a connection either. */
-const NOWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_OPTION', 'AMBIT_TX_POOL_CLOSED']);
+const NOWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_OPTION', 'AMBIT_TX_POOL_CLOSED']);
 
 /** Undefined where another server has to be asked. */
 export async function connectTo(replica: Replica, options: AcquireOptions): Promise<IPooledConnection | undefined> {

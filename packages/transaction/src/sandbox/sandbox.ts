@@ -88,7 +88,7 @@ export class Sandbox extends Pool {
  * @param options - time limits, and the isolation level of the outermost transaction
  * @returns the sandbox, to register as `IDatabasePool`
  * @throws what `getConnection()` of the pool, and BEGIN on its connection, throw
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

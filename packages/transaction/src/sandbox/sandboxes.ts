@@ -36,7 +36,7 @@ function checkSandboxesOptions(options: SandboxesOptions<never>): void {
   for (const name of ['required', 'register', 'onError'] as const) checkFunction(name, options[name]);
   const { header } = options;
   if (header === undefined || (typeof header === 'string' && header !== '')) return;
-  throw new TransactionError('AMBIT_TX_OPTION', `header must be the name of a header, not ${shown(header)}`);
+  throw new TransactionError('AMBIT_OPTION', `header must be the name of a header, not ${shown(header)}`);
 }
 
 function headerOf({ headers }: RequestWithHeaders, name: string): string | undefined {
@@ -85,12 +85,12 @@ export class Sandboxes<R extends RequestWithHeaders = RequestWithHeaders> {
   /**
    * @param application - the container of the application, whose `IDatabasePool` the sandboxes take their connections from
    * @param options - the header, time limits, and what each sandbox has of its own
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or `NODE_ENV` is `production`
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option, or `NODE_ENV` is `production`
    */
   constructor(application: IContainer, options: SandboxesOptions<R> = {}) {
     if (process.env['NODE_ENV'] === 'production') {
       const what = 'Sandboxes are for tests: what clients store in them is lost, and NODE_ENV is production';
-      throw new TransactionError('AMBIT_TX_OPTION', what);
+      throw new TransactionError('AMBIT_OPTION', what);
     }
     checkSandboxesOptions(options);
     const { header = 'x-ambit-sandbox', idleTimeoutMs = 60_000 } = options;

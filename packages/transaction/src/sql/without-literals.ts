@@ -21,7 +21,7 @@ const DIALECT = { ...POSTGRES, nameQuotes: '"`' };
  *
  * @example
  * ```ts
- * import { withoutLiterals } from '@ambit/transaction';
+ * import { withoutLiterals } from '@ambit/transaction/host';
  *
  * const text = withoutLiterals("SELECT * FROM users WHERE email = 'ada@example.org'", { text: '?', number: '?' });
  * ```

@@ -25,8 +25,8 @@ export interface SqliteBackupOptions {
  * so a file called `to` is always a whole backup. It runs on a thread of its own and does not block the event loop.
  *
  * @param options - the file of the database, and the file to write
- * @throws `TransactionError` `AMBIT_TX_BACKUP_FAILED`: no backup was written; `cause` says why, such as that `to` exists already
- * @throws `TransactionError` `AMBIT_TX_OPTION`: `filename` or `to` names no file
+ * @throws `TransactionError` `AMBIT_TX_FILE`: no backup was written; `cause` says why, such as that `to` exists already
+ * @throws `TransactionError` `AMBIT_OPTION`: `filename` or `to` names no file
  *
  * @example
  * ```ts
@@ -59,7 +59,7 @@ export async function backupSqlite(options: SqliteBackupOptions): Promise<void> 
 
 function absolute(name: string, path: unknown): string {
   if (typeof path === 'string' && path !== '' && path !== ':memory:' && !path.includes('\0')) return resolve(path);
-  throw new TransactionError('AMBIT_TX_OPTION', `${name} must name a file`);
+  throw new TransactionError('AMBIT_OPTION', `${name} must name a file`);
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -127,5 +127,5 @@ function alreadyThere(to: string): Error {
 
 function backupFailed(error: unknown): TransactionError {
   const cause = codeOf(error).startsWith('SQLITE_') ? translated(error) : error;
-  return new TransactionError('AMBIT_TX_BACKUP_FAILED', 'The database could not be backed up', { cause });
+  return new TransactionError('AMBIT_TX_FILE', 'No backup was written, and the database is unchanged', { cause });
 }

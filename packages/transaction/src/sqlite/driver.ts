@@ -117,7 +117,7 @@ export class SqliteWire implements Wire {
     const readOnly = sql === 'BEGIN';
     if (reader && !readOnly) {
       const what = 'A connection acquired with readOnly cannot begin a transaction that writes';
-      throw new TransactionError('AMBIT_TX_OPTION', what);
+      throw new TransactionError('AMBIT_OPTION', what);
     }
     if (!reader) this.#setReadOnly(readOnly);
     this.#session.exec(sql);

@@ -66,7 +66,7 @@ const MOST_STATEMENTS = 200;
  * @param engine - the open database; `close()` of the pool closes it, unless `keepOpen` is set
  * @param options - who may wait for the connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

@@ -26,7 +26,7 @@ export function checkFile(path: string): void {
   if (path === ':memory:') return;
   if (/^(?:libsql|https?|wss?):\/\//.test(path)) {
     const what = "`path` is the address of a server: createSqlitePool() opens a file on this machine, or ':memory:'";
-    throw new TransactionError('AMBIT_TX_OPTION', what);
+    throw new TransactionError('AMBIT_OPTION', what);
   }
   const { R_OK, W_OK } = constants;
   try {

@@ -14,7 +14,7 @@ export type { SqlitePoolOptions } from './options.js';
  * @returns the pool; its `close()` closes the file
  * @throws `TransactionError` `AMBIT_TX_FILE`: the file cannot be opened or written
  * @throws `TransactionError` `AMBIT_TX_BUSY`: another process kept the file locked for 5 s
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
  * @example
  * ```ts

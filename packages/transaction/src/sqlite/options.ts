@@ -28,7 +28,7 @@ export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
   const { path, maxReaders = 4 } = options;
   checkCount('maxReaders', maxReaders, 1);
   if (typeof path !== 'string' || path === '') {
-    throw new TransactionError('AMBIT_TX_OPTION', 'path must name a file, or be ":memory:"');
+    throw new TransactionError('AMBIT_OPTION', 'path must name a file, or be ":memory:"');
   }
   return { ...readDriverOptions(options), path, maxReaders };
 }

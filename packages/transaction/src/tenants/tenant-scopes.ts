@@ -18,7 +18,7 @@ async function prepareScope<C extends IContainer>(
   if (!start) return;
   const starting = scope as { start?: () => Promise<void> };
   if (!starting.start) {
-    throw new TransactionError('AMBIT_TX_OPTION', 'start: true needs a container that has a method start()');
+    throw new TransactionError('AMBIT_OPTION', 'start: true needs a container that has a method start()');
   }
   await starting.start();
 }
@@ -134,21 +134,17 @@ interface Entry {
  *
  * @example
  * ```ts
- * import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+ * import { Container, lifetimes } from '@ambit/container';
  * import { createPostgresPool } from '@ambit/transaction/postgres';
  * import { TenantScopes } from '@ambit/transaction/tenants';
  *
- * declare module '@ambit/container' {
- *   interface ServiceMap {
- *     ITenant: string;
- *   }
- * }
- *
- * const app = new Container({ tags: ['application'] }).addRegistration(
- *   Registration.fromFactory((tenant) => createPostgresPool({ database: `shop_${tenant}`, max: 4 }), ['ITenant'])
- *     .pipe(singleton(), scope(hasTag('tenant')))
- *     .to('IDatabasePool'),
- * );
+ * const { make, registered, build } = lifetimes('application', 'tenant', 'request', 'transaction');
+ * const openPool = (tenant: string) => createPostgresPool({ database: `shop_${tenant}`, max: 4 });
+ * const graph = build({
+ *   ITenant: registered('tenant').as<string>(),
+ *   IDatabasePool: make('tenant', openPool, ['ITenant']),
+ * });
+ * const app = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
  * const known = new Set(['acme', 'bolt']);
  * const tenants = new TenantScopes(app, {
  *   capacity: 50,
@@ -175,7 +171,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   /**
    * @param application - the parent of the tenants' scopes. Where it has `defer()`, its disposal disposes them all.
    * @param options - what a tenant's scope needs, and how many may be open for how long
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    */
   constructor(application: C, options: TenantScopesOptions<C>) {
     this.#application = application;
@@ -195,9 +191,9 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
    *
    * @param tenant - its name; check first that the caller may use it
    * @returns the scope, with what `register` has registered in it
-   * @throws `TransactionError` `AMBIT_TX_TENANTS_BUSY`: all tenants that may be open at a time stay in use
+   * @throws `TransactionError` `AMBIT_TX_POOL_FULL`: all tenants that may be open at a time stay in use
    * @throws `TransactionError` `AMBIT_TX_POOL_CLOSED`: `dispose()` was called
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: the name is empty, or `start` is set and the container has no `start()`
+   * @throws `TransactionError` `AMBIT_OPTION`: the name is empty, or `start` is set and the container has no `start()`
    * @throws what `register` throws, and what `start()` of the scope throws
    */
   async scopeOf(tenant: string): Promise<ScopeOf<C>> {
@@ -261,7 +257,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     } catch (cause) {
       if (codeOf(cause) === 'AMBIT_TX_POOL_CLOSED') throw disposed();
       const what = `All ${capacity} tenants that may be open at a time are in use`;
-      throw new TransactionError('AMBIT_TX_TENANTS_BUSY', what, { cause });
+      throw new TransactionError('AMBIT_TX_POOL_FULL', what, { cause });
     }
   }
 
@@ -309,5 +305,5 @@ function disposed(): TransactionError {
 }
 
 function noName(tenant: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_OPTION', `The name of a tenant must be a text, not ${shown(tenant)}`);
+  return new TransactionError('AMBIT_OPTION', `The name of a tenant must be a text, not ${shown(tenant)}`);
 }

@@ -4,4 +4,4 @@ export { Sandboxes } from '../sandbox/sandboxes.js';
 export type { RequestWithHeaders, SandboxesOptions } from '../sandbox/sandboxes.js';
 export { FakePool, type FakePoolOptions } from './fake-pool.js';
 export type { FakeFault, FaultPoint } from './fake-pool.js';
-export { seededRandom, SimulatedClock } from './simulated-clock.js';
+export { SimulatedClock } from './simulated-clock.js';

@@ -1,23 +1,7 @@
 import type { Clock } from '../core/clock.js';
 
-/**
- * Random numbers that are the same for the same seed, so that a test that failed can fail again.
- *
- * @param seed - a whole number
- * @returns a function that gives the next number in [0, 1)
- *
- * @example
- * ```ts
- * import { FakePool, seededRandom, SimulatedClock } from '@ambit/transaction/testing';
- *
- * const random = seededRandom(42);
- * const pool = new FakePool({
- *   clock: new SimulatedClock(random),
- *   faultAt: () => ({ ms: 10 * random(), kind: random() < 0.1 ? 'lost' : 'none' }),
- * });
- * ```
- */
-export function seededRandom(seed: number): () => number {
+/** Numbers in [0, 1) that are the same for the same seed, so that a test that failed can fail again. */
+function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -50,15 +34,28 @@ interface Timer {
  * await clock.run();
  * console.log(await outcome); // timed out
  * ```
+ *
+ * @example
+ * Faults by chance, the same for the same seed:
+ * ```ts
+ * import { FakePool, SimulatedClock } from '@ambit/transaction/testing';
+ *
+ * const clock = new SimulatedClock(42);
+ * const pool = new FakePool({
+ *   clock,
+ *   faultAt: () => ({ ms: 10 * clock.random(), kind: clock.random() < 0.1 ? 'lost' : 'none' }),
+ * });
+ * ```
  */
 export class SimulatedClock implements Clock {
+  /** Numbers in [0, 1), the same for the same seed. */
   readonly random: () => number;
   readonly #timers = new Set<Timer>();
   #now = 0;
 
-  /** @param random - gives the numbers of `random()`. Default: those of the seed 1 */
-  constructor(random: () => number = seededRandom(1)) {
-    this.random = random;
+  /** @param random - the seed of the numbers that `random()` gives, or a function that gives them. Default: the seed 1 */
+  constructor(random: number | (() => number) = 1) {
+    this.random = typeof random === 'number' ? seededRandom(random) : random;
   }
 
   now(): number {

@@ -155,8 +155,8 @@ export class Completion {
     const { state, refusal } = this.#phase;
     const error = this.#error;
     if (this.callbacks?.isRunning) {
-      const what = `The transaction is ${state}, and its callbacks are being called`;
-      return new TransactionError('AMBIT_TX_IN_CALLBACK', what);
+      const what = `The transaction is ${state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
+      return new TransactionError('AMBIT_TX_FINISHED', what);
     }
     if (isAborted(error)) return abortedUse(`The transaction ${refusal}`, error.cause);
     const reason = this.#reason ?? error;

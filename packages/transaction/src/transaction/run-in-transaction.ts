@@ -45,7 +45,7 @@ function wayOf(propagation: Propagation, around: TransactionState | undefined): 
   const way = WAYS[propagation][isInside ? 'inside' : 'outside'];
   if (way !== 'refuse') return way;
   const where = isInside ? 'inside of an open transaction' : 'without an open transaction';
-  throw new TransactionError('AMBIT_TX_PROPAGATION', `A run with the propagation ${propagation} was started ${where}`);
+  throw new TransactionError('AMBIT_TX_ALREADY_OPEN', `A run with the propagation ${propagation} was started ${where}`);
 }
 
 const TIMED_OUT: ReadonlySet<string> = new Set(['AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_TIMEOUT']);
@@ -104,7 +104,7 @@ const LONGEST_PAUSE_MS = 1000;
  * @throws what the work or a `beforeCommit` callback throws
  * @throws what `beginTransaction()`, and `commit()` of the transaction, throw
  * @throws `TransactionError` `AMBIT_TX_TIMEOUT`: no attempt succeeded within `timeoutMs`
- * @throws `TransactionError` `AMBIT_TX_PROPAGATION`: the propagation refuses to run here
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: the propagation refuses to run here
  * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `scope` is that of a request whose transaction is open, or below it; give it the
  *   scope of the transaction, or the propagation `requires-new`
  * @throws `TransactionError` `AMBIT_TX_NESTED`: a nested run asks for options that only the outermost run can have

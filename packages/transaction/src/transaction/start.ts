@@ -29,7 +29,8 @@ const NO_BEGIN_OPTIONS: BeginOptions = {};
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type Transaction, type TransactionOptions, TransactionSettings, TransactionStart } from '@ambit/transaction';
+ * import type { Transaction, TransactionOptions } from '@ambit/transaction';
+ * import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
  *
  * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
  *   const settings = TransactionSettings.of(options);
@@ -65,7 +66,7 @@ export class TransactionSettings {
    *
    * @param options - the options of the transactions
    * @returns the settings, which do not change with the options
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    */
   static of(options: TransactionOptions = {}): TransactionSettings {
     const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
@@ -130,7 +131,8 @@ const nothing = (): void => undefined;
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type Transaction, TransactionStart } from '@ambit/transaction';
+ * import type { Transaction } from '@ambit/transaction';
+ * import { TransactionStart } from '@ambit/transaction/host';
  *
  * function beginWhileOpen(scope: IContainer, socket: { once(event: 'close', fn: () => void): void }): Promise<Transaction> {
  *   const start = new TransactionStart(scope);
@@ -165,7 +167,7 @@ export class TransactionStart {
    * @param options - the options of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
    *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; every other failure rejects `begun`
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; every other failure rejects `begun`
    */
   constructor(
     parent: IContainer,
@@ -265,7 +267,7 @@ export class TransactionStart {
     const pool = this.#parent.resolve<IDatabasePool>(key);
     if (TransactionStart.#lasting.has(pool)) return pool;
     if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
-      throw new TransactionError('AMBIT_TX_TRANSIENT_POOL', `Each resolve of '${key}' makes another pool`);
+      throw new TransactionError('AMBIT_UNDISPOSED', `Each resolve of '${key}' makes another pool`);
     }
     TransactionStart.#lasting.add(pool);
     return pool;
@@ -316,13 +318,13 @@ function refuseSecond(parent: IContainer, { database }: TransactionSettings): vo
  * @throws what `getConnection()` of the pool throws, such as `TransactionError` `AMBIT_TX_ACQUIRE_TIMEOUT`
  * @throws `TransactionError` `AMBIT_TX_BEGIN_FAILED`: the database refused BEGIN, or `afterBegin` of the pool failed
  * @throws `TransactionError` `AMBIT_TX_ABORTED` or `AMBIT_TX_TIMEOUT`: the signal aborted, or the time was up, before it began
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option; `AMBIT_TX_TRANSIENT_POOL`: the pool is registered without `singleton()`
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; `AMBIT_UNDISPOSED`: the pool is registered without `singleton()`
  * @throws `ContainerError` `AMBIT_NOT_REGISTERED`: no pool is registered under the key
  *
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { beginTransaction } from '@ambit/transaction';
+ * import { beginTransaction } from '@ambit/transaction/host';
  *
  * async function count(requestScope: IContainer): Promise<void> {
  *   const transaction = await beginTransaction(requestScope, { isolation: 'repeatable read', readOnly: true });
@@ -354,7 +356,7 @@ const transactionContext = channel('ambit:transaction:context');
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { beginTransaction, inOwnContext } from '@ambit/transaction';
+ * import { beginTransaction, inOwnContext } from '@ambit/transaction/host';
  *
  * async function transaction(requestScope: IContainer, next: () => Promise<void>): Promise<void> {
  *   const begun = await beginTransaction(requestScope);

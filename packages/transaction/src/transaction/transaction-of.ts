@@ -29,7 +29,7 @@ type Scope = OfTransaction & { readonly parent?: unknown };
  * @param scope - any scope
  * @param options - which of several databases, by the key of its connection. Default: the main one, `IConnection`.
  * @returns the transaction, or undefined where the scope is in none on that database, and none is open that began in it
- * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: several are open that began in the scope
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: several are open that began in the scope
  *
  * @example
  * ```ts
@@ -62,10 +62,10 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
  * @param options - whether the commit waits for it, and which of several databases it is about, by the key of its connection
  * @throws `TransactionError` `AMBIT_TX_FINISHED`: the transaction has been rolled back, or its outcome is unknown
- * @throws `TransactionError` `AMBIT_TX_AMBIGUOUS`: the scope is in no transaction, and several are open that began in it
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: the scope is in no transaction, and several are open that began in it
  * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction
- * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option, or `fn` is no function
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option, or `fn` is no function
  *
  * @example
  * ```ts
@@ -206,7 +206,7 @@ function begunIn(scope: IContainer, connection: string): BegunTransaction | unde
   const open = all.filter(isStillOpen);
   if (open.length < 2) return open[0] ?? all[0];
   const what = `${open.length} transactions are open that began in the scope, so it does not say which one is meant`;
-  throw new TransactionError('AMBIT_TX_AMBIGUOUS', what);
+  throw new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
 }
 
 function isStillOpen({ state }: BegunTransaction): boolean {

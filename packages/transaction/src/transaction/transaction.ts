@@ -39,7 +39,8 @@ const FAILED_COMMIT: ReadonlySet<string> = new Set(['AMBIT_TX_COMMIT_FAILED', 'A
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { type IConnection, beginTransaction } from '@ambit/transaction';
+ * import type { IConnection } from '@ambit/transaction';
+ * import { beginTransaction } from '@ambit/transaction/host';
  *
  * async function placeOrder(requestScope: IContainer): Promise<void> {
  *   const transaction = await beginTransaction(requestScope);
@@ -246,7 +247,7 @@ export class Transaction {
    * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
    *
    * @param fn - a failure rolls the transaction back, and `commit()` rejects with what it threw
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: COMMIT or ROLLBACK is about to be sent,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: COMMIT or ROLLBACK is about to be sent,
    *   or was sent
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
@@ -272,10 +273,10 @@ export class Transaction {
    *
    * @param fn - its failure goes to `onError`; a statement on the connection of the transaction is refused
    * @param options - whether `commit()` waits for it
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has been rolled back,
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has been rolled back,
    *   or its outcome is unknown. After a commit, `fn` is called at once
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
-   * @throws `TransactionError` `AMBIT_TX_OPTION`: an invalid option
+   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    *
    * @example
    * ```ts
@@ -300,7 +301,7 @@ export class Transaction {
    *
    * @param fn - receives the reason: what the work or the nested run around it threw, or what `rollback()` was called with. Where
    *   none was given, that is a `TransactionError`. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
@@ -325,7 +326,7 @@ export class Transaction {
    * unknown.
    *
    * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    *
    * @example
@@ -350,7 +351,7 @@ export class Transaction {
    *
    * @param kind - when it is called
    * @param fn - as for the method of this name
-   * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_ABORTED` or `AMBIT_TX_IN_CALLBACK`: the transaction has completed
+   * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    */
   onWhole(kind: CallbackKind, fn: (argument: never) => unknown): void {
     this.#register(kind, fn, true);

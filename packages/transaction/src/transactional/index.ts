@@ -14,7 +14,7 @@ import { transactionAround } from '../transaction/transaction-of.js';
  * @param options - those of `runInTransaction()`, such as `propagation` and `retries`
  * @returns a function with the parameters of `fn`; it keeps `this`
  * @throws what `runInTransaction()` throws; the function rejects with it
- * @throws `ContainerError` `AMBIT_NO_CURRENT_SCOPE`: no scope is current at the call; the function rejects with it
+ * @throws `ContainerError` `AMBIT_NO_SCOPE`: no scope is current at the call; the function rejects with it
  *
  * @example
  * ```ts

@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, it } from 'vitest';
-import { beginTransaction, runInTransaction, type Transaction } from '../../src/index.js';
+import { runInTransaction, type Transaction } from '../../src/index.js';
+import { beginTransaction } from '../../src/host/index.js';
 import { connectionOf, kindsOf, useCheckedApps } from './support.js';
 
 const checkedApp = useCheckedApps();

@@ -8,7 +8,8 @@ import {
   transactionCheck,
   type TransactionCheckOptions,
 } from '../../src/check/index.js';
-import { type Clock, type IConnection, systemClock } from '../../src/index.js';
+import type { Clock, IConnection } from '../../src/index.js';
+import { systemClock } from '../../src/extension/index.js';
 import { FakePool } from '../../src/testing/index.js';
 
 /** An application with a checked pool without a database. */

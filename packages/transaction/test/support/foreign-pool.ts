@@ -1,4 +1,5 @@
-import { type AcquireOptions, executeOn, type IDatabasePool, type IPooledConnection } from '../../src/index.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection } from '../../src/index.js';
+import { executeOn } from '../../src/extension/index.js';
 import type { FakePool } from '../../src/testing/index.js';
 
 interface ForeignPool {

@@ -330,12 +330,12 @@ export function poolContract({
 
       keeps('refuses a row mode that it does not know')('refuses a row mode that it does not know', async () => {
         const wrong = { rowMode: 'arrays' as 'array' };
-        const refusal = { code: 'AMBIT_TX_OPTION' };
+        const refusal = { code: 'AMBIT_OPTION' };
         await expect(pool.execute('SELECT 1', [], wrong)).rejects.toMatchObject(refusal);
         const connection = await pool.getConnection();
         await expect(connection.execute('SELECT 1', [], wrong)).rejects.toMatchObject(refusal);
         connection.release();
-        await expect(connection.execute('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+        await expect(connection.execute('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       });
     });
 
@@ -377,7 +377,7 @@ export function poolContract({
       async () => {
         const connection = await pool.getConnection();
         const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
-        await expect(begin).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        await expect(begin).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
         await connection.beginTransaction({ isolation: 'repeatable read' });
         await connection.commit();
         connection.release();
@@ -418,7 +418,7 @@ export function poolContract({
         const first = await pool.getConnection();
         first.release();
         const second = await pool.getConnection();
-        expect(() => first.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_RELEASED' }));
+        expect(() => first.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_FINISHED' }));
         const third = pool.getConnection({ timeoutMs: 20 });
         await expect(third).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
         second.release();
@@ -428,7 +428,7 @@ export function poolContract({
     keeps('refuses every use after the release')('refuses every use after the release', async () => {
       const connection = await pool.getConnection();
       connection.release();
-      const used = { code: 'AMBIT_TX_RELEASED' };
+      const used = { code: 'AMBIT_TX_FINISHED' };
       await expect(connection.query('SELECT 1')).rejects.toMatchObject(used);
       await expect(connection.beginTransaction()).rejects.toMatchObject(used);
       await expect(connection.commit()).rejects.toMatchObject(used);
@@ -624,7 +624,7 @@ export function poolContract({
       await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
       await connection.commit();
       connection.release();
-      await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_RELEASED' });
+      await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
       expect(await bodies()).toEqual(['kept']);
     });
 
@@ -633,7 +633,7 @@ export function poolContract({
       async (timeoutMs) => {
         const holder = await pool.getConnection();
         const asking = pool.getConnection({ timeoutMs: timeoutMs as number });
-        await expect(asking).rejects.toMatchObject({ code: 'AMBIT_TX_OPTION' });
+        await expect(asking).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
         holder.release();
       },
     );
@@ -672,7 +672,7 @@ export function poolContract({
         await pool.close();
         await connection.rollback();
         connection.release();
-        const released = { code: 'AMBIT_TX_RELEASED' };
+        const released = { code: 'AMBIT_TX_FINISHED' };
         expect(() => connection.release()).toThrow(expect.objectContaining(released));
         await expect(connection.query('SELECT 1')).rejects.toMatchObject(released);
       },

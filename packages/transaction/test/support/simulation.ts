@@ -1,14 +1,13 @@
 import type { IContainer } from '@ambit/container';
 import { Chance, FAULTS, SimulatedCallbacks } from '@ambit/host-contract';
 import {
-  beginTransaction,
   type IConnection,
   runInTransaction,
   type Transaction,
   TransactionError,
   transactionOf,
-  TransactionStart,
 } from '../../src/index.js';
+import { beginTransaction, TransactionStart } from '../../src/host/index.js';
 import { type FakeFault, FakePool, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
 import { foreignPool } from './foreign-pool.js';

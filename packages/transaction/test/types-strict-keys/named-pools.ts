@@ -1,11 +1,6 @@
 import type { IContainer } from '@ambit/container';
-import {
-  beginTransaction,
-  type IConnection,
-  type IDatabasePool,
-  runInTransaction,
-  transactionOf,
-} from '@ambit/transaction';
+import { type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '@ambit/transaction';
+import { beginTransaction } from '@ambit/transaction/host';
 
 declare module '@ambit/container' {
   interface ServiceMap {

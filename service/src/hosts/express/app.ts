@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { IContainer } from '@ambit/container';
 import { containerMiddleware, withDeps, withTransaction } from '@ambit/express';
-import { inspector } from '@ambit/inspector/express';
+import { inspectorMiddleware } from '@ambit/inspector/express';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -190,7 +190,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   Object.defineProperty(app.request, 'fresh', { value: false });
 
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
-  if (inspect) app.use(inspector(inspect));
+  if (inspect) app.use(inspectorMiddleware(inspect));
   const parent = sandboxes?.scopeOf ?? container;
   app.use(containerMiddleware(parent, { onDisposeError, isEssential }), requestHead(options), jsonBody);
   const refuseUnrouted: RequestHandler = (req) => {

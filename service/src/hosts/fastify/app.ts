@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { maxHeaderSize } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
-import { inspector } from '@ambit/inspector/fastify';
+import { inspectorPlugin } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { simplifyTargets } from '../../http/request.js';
 import { isEssential, serviceRoutes } from '../../http/routes.js';
@@ -35,7 +35,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
     frameworkErrors: handleUndecodable(options),
     clientErrorHandler: respondToClientError(logger),
   });
-  if (inspect) await server.register(inspector, inspect);
+  if (inspect) await server.register(inspectorPlugin, inspect);
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   const onError = logError(logger, 'The transaction failed to close');
   const parent = sandboxes?.scopeOf ?? container;

@@ -51,8 +51,13 @@ export const declaring = {
     'onDispose on what is not kept': () => asking().pipe(onDispose(doNothing)).to('IUsers'),
     'onStart on a value': () => Registration.fromValue(8080).pipe(single, onStart(doNothing)).to('IPort'),
     'onDispose on an alias': () => Registration.alias('IPool').pipe(single, onDispose(doNothing)).to('IDatabasePool'),
+    'a key of two features': () => {
+      const users = feature('users', { IClock: value(1) });
+      const orders = feature('orders', { IClock: value(2) as never });
+      return verifyOne(...build(users, orders).registrations);
+    },
   },
-  AMBIT_BAD_TAGS: {
+  AMBIT_OPTION: {
     'a tag in place of a list': () => openApplication().createScope({ tags: 'request' as never }),
     'a tag that is no string': () => new Container({ tags: ['application', 7] as never }),
   },
@@ -73,13 +78,6 @@ export const declaring = {
   AMBIT_UNDISPOSED: {
     'a class with a disposer, with a predicate and without singleton()': () =>
       verifyOne(Registration.fromClass(Session).pipe(perRequest).to('ISession')),
-  },
-  AMBIT_TWO_FEATURES: {
-    'a key of two features': () => {
-      const users = feature('users', { IClock: value(1) });
-      const orders = feature('orders', { IClock: value(2) as never });
-      return verifyOne(...build(users, orders).registrations);
-    },
   },
   AMBIT_SPLIT_KEY: {
     'a service of the request, whose dependency the transaction registers again': () =>

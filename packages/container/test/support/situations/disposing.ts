@@ -76,10 +76,10 @@ export const disposing = {
       return app.dispose();
     },
   },
-  AMBIT_NO_CURRENT_SCOPE: {
+  AMBIT_NO_SCOPE: {
     'currentScope outside of runInScope': () => currentScope(),
   },
-  AMBIT_OPEN_SCOPES: {
+  AMBIT_UNDISPOSED: {
     'one scope left open': () => {
       const app = openApplication();
       openRequest(app);

@@ -24,7 +24,7 @@ export const working = {
       await Promise.all([work, drainScopes(app, { timeoutMs: 0 })]);
     },
   },
-  AMBIT_BAD_OPTION: {
+  AMBIT_OPTION: {
     'a time that is no number': () => drainScopes(new Container(), { timeoutMs: '5s' as never }),
   },
 };

@@ -1,0 +1,54 @@
+import { lifetimes } from '@ambit/container';
+import { override } from '@ambit/container/tools';
+import { type Sandbox, sandbox } from '@ambit/transaction/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { createPool, createTables } from '../src/database.ts';
+import { createContainer, graph } from '../src/graph.ts';
+import { openClient } from './client.ts';
+
+const { value } = lifetimes('application');
+const pool = createPool(readConfig(process.env));
+const container = createContainer();
+const client = await openClient(container);
+
+let box: Sandbox;
+let overridden: Disposable;
+beforeAll(() => createTables(pool));
+beforeEach(async () => {
+  box = await sandbox(pool);
+  overridden = override(container, ...graph.replacing({ IDatabasePool: value(box) }));
+  await box.query("INSERT INTO stock (product, level) VALUES ('pear', 3)");
+});
+// Whatever a test has committed is rolled back: the next one begins with the same rows, and so do you.
+afterEach(async () => {
+  overridden[Symbol.dispose]();
+  await box.rollback();
+});
+afterAll(async () => {
+  await client.close();
+  await pool.close();
+});
+
+const levelOfPears = async () =>
+  (await box.query<{ level: number }>("SELECT level FROM stock WHERE product = 'pear'"))[0]?.level;
+
+test('an order is stored and taken from the stock', async () => {
+  const placed = await client.post('/orders', { product: 'pear', quantity: 2 });
+
+  expect(placed).toEqual({ status: 201, body: { id: expect.any(Number), product: 'pear', quantity: 2 } });
+  expect((await client.get('/orders')).body).toContainEqual(placed.body);
+  expect(await levelOfPears()).toBe(1);
+});
+
+test('an order beyond the stock is rolled back', async () => {
+  const refused = await client.post('/orders', { product: 'pear', quantity: 4 });
+
+  expect(refused.status).toBe(409);
+  expect((await client.get('/orders')).body).not.toContainEqual(expect.objectContaining({ product: 'pear' }));
+  expect(await levelOfPears()).toBe(3);
+});
+
+test('an order that is incomplete is refused', async () => {
+  expect((await client.post('/orders', { product: 'pear' })).status).toBe(400);
+});

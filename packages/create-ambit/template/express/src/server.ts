@@ -1,0 +1,12 @@
+import { disposeOnSignal } from '@ambit/express';
+import { createApp } from './app.ts';
+import { createContainer } from './graph.ts';
+
+const container = createContainer();
+await container.start();
+const { port } = container.resolve('config');
+const server = createApp(container).listen(port, (error) => {
+  if (error) throw error;
+  console.log(`Listening on http://localhost:${port}`);
+});
+disposeOnSignal(server, container, { signals: ['SIGTERM', 'SIGINT'] });

@@ -1,0 +1,31 @@
+import type { Container } from '@ambit/container';
+import { containerPlugin, requireTransactionScope, transactionPlugin } from '@ambit/fastify';
+import { fastify, type FastifyInstance } from 'fastify';
+import type { NewOrder } from './order.ts';
+
+const newOrder = {
+  type: 'object',
+  required: ['product', 'quantity'],
+  properties: {
+    product: { type: 'string', minLength: 1 },
+    quantity: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** `close()` of what it returns disposes the container, too. */
+export async function createApp(container: Container): Promise<FastifyInstance> {
+  const app = fastify({ logger: { level: 'warn' } });
+  await app.register(containerPlugin, { container });
+  await app.register(transactionPlugin);
+
+  app.get('/orders', (request) => request.container.resolve('IOrders').latest());
+  app.post<{ Body: NewOrder }>(
+    '/orders',
+    { schema: { body: newOrder }, config: { transaction: true } },
+    async (request, reply) => {
+      const order = await requireTransactionScope(request).resolve('IOrders').place(request.body);
+      return reply.code(201).send(order); // sent after COMMIT, or not at all
+    },
+  );
+  return app;
+}

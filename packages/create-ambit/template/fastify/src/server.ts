@@ -1,0 +1,11 @@
+import { createApp } from './app.ts';
+import { createContainer } from './graph.ts';
+
+const container = createContainer();
+await container.start();
+const { port } = container.resolve('config');
+const app = await createApp(container);
+await app.listen({ port, host: '0.0.0.0' });
+console.log(`Listening on http://localhost:${port}`);
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close());
