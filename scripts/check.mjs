@@ -33,6 +33,7 @@ const STEPS = {
   unused: 'knip',
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
+  compilers: 'node scripts/matrix.mjs --often',
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
@@ -98,7 +99,7 @@ const NEED_NO_BUILD = 'build readme format layering words api openapi deploy wor
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
-    'types consumer package-managers tutorial create',
+    'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['files-per-request', 'integrations prisma'],

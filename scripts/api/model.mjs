@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-6.0';
+import { entryPointsOf } from '../entry-points.mjs';
 import { Reader } from './reader.mjs';
 
 /**
@@ -72,16 +73,9 @@ export function readApi(root) {
   });
 }
 
-/**
- * @param {string} folder
- * @param {{ name: string, exports: Record<string, string | { types?: string }> }} manifest
- */
+/** @param {string} folder @param {import('../entry-points.mjs').Manifest} manifest */
 function entriesOf(folder, manifest) {
-  return Object.entries(manifest.exports).flatMap(([name, target]) =>
-    typeof target === 'object' && target.types
-      ? [{ name: join(manifest.name, name), file: sourceOf(folder, target.types) }]
-      : [],
-  );
+  return entryPointsOf(manifest).map(({ specifier, types }) => ({ name: specifier, file: sourceOf(folder, types) }));
 }
 
 /** @param {string} folder @param {string} types */

@@ -24,9 +24,14 @@ const nodes = ['20', '22', '24', '26'].map((version) => ({
 /** Another program of the matrix's own packages. @param {string} file @param {string[]} args */
 const tool = (file, ...args) => onNode('20', `../node_modules/${file}`, ...args);
 
-/** @type {{ name: string, commands: string[][] }[]} */
+/** @type {import('./projects.mjs').Row[]} */
 export const ROWS = [
   ...nodes,
+  {
+    name: 'Node 20.18, require()',
+    commands: [onNode('20.18', '-e', "require('@ambit/container')")],
+    refusal: 'ERR_REQUIRE_ESM',
+  },
   {
     name: 'tsx',
     commands: [
