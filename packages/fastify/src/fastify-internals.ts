@@ -28,7 +28,7 @@ export function definePlugin<Options extends FastifyPluginOptions>(
   return Object.assign(register, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: name,
-    [Symbol.for('plugin-meta')]: { name, fastify: '5.x', dependencies },
+    [Symbol.for('plugin-meta')]: { name, fastify: '4.x || 5.x', dependencies },
   });
 }
 
