@@ -34,6 +34,8 @@ const STEPS = {
   packages: 'node scripts/package-shape.mjs',
   consumer: 'node scripts/consumer.mjs',
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
+  beside: 'node scripts/beside.mjs',
+  'beside-all': 'node scripts/beside.mjs --all',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 24 scripts/tutorial.mjs',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
@@ -84,7 +86,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts all-pages matrix package-managers node-22 node-24 all-26'
+  'plans images rollouts all-pages matrix package-managers beside-all node-22 node-24 all-26'
 ).split(' ');
 
 /** They read only what is written; each other step runs or compiles against what was built. */

@@ -12,6 +12,6 @@ export function checkExports(library: string, works: string, values: Readonly<Re
   for (const [name, value] of Object.entries(values)) {
     if (value !== undefined) continue;
     const what = `The version of ${library} that is installed has no ${name}. Install ${works}: docs/guides/versions.md lists what works`;
-    throw new TransactionError('AMBIT_TX_UNSUPPORTED', what);
+    throw new TransactionError('AMBIT_TX_OPTION', what);
   }
 }

@@ -14,7 +14,11 @@ const store = async (req, res) => {
 };
 // Express 4 does not see that an async handler rejects.
 app.post('/orders/:id', withTransaction(), (req, res, next) => void withDeps({}, () => store(req, res))(req, res, next));
-app.use((_error, _req, res, _next) => void res.status(500).end());
+app.use((error, _req, res, _next) => {
+  if (error.message !== "refused") console.error(error);
+  res.statusCode = 500;
+  res.end();
+});
 const server = app.listen(0, '127.0.0.1');
 await once(server, 'listening');
 await proveHost(`http://127.0.0.1:${server.address().port}`, container);
