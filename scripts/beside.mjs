@@ -73,7 +73,7 @@ function install(manager, lines, tarballs) {
 /** pnpm and Yarn also list the peers of others; npm names ours in the lines behind a warning. @param {string} output */
 function warningOf(output) {
   const lines = output.split('\n');
-  const isNpm = lines.some((line) => /^npm warn ERESOLVE/.test(line));
+  const isNpm = lines.some((line) => line.startsWith('npm warn ERESOLVE'));
   const ours = lines.filter((line, index) => PEER_WARNING.test(line) && /@ambit\//.test(lines.slice(Math.max(0, index - 8), index + 1).join('\n')));
   return isNpm || ours.length > 0 ? output : undefined;
 }

@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 // Our own pool over `pg`, and a `Pool` that the application has.
 import { fromPgPool } from '@ambit/drivers/pg';
 import pg from 'pg';

@@ -46,7 +46,7 @@ export class ScopedSqliteSession extends core.SQLiteSession<'async', ExecuteResu
   ): ReturnType<PrepareQuery> {
     const session = fields || mapper ? this.#arrays : this.#objects;
     const prepared = session.prepareQuery(query, fields, method, isArray, mapper);
-    return reporting(prepared, ['run', 'all', 'get', 'values']) as ReturnType<PrepareQuery>;
+    return reporting(prepared, ['run', 'all', 'get', 'values']);
   }
 
   /** A nested run: Drizzle's own would send BEGIN. What SQLite's `behavior` asks for is decided already. */

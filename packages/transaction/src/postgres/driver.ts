@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { createHash } from 'node:crypto';
 import pg, { type Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
 import { startTimer, within } from '../core/clock.js';
