@@ -74,7 +74,10 @@ function install(manager, lines, tarballs) {
 function warningOf(output) {
   const lines = output.split('\n');
   const isNpm = lines.some((line) => line.startsWith('npm warn ERESOLVE'));
-  const ours = lines.filter((line, index) => PEER_WARNING.test(line) && /@ambit\//.test(lines.slice(Math.max(0, index - 8), index + 1).join('\n')));
+  const ours = lines.filter(
+    (line, index) =>
+      PEER_WARNING.test(line) && /@ambit\//.test(lines.slice(Math.max(0, index - 8), index + 1).join('\n')),
+  );
   return isNpm || ours.length > 0 ? output : undefined;
 }
 
@@ -100,8 +103,17 @@ function run(app, line, node) {
 
 /** Compiles what npm would have downloaded, with the headers that came with Node. @param {string} app @param {string} library @param {string} node */
 function compile(app, library, node) {
-  const env = { ...process.env, npm_config_nodedir: resolve(dirname(node), '..'), npm_config_build_from_source: 'true', npm_config_ignore_scripts: 'false' };
-  const { status, stdout, stderr } = spawnSync('npm', ['rebuild', library, '--foreground-scripts'], { cwd: app, env, encoding: 'utf8' });
+  const env = {
+    ...process.env,
+    npm_config_nodedir: resolve(dirname(node), '..'),
+    npm_config_build_from_source: 'true',
+    npm_config_ignore_scripts: 'false',
+  };
+  const { status, stdout, stderr } = spawnSync('npm', ['rebuild', library, '--foreground-scripts'], {
+    cwd: app,
+    env,
+    encoding: 'utf8',
+  });
   if (status !== 0) console.error(stdout + stderr);
   return status === 0;
 }
@@ -133,8 +145,13 @@ try {
     for (const line of lines) {
       const installs = refusing.length > 0 ? `not with ${refusing.join(', ')}` : 'yes';
       const runs = isLeftOut(line) ? undefined : run(app, line, node);
-      console.log(`${line.library.padEnd(22)} ${versionIn(app, line).padEnd(24)} installs: ${installs}, runs: ${runs ?? 'with --all'}`);
-      tried.push({ line, cells: [`\`${line.library}\``, line.version, installs, ...(runs === undefined ? [] : [runs])] });
+      console.log(
+        `${line.library.padEnd(22)} ${versionIn(app, line).padEnd(24)} installs: ${installs}, runs: ${runs ?? 'with --all'}`,
+      );
+      tried.push({
+        line,
+        cells: [`\`${line.library}\``, line.version, installs, ...(runs === undefined ? [] : [runs])],
+      });
     }
   }
   compare(tried);
@@ -157,7 +174,11 @@ function compare(tried) {
   const order = Object.keys(LIBRARIES);
   const sorted = tried.toSorted((one, other) => order.indexOf(one.line.library) - order.indexOf(other.line.library));
   if (flags.write) {
-    const table = ['| library | version | installs | runs |', '| --- | --- | --- | --- |', ...sorted.map(({ cells }) => row(cells))];
+    const table = [
+      '| library | version | installs | runs |',
+      '| --- | --- | --- | --- |',
+      ...sorted.map(({ cells }) => row(cells)),
+    ];
     writeFileSync(PAGE, page.replace(/\| library +\| version[^]*?\n\n/, `${table.join('\n')}\n\n`));
     return;
   }

@@ -35,7 +35,14 @@ export function packed(into) {
   /** @type {Tarballs} */
   const tarballs = {};
   const folders = readdirSync(join(root, 'packages')).filter((name) => !manifestOf(name).private);
-  const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', into, ...folders.map((folder) => `./packages/${folder}`)];
+  const args = [
+    'pack',
+    '--silent',
+    '--ignore-scripts',
+    '--pack-destination',
+    into,
+    ...folders.map((folder) => `./packages/${folder}`),
+  ];
   const names = run('npm', args, root).trim().split('\n');
   for (const [index, folder] of folders.entries()) tarballs[manifestOf(folder).name] = join(into, names[index] ?? '');
   return tarballs;

@@ -99,12 +99,13 @@ export const PROJECTS = [
       { library: 'hono', version: '2', says: HONO, beside: ['@hono/node-server@0'] },
       { library: 'knex', version: '1' },
       { library: '@mikro-orm/postgresql', version: '5', says: MIKRO, beside: ['kysely@0.28'] },
-      { library: 'postgres', version: '2.0.0-beta.11', says: POSTGRES_JS },
       { library: '@prisma/adapter-pg', version: '5', notRun: PRISMA },
       { library: 'typeorm', version: '0.2' },
     ],
   },
-  { lines: [{ library: 'drizzle-orm', version: '1.0.0-rc.5-ab785fc', says: 'Install drizzle-orm 0.43, 0.44 or 0.45' }] },
+  {
+    lines: [{ library: 'drizzle-orm', version: '1.0.0-rc.5-ab785fc', says: 'Install drizzle-orm 0.43, 0.44 or 0.45' }],
+  },
   {
     lines: [
       { library: 'mysql2', version: '1' },

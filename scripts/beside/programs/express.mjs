@@ -13,9 +13,13 @@ const store = async (req, res) => {
   res.status(201).end();
 };
 // Express 4 does not see that an async handler rejects.
-app.post('/orders/:id', withTransaction(), (req, res, next) => void withDeps({}, () => store(req, res))(req, res, next));
+app.post(
+  '/orders/:id',
+  withTransaction(),
+  (req, res, next) => void withDeps({}, () => store(req, res))(req, res, next),
+);
 app.use((error, _req, res, _next) => {
-  if (error.message !== "refused") console.error(error);
+  if (error.message !== 'refused') console.error(error);
   res.statusCode = 500;
   res.end();
 });

@@ -3,7 +3,11 @@ import { EntitySchema, MikroORM } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { postgres, prove } from './transactions.mjs';
 
-const Order = new EntitySchema({ name: 'Order', tableName: 'beside_mikro_orm', properties: { id: { type: 'string', primary: true } } });
+const Order = new EntitySchema({
+  name: 'Order',
+  tableName: 'beside_mikro_orm',
+  properties: { id: { type: 'string', primary: true } },
+});
 const pool = await postgres();
 const options = {
   driver: PostgreSqlDriver,

@@ -7,9 +7,11 @@ const Order = new typeorm.EntitySchema({
   columns: { id: { type: 'varchar', primary: true } },
 });
 const pool = await postgres();
-const options = { type: "postgres", driver: typeormDriver(pool), entities: [Order] };
+const options = { type: 'postgres', driver: typeormDriver(pool), entities: [Order] };
 // Before 0.3 it is a Connection.
-const dataSource = typeorm.DataSource ? await new typeorm.DataSource(options).initialize() : await typeorm.createConnection(options);
+const dataSource = typeorm.DataSource
+  ? await new typeorm.DataSource(options).initialize()
+  : await typeorm.createConnection(options);
 await prove(
   pool,
   'beside_typeorm',

@@ -24,7 +24,8 @@ export type { PostgresJs, PostgresJsReserved } from './wire.js';
 export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {}): DatabasePool {
   // It came with 3.4, and code without types may pass anything.
   if (typeof (sql as Partial<PostgresJs>).reserve !== 'function') {
-    const what = 'fromPostgresJs() needs what postgres() of postgres.js returned, from version 3.4 on, which has reserve()';
+    const what =
+      'fromPostgresJs() needs what postgres() of postgres.js returned, from version 3.4 on, which has reserve()';
     throw new TransactionError('AMBIT_TX_OPTION', what);
   }
   const connections = new Connections(sql);

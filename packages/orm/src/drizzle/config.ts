@@ -11,7 +11,10 @@ import { checkExports } from '../versions.js';
 
 // Drizzle 1.0 has other relations, and other sessions behind them.
 const { createTableRelationsHelpers, DefaultLogger, extractTablesRelationalConfig } = drizzle;
-checkExports('drizzle-orm', 'drizzle-orm 0.43, 0.44 or 0.45', { createTableRelationsHelpers, extractTablesRelationalConfig });
+checkExports('drizzle-orm', 'drizzle-orm 0.43, 0.44 or 0.45', {
+  createTableRelationsHelpers,
+  extractTablesRelationalConfig,
+});
 
 /**
  * As for `drizzle()`, without `cache`: a cache would give rows of other transactions, and be invalidated before COMMIT.

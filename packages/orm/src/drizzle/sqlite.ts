@@ -8,12 +8,8 @@ import { NumberedSqliteDialect, ScopedSqliteSession } from './sqlite-session.js'
 export type { DrizzleOptions } from './config.js';
 
 /** Drizzle's asynchronous SQLite database; `run()` resolves to an `ExecuteResult`, with the number of changed rows. */
-export type ScopedSqliteDatabase<Schema extends Record<string, unknown> = Record<string, never>> = core.BaseSQLiteDatabase<
-  'async',
-  ExecuteResult,
-  Schema,
-  ExtractTablesWithRelations<Schema>
->;
+export type ScopedSqliteDatabase<Schema extends Record<string, unknown> = Record<string, never>> =
+  core.BaseSQLiteDatabase<'async', ExecuteResult, Schema, ExtractTablesWithRelations<Schema>>;
 
 /** Shared by all transactions: a dialect remembers what the casing makes of each column. */
 const DIALECTS: Readonly<Record<Casing | 'none', NumberedSqliteDialect>> = {

@@ -112,7 +112,8 @@ export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialec
 function dialectOf(client: Kysely<unknown> | undefined): KyselyDialect {
   const adapter = client?.getExecutor().adapter;
   for (const dialect of ['postgres', 'sqlite'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
-  const what = 'mikroOrmOn() takes a MikroORM, from version 7 on, that was opened with the driverOptions of mikroOrmDialect()';
+  const what =
+    'mikroOrmOn() takes a MikroORM, from version 7 on, that was opened with the driverOptions of mikroOrmDialect()';
   throw new TransactionError('AMBIT_TX_OPTION', what);
 }
 

@@ -407,7 +407,11 @@ export class PostgresDriver implements Driver {
 
   constructor(settings: PostgresSettings) {
     // `pg` 7 lacks it, and its connections are never ready on Node 14 and later.
-    if (!('DatabaseError' in pg)) throw new TransactionError('AMBIT_TX_OPTION', 'createPostgresPool() needs pg 8.11 or later of version 8, and an older pg is installed');
+    if (!('DatabaseError' in pg))
+      throw new TransactionError(
+        'AMBIT_TX_OPTION',
+        'createPostgresPool() needs pg 8.11 or later of version 8, and an older pg is installed',
+      );
     this.settings = settings;
     this.language = ONLY_READ.has(settings.target) ? POSTGRES_LANGUAGE : TO_WRITE;
     this.max = settings.max;
