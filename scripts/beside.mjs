@@ -183,7 +183,7 @@ function compare(tried) {
     return;
   }
   const rows = page.split('\n').map((text) => text.replaceAll(/ +/g, ' '));
-  const missing = sorted.filter(({ cells }) => !rows.some((text) => text.startsWith(row(cells).replace(/ \|$/, ' |'))));
+  const missing = sorted.filter(({ cells }) => !rows.some((text) => text.startsWith(row(cells))));
   for (const { cells } of missing) console.error(`docs/guides/versions.md does not have this row: ${row(cells)}`);
   process.exitCode = missing.length > 0 ? 1 : 0;
 }
