@@ -35,6 +35,8 @@ const STEPS = {
   consumer: 'node scripts/consumer.mjs',
   compilers: 'node scripts/matrix.mjs --often',
   'package-managers': 'node scripts/consumer.mjs pnpm yarn',
+  beside: 'node scripts/beside.mjs',
+  'beside-all': 'node scripts/beside.mjs --all',
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
   create: 'scripts/ensure-postgres.sh && node scripts/create.mjs',
@@ -87,7 +89,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts all-pages matrix package-managers node-22 node-24 all-26'
+  'plans images rollouts all-pages matrix package-managers beside-all node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
 import { clearRepresentation, responseTo, settleWithin, type TimeLimit } from '@ambit/http/host';
-import { errorCodes, type FastifyReply } from 'fastify';
+// Not by name: Fastify 3 lacks `errorCodes`, and is to be refused by its own check of a plugin's version.
+import * as framework from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
 
 /** May be a stream: of Node, of the old style of Node, or of the web. */
@@ -27,18 +29,18 @@ export async function checkSendable(reply: FastifyReply, payload: unknown): Prom
     validateHeaderValue(name, value as string);
   }
   if (payload instanceof Response) {
-    if (payload.bodyUsed) throw new errorCodes.FST_ERR_REP_RESPONSE_BODY_CONSUMED();
+    if (payload.bodyUsed) throw new framework.errorCodes.FST_ERR_REP_RESPONSE_BODY_CONSUMED();
     return checkStream((payload.body ?? {}) as Payload);
   }
   if (payload === undefined || payload === null || typeof payload === 'string' || Buffer.isBuffer(payload)) return;
   const stream = Object(payload) as Payload;
   if (typeof stream.pipe !== 'function' && typeof stream.getReader !== 'function')
-    throw new errorCodes.FST_ERR_REP_INVALID_PAYLOAD_TYPE(typeof payload);
+    throw new framework.errorCodes.FST_ERR_REP_INVALID_PAYLOAD_TYPE(typeof payload);
   await checkStream(stream);
 }
 
 async function checkStream(stream: Payload): Promise<void> {
-  if (stream.locked === true) throw new errorCodes.FST_ERR_REP_READABLE_STREAM_LOCKED();
+  if (stream.locked === true) throw new framework.errorCodes.FST_ERR_REP_READABLE_STREAM_LOCKED();
   if (stream.errored) throw stream.errored;
   // Rejects with its error.
   if (stream.pending === true) await once(stream as Readable, 'ready');

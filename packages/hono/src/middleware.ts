@@ -98,7 +98,9 @@ export function containerMiddleware(
   const scopes = new RequestScopes<Context>(container, { ...options, maxRequests }, 'containerMiddleware()');
   const sockets = new Sockets(scopes, options);
 
+  let isChecked = false;
   const middleware: MiddlewareHandler = async (c, next) => {
+    isChecked ||= checkVersion(c);
     const opening = sockets.open(c);
     if (opening) {
       const active = opening instanceof Promise ? await opening : opening;
@@ -131,6 +133,13 @@ export function containerMiddleware(
     drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as ContainerMiddleware;
+}
+
+/** In older versions a transaction cannot take a response back. Contexts had `jsonT()` until version 4, and `req.raw` since 3. */
+function checkVersion(c: Context): true {
+  const { raw } = c.req as Partial<typeof c.req>;
+  if (raw && !('jsonT' in c)) return true;
+  throw new HttpError('AMBIT_OPTION', 'containerMiddleware() of @ambit/hono needs Hono 4.6 or later');
 }
 
 /** Hono would merge the two, and read the first. */

@@ -80,6 +80,15 @@ interface Backend {
 
 const CANCEL_MS = 1000;
 
+/**
+ * Before 8.12 `pg` has no `queryMode`: it uses the extended protocol where there are values, or where the number of rows is limited, here by the
+ * highest number that it can send. Newer versions, which have `getTransactionStatus()`, need no limit, with which PostgreSQL uses one process only.
+ */
+function extended(client: object, values: readonly unknown[]): object {
+  const hasMode = values.length > 0 || 'getTransactionStatus' in client;
+  return hasMode ? { queryMode: 'extended' } : { rows: 2 ** 31 - 1 };
+}
+
 export class PgWire implements Wire {
   isLost = false;
   lostBecause: unknown = undefined;
@@ -99,7 +108,7 @@ export class PgWire implements Wire {
   async send(text: string, values?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
     const { rowMode, types } = options;
     // The extended protocol takes one statement only.
-    const config = values ? { text, values, queryMode: 'extended', rowMode } : { text };
+    const config = values ? { text, values, ...extended(this.#client, values), rowMode } : { text };
     return resultOfPg(
       (await this.#client.query(types ? { ...config, types: safeTypes(types, this.#client) } : config)) as PgResult,
     );

@@ -1,4 +1,4 @@
-import type { DatabasePool } from '@ambit/transaction';
+import { type DatabasePool, TransactionError } from '@ambit/transaction';
 import { type DriverPoolOptions, poolOver, POSTGRES_LANGUAGE } from '@ambit/transaction/extension';
 import { Connections, type PostgresJs, PostgresJsWire } from './wire.js';
 
@@ -22,6 +22,12 @@ export type { PostgresJs, PostgresJsReserved } from './wire.js';
  * ```
  */
 export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {}): DatabasePool {
+  // It came with 3.4, and code without types may pass anything.
+  if (typeof (sql as Partial<PostgresJs>).reserve !== 'function') {
+    const what =
+      'fromPostgresJs() needs what postgres() of postgres.js returned, from version 3.4 on, which has reserve()';
+    throw new TransactionError('AMBIT_TX_VERSION', what);
+  }
   const connections = new Connections(sql);
   const driver = {
     language: POSTGRES_LANGUAGE,

@@ -1,14 +1,20 @@
-import {
-  createTableRelationsHelpers,
-  DefaultLogger,
-  type DrizzleConfig,
-  extractTablesRelationalConfig,
-  type ExtractTablesWithRelations,
-  type Logger,
-  type RelationalSchemaConfig,
-  type TablesRelationalConfig,
+import * as drizzle from 'drizzle-orm';
+import type {
+  DrizzleConfig,
+  ExtractTablesWithRelations,
+  Logger,
+  RelationalSchemaConfig,
+  TablesRelationalConfig,
 } from 'drizzle-orm';
 import { withOutcomeOf } from '../errors.js';
+import { checkExports } from '../versions.js';
+
+// Drizzle 1.0 has other relations, and other sessions behind them.
+const { createTableRelationsHelpers, DefaultLogger, extractTablesRelationalConfig } = drizzle;
+checkExports('drizzle-orm', 'drizzle-orm 0.43, 0.44 or 0.45', {
+  createTableRelationsHelpers,
+  extractTablesRelationalConfig,
+});
 
 /**
  * As for `drizzle()`, without `cache`: a cache would give rows of other transactions, and be invalidated before COMMIT.
@@ -41,11 +47,15 @@ export function loggerOf(logger: boolean | Logger | undefined): Logger | undefin
   return logger === true ? new DefaultLogger() : logger;
 }
 
-/** Drizzle wraps every error in one of its own, which has no status. */
-export async function reported<T>(execute: () => Promise<T>): Promise<T> {
-  try {
-    return await execute();
-  } catch (error) {
-    throw withOutcomeOf((error as Error | undefined)?.cause, error);
+/** Drizzle wraps every error in one of its own, which has no status: these methods of a query give it that of its cause. */
+export function reporting<Query extends object>(query: Query, methods: readonly (keyof Query)[]): Query {
+  const own = query as Record<keyof Query, (values?: Record<string, unknown>) => Promise<unknown>>;
+  for (const method of methods) {
+    const execute = own[method].bind(query);
+    own[method] = (values) =>
+      execute(values).catch((error: unknown) => {
+        throw withOutcomeOf((error as Error | undefined)?.cause, error);
+      });
   }
+  return query;
 }

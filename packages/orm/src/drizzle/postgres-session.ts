@@ -1,12 +1,16 @@
-import { type NodePgClient, NodePgPreparedQuery, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
+import {
+  type NodePgClient,
+  type NodePgPreparedQuery,
+  NodePgSession,
+  NodePgTransaction,
+} from 'drizzle-orm/node-postgres';
 import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-orm';
-import { NoopCache } from 'drizzle-orm/cache/core';
 import type { PgDialect, PgTransactionConfig, PreparedQueryConfig } from 'drizzle-orm/pg-core';
 import type { ExecuteOptions, ExecuteResult, MayExecute } from '@ambit/transaction';
 import { executeOn } from '@ambit/transaction/extension';
 import { executorOf, ownTransaction, type Target } from '../target.js';
 import { queryErrorOf } from '../errors.js';
-import { reported } from './config.js';
+import { reporting } from './config.js';
 
 type Relations<Tables extends TablesRelationalConfig> = ConstructorParameters<
   typeof NodePgSession<Record<string, unknown>, Tables>
@@ -20,39 +24,22 @@ export class ScopedPgSession<
   Tables extends TablesRelationalConfig,
 > extends NodePgSession<Full, Tables> {
   readonly #target: Target;
-  readonly #client: NodePgClient;
   readonly #relations: Relations<Tables>;
   readonly #dialect: PgDialect;
-  readonly #logger: Logger;
 
   constructor(target: Target, dialect: PgDialect, relations: Relations<Tables>, logger: Logger = new NoopLogger()) {
-    const client = clientOn(executorOf(target));
-    super(client, dialect, relations, { logger });
+    super(clientOn(executorOf(target)), dialect, relations, { logger });
     this.#target = target;
-    this.#client = client;
     this.#relations = relations;
     this.#dialect = dialect;
-    this.#logger = logger;
   }
 
+  /** Without what Drizzle passes for its cache. */
   override prepareQuery<T extends PreparedQueryConfig = PreparedQueryConfig>(
     ...[query, fields, name, isArray, mapper]: Parameters<PrepareQuery>
-  ): ScopedPgQuery<T> {
-    const { sql, params } = query;
-    const cache = new NoopCache();
-    return new ScopedPgQuery<T>(
-      this.#client,
-      sql,
-      params,
-      this.#logger,
-      cache,
-      undefined,
-      undefined,
-      fields,
-      name,
-      isArray,
-      mapper,
-    );
+  ): NodePgPreparedQuery<T> {
+    const prepared = super.prepareQuery<T>(query, fields, name, isArray, mapper) as NodePgPreparedQuery<T>;
+    return reporting(prepared, ['execute', 'all']);
   }
 
   /** A nested run: Drizzle's own would send BEGIN. */
@@ -96,16 +83,6 @@ interface DrizzleQuery {
   readonly text: string;
   readonly rowMode?: 'object' | 'array';
   readonly types: NonNullable<ExecuteOptions['types']>;
-}
-
-class ScopedPgQuery<T extends PreparedQueryConfig> extends NodePgPreparedQuery<T> {
-  override execute(values?: Record<string, unknown>): Promise<T['execute']> {
-    return reported(() => super.execute(values));
-  }
-
-  override all(values?: Record<string, unknown>): Promise<T['all']> {
-    return reported(() => super.all(values));
-  }
 }
 
 /** Drizzle calls nothing else of its client. */

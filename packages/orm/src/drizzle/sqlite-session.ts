@@ -1,60 +1,53 @@
 import { type Logger, NoopLogger, type TablesRelationalConfig } from 'drizzle-orm';
-import { NoopCache } from 'drizzle-orm/cache/core';
-import { RemotePreparedQuery } from 'drizzle-orm/sqlite-proxy';
-import { SQLiteAsyncDialect, SQLiteSession, SQLiteTransaction } from 'drizzle-orm/sqlite-core';
+import { SQLiteRemoteSession } from 'drizzle-orm/sqlite-proxy';
+import * as core from 'drizzle-orm/sqlite-core';
+import type { SQLiteAsyncDialect, SQLiteSession, SQLiteTransaction } from 'drizzle-orm/sqlite-core';
 import type { ExecuteResult, MayExecute } from '@ambit/transaction';
 import { executeOn } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { executorOf, ownTransaction, type Target } from '../target.js';
-import { reported } from './config.js';
+import { reporting } from './config.js';
 
 type Tables = TablesRelationalConfig;
 type Full = Record<string, unknown>;
 type Work<T> = (tx: SQLiteTransaction<'async', ExecuteResult, Full, Tables>) => Promise<T>;
 type Relations = ConstructorParameters<typeof SQLiteTransaction<'async', ExecuteResult, Full, Tables>>[3];
+type Session = SQLiteRemoteSession<Full, Tables>;
 type PrepareQuery = SQLiteSession<'async', ExecuteResult, Full, Tables>['prepareQuery'];
 
 /** `IConnection` takes `$1 ... $n` on every database. */
-export class NumberedSqliteDialect extends SQLiteAsyncDialect {
+export class NumberedSqliteDialect extends core.SQLiteAsyncDialect {
   override escapeParam(index: number): string {
     return `$${index + 1}`;
   }
 }
 
 /** Drizzle's own statements for a SQLite behind a function, with the connection of a transaction, or a pool, as that function. */
-export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, Full, Tables> {
+export class ScopedSqliteSession extends core.SQLiteSession<'async', ExecuteResult, Full, Tables> {
   readonly #target: Target;
   readonly relations: Relations;
   readonly #sqliteDialect: SQLiteAsyncDialect;
-  readonly #logger: Logger;
+  /** They prepare the queries: Drizzle gives the rows of raw SQL as they come, which is as objects, and needs arrays of the others. */
+  readonly #arrays: Session;
+  readonly #objects: Session;
 
   constructor(target: Target, dialect: SQLiteAsyncDialect, relations: Relations, logger: Logger = new NoopLogger()) {
     super(dialect);
     this.#target = target;
     this.relations = relations;
     this.#sqliteDialect = dialect;
-    this.#logger = logger;
+    const database = executorOf(target);
+    this.#arrays = new SQLiteRemoteSession(runOn(database, 'array'), dialect, undefined, undefined, { logger });
+    this.#objects = new SQLiteRemoteSession(runOn(database, 'object'), dialect, undefined, undefined, { logger });
   }
 
+  /** Without what Drizzle passes for its cache. */
   override prepareQuery(
     ...[query, fields, method, isArray, mapper]: Parameters<PrepareQuery>
   ): ReturnType<PrepareQuery> {
-    // Without fields Drizzle gives the rows of raw SQL as they come, which is as objects.
-    const rowMode = fields || mapper ? 'array' : 'object';
-    const run = runOn(executorOf(this.#target), rowMode);
-    const cache = new NoopCache();
-    return new ScopedSqliteQuery(
-      run,
-      query,
-      this.#logger,
-      cache,
-      undefined,
-      undefined,
-      fields,
-      method,
-      isArray,
-      mapper,
-    );
+    const session = fields || mapper ? this.#arrays : this.#objects;
+    const prepared = session.prepareQuery(query, fields, method, isArray, mapper);
+    return reporting(prepared, ['run', 'all', 'get', 'values']);
   }
 
   /** A nested run: Drizzle's own would send BEGIN. What SQLite's `behavior` asks for is decided already. */
@@ -66,7 +59,7 @@ export class ScopedSqliteSession extends SQLiteSession<'async', ExecuteResult, F
   }
 }
 
-class ScopedSqliteTransaction extends SQLiteTransaction<'async', ExecuteResult, Full, Tables> {
+class ScopedSqliteTransaction extends core.SQLiteTransaction<'async', ExecuteResult, Full, Tables> {
   readonly #session: ScopedSqliteSession;
 
   constructor(dialect: SQLiteAsyncDialect, session: ScopedSqliteSession, relations: Relations) {
@@ -76,24 +69,6 @@ class ScopedSqliteTransaction extends SQLiteTransaction<'async', ExecuteResult, 
 
   override transaction<T>(work: Work<T>): Promise<T> {
     return this.#session.transaction(work);
-  }
-}
-
-class ScopedSqliteQuery extends RemotePreparedQuery {
-  override run(values?: Full): ReturnType<RemotePreparedQuery['run']> {
-    return reported(() => super.run(values));
-  }
-
-  override all(values?: Full): ReturnType<RemotePreparedQuery['all']> {
-    return reported(() => super.all(values));
-  }
-
-  override get(values?: Full): ReturnType<RemotePreparedQuery['get']> {
-    return reported(() => super.get(values));
-  }
-
-  override values<T extends unknown[] = unknown[]>(values?: Full): Promise<T[]> {
-    return reported(() => super.values<T>(values));
   }
 }
 

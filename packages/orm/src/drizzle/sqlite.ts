@@ -1,5 +1,5 @@
 import type { Casing, ExtractTablesWithRelations } from 'drizzle-orm';
-import { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core';
+import * as core from 'drizzle-orm/sqlite-core';
 import type { ExecuteResult, IConnection, IDatabasePool } from '@ambit/transaction';
 import { targetOf } from '../target.js';
 import { type DrizzleOptions, loggerOf, relationsOf } from './config.js';
@@ -8,12 +8,8 @@ import { NumberedSqliteDialect, ScopedSqliteSession } from './sqlite-session.js'
 export type { DrizzleOptions } from './config.js';
 
 /** Drizzle's asynchronous SQLite database; `run()` resolves to an `ExecuteResult`, with the number of changed rows. */
-export type ScopedSqliteDatabase<Schema extends Record<string, unknown> = Record<string, never>> = BaseSQLiteDatabase<
-  'async',
-  ExecuteResult,
-  Schema,
-  ExtractTablesWithRelations<Schema>
->;
+export type ScopedSqliteDatabase<Schema extends Record<string, unknown> = Record<string, never>> =
+  core.BaseSQLiteDatabase<'async', ExecuteResult, Schema, ExtractTablesWithRelations<Schema>>;
 
 /** Shared by all transactions: a dialect remembers what the casing makes of each column. */
 const DIALECTS: Readonly<Record<Casing | 'none', NumberedSqliteDialect>> = {
@@ -52,7 +48,7 @@ export function drizzleOn<Schema extends Record<string, unknown> = Record<string
   const dialect = DIALECTS[casing ?? 'none'];
   const relations = relationsOf(schema);
   const session = new ScopedSqliteSession(target, dialect, relations, loggerOf(logger));
-  const drizzle = new BaseSQLiteDatabase('async', dialect, session, session.relations);
+  const drizzle = new core.BaseSQLiteDatabase('async', dialect, session, session.relations);
   // The session knows no types of tables; what it gives is decided by the schema that it was made with.
   return drizzle as unknown as ScopedSqliteDatabase<Schema>;
 }

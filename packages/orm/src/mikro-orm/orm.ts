@@ -42,7 +42,8 @@ export interface MikroEntityManager {
 
 /** A connection of MikroORM, which is shared by all of its entity managers. */
 interface TransactionalConnection {
-  getClient(): Kysely<unknown>;
+  /** From MikroORM 7 on; before, it had Knex. */
+  getClient?(): Kysely<unknown>;
   connect(options?: { skipOnConnect?: boolean }): Promise<void>;
   /** All transactions of MikroORM go through this. */
   transactional(work: (context: unknown) => Promise<unknown>, options?: NestedOptions): Promise<unknown>;
@@ -108,10 +109,11 @@ export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialec
 }
 
 /** The dialect of an ORM that was opened with `dialectOver()`. */
-function dialectOf(client: Kysely<unknown>): KyselyDialect {
-  const { adapter } = client.getExecutor();
+function dialectOf(client: Kysely<unknown> | undefined): KyselyDialect {
+  const adapter = client?.getExecutor().adapter;
   for (const dialect of ['postgres', 'sqlite'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
-  const what = 'mikroOrmOn() takes a MikroORM that was opened with the driverOptions of mikroOrmDialect()';
+  const what =
+    'mikroOrmOn() takes a MikroORM, from version 7 on, that was opened with the driverOptions of mikroOrmDialect()';
   throw new TransactionError('AMBIT_OPTION', what);
 }
 
@@ -199,7 +201,7 @@ function refused(method: string): never {
 /** The unit of work of one transaction. */
 export function entityManagerIn<EM extends MikroEntityManager>(transaction: Transaction, orm: MikroOrm<EM>): EM {
   const connection = orm.em.getConnection() as TransactionalConnection;
-  const dialect = dialectOf(connection.getClient());
+  const dialect = dialectOf(connection.getClient?.());
   adapt(connection);
   const em = orm.em.fork();
   const kysely = kyselyIn(transaction, { dialect, options: OPTIONS[dialect], errorOf: driverErrorOf });

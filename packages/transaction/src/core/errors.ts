@@ -49,7 +49,7 @@ const ADVICE = {
   AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
   AMBIT_TX_UNSUPPORTED:
     'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
-  AMBIT_TX_VERSION: 'Install one version of @ambit/transaction: npm ls @ambit/transaction shows all.',
+  AMBIT_TX_VERSION: 'Install the version that is named; npm ls shows those that are installed.',
   AMBIT_UNDISPOSED:
     "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
 } as const;

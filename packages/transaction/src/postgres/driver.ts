@@ -1,5 +1,6 @@
+/* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { createHash } from 'node:crypto';
-import { Client, type ClientConfig, Query, type QueryConfig, type QueryResult, types as driverTypes } from 'pg';
+import pg, { type Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
 import { startTimer, within } from '../core/clock.js';
 import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { poolClosed, TransactionError } from '../core/errors.js';
@@ -30,13 +31,16 @@ interface CopyingConnection {
   sync(): void;
 }
 
-const declaredNowhere = Query.prototype as unknown as { hasBeenParsed(connection: unknown): unknown };
+const declaredNowhere = pg.Query.prototype as unknown as {
+  hasBeenParsed(connection: unknown): unknown;
+  requiresPreparation(): boolean;
+};
 
 /**
  * The driver's own statement, made without options where there are none: of options it would first make a copy, property by
  * property, and that costs as much as sending the statement.
  */
-export class Statement extends Query {
+export class Statement extends pg.Query {
   /** Named, the server parses and plans it once per connection. */
   name: string | undefined = undefined;
   /** A user's: the extended protocol takes one statement only, with parameters or without. */
@@ -56,6 +60,11 @@ export class Statement extends Query {
   declare readonly text: string;
   declare callback: (error: Error | undefined, result: QueryResult) => void;
 
+  /** `pg` reads `queryMode` from 8.12 on only. */
+  requiresPreparation(): boolean {
+    return this.queryMode === 'extended' || declaredNowhere.requiresPreparation.call(this);
+  }
+
   hasBeenParsed(connection: unknown): boolean {
     return (this.reused = Boolean(declaredNowhere.hasBeenParsed.call(this, connection)));
   }
@@ -68,7 +77,7 @@ export class Statement extends Query {
 }
 
 function configOf(text: string, params: readonly unknown[] | undefined, { rowMode, types }: ExecuteOptions): object {
-  const parsers = types && { types: safeTypes(types, driverTypes) };
+  const parsers = types && { types: safeTypes(types, pg.types) };
   return { text, values: params, rowMode, ...parsers };
 }
 
@@ -104,12 +113,15 @@ export class StatementNames {
 }
 
 /** Fields of the driver that it does not declare. */
-type DriverClient = Client & {
+type DriverClient = Omit<Client, 'getTransactionStatus'> & {
+  /** Of `pg` from 8.21 on; before, {@link Session} makes it. */
+  getTransactionStatus?: () => string | null;
   readonly processID: number;
   readonly secretKey: number;
   readonly connection: {
     readonly stream: { destroy(): void };
     on(event: 'parameterStatus', listener: (status: { parameterName: string; parameterValue: string }) => void): void;
+    on(event: 'readyForQuery', listener: (message: { status: string }) => void): void;
   };
 };
 
@@ -151,7 +163,7 @@ export class Session implements Wire {
 
   constructor(config: ClientConfig, owner: PostgresDriver) {
     this.#owner = owner;
-    this.client = new Client(config) as unknown as DriverClient;
+    this.client = new pg.Client(config) as unknown as DriverClient;
     // Without an 'error' listener, a client whose connection breaks crashes the process.
     this.client.on('error', (error) => this.#die(error));
     this.client.on('end', () => this.#die());
@@ -162,11 +174,16 @@ export class Session implements Wire {
       if (name === 'in_hot_standby') this.#standby = value === 'on';
       else if (name === 'default_transaction_read_only') this.#readOnlyByDefault = value === 'on';
     });
+    if (!this.client.getTransactionStatus) {
+      let last = '';
+      this.client.getTransactionStatus = () => last;
+      this.client.connection.on('readyForQuery', ({ status }) => (last = status));
+    }
   }
 
   /** A statement then commits by itself. */
   get outsideTransaction(): boolean {
-    return this.client.getTransactionStatus() === 'I';
+    return this.client.getTransactionStatus?.() === 'I';
   }
 
   send(text: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
@@ -389,6 +406,12 @@ export class PostgresDriver implements Driver {
   #closed = false;
 
   constructor(settings: PostgresSettings) {
+    // `pg` 7 lacks it, and its connections are never ready on Node 14 and later.
+    if (!('DatabaseError' in pg))
+      throw new TransactionError(
+        'AMBIT_TX_VERSION',
+        'createPostgresPool() needs pg 8.11 or later of version 8, and an older pg is installed',
+      );
     this.settings = settings;
     this.language = ONLY_READ.has(settings.target) ? POSTGRES_LANGUAGE : TO_WRITE;
     this.max = settings.max;

@@ -11,7 +11,7 @@ export { splitHosts, type TargetSessionAttrs } from './options.js';
  *
  * @param options - the address, the size, and the time limits. Default: what libpq's environment variables say, such as `PGHOST`
  * @returns the pool; its `close()` closes the connections
- * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; `AMBIT_TX_VERSION`: the installed `pg` is older than 8
  *
  * @example
  * ```ts

@@ -1,0 +1,11 @@
+import { fromMysql2Pool } from '@ambit/drivers/mysql2';
+import mysql from 'mysql2/promise.js';
+import { mysqlUrl, prove } from './transactions.mjs';
+
+const { hostname: host, port, username: user, password } = new URL(mysqlUrl);
+const settings = { host, port: Number(port || 3306), user, password };
+const setup = await mysql.createConnection(settings);
+await setup.query('CREATE DATABASE IF NOT EXISTS ambit_beside');
+await setup.end();
+const pool = fromMysql2Pool(mysql.createPool({ ...settings, database: 'ambit_beside' }));
+await prove(pool, 'beside_mysql2', (connection, id) => connection.query('INSERT INTO beside_mysql2 VALUES ($1)', [id]));
