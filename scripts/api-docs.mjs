@@ -12,7 +12,7 @@ const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/codemod',
   '@ambit/fetch/host',
   '@ambit/http/host',
-  '@ambit/http/host',
+  '@ambit/http/node',
   '@ambit/transaction/extension',
   '@ambit/transaction/host',
   'create-ambit',

@@ -9,7 +9,7 @@
 
 const ORM = ['@ambit/orm', '@ambit/transaction', '@ambit/container'];
 const DRIVERS = ['@ambit/drivers', '@ambit/transaction', '@ambit/container'];
-const HOST = ['@ambit/inspector', '@ambit/http', '@ambit/host', '@ambit/transaction', '@ambit/container'];
+const HOST = ['@ambit/inspector', '@ambit/http', '@ambit/transaction', '@ambit/container'];
 const DATABASES = ['pg@8', 'libsql@0.5'];
 
 /** @type {Record<string, Library>} */

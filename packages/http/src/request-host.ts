@@ -135,6 +135,7 @@ export class RequestHost {
    *
    * @param caller - what errors name, such as `withTransaction()`
    * @returns the host
+   * @throws `HttpError` `AMBIT_NO_SCOPE`, from a request that is opened without a scope of the application
    */
   static withoutScopes(caller: string): RequestHost {
     const refuse = (): never => {
