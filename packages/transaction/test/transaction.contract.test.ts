@@ -18,7 +18,7 @@ describe.each([...databases, ...sandboxes])('a transaction scope over $name', ({
 
     beforeEach(async () => {
       database = await open();
-      pool = await database.pool({ max: 1, acquireTimeoutMs: 1000 });
+      pool = await database.pool({ max: 1, acquireTimeoutMs: 10_000 });
       request = requestScope(pool);
       await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
     });
