@@ -133,7 +133,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
     hint:
       near === undefined
         ? (hintOf(key, search.dry ? 'verify' : 'resolve') ??
-          `add a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`)
+          `add an entry to the graph or a registration .to(${shown}), or${search.dry ? `, only if it is registered on a scope that is opened, declare that scope: { tags: ['transaction'], registers: [${shown}] }` : ` register it directly on the scope that resolves it: scope.register(${shown}, () => value)`}`)
         : `did you mean ${show(near)}?`,
   });
 }

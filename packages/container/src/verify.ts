@@ -94,7 +94,7 @@ function splitProblem({ key, declared }: Binding, home: Shape, inner: Shape, { p
     about: `Split key: ${shown} of ${showTags(home.lineage)} keeps the ${show(path.at(-1))} of ${showTags(used.lineage)} also in ${showTags(inner.lineage)}, which has its own`,
     path,
     tags: home.lineage,
-    hint: `register ${shown} for both scopes, so that each has one with its own ${show(path.at(-1))}: ${how}. If it is meant to keep the outer one, add allowSplit()`,
+    hint: `register ${shown} for both scopes, so that each has one with its own ${show(path.at(-1))}: ${how}. If it is meant to keep the outer one, add .pipe(allowSplit())`,
   });
 }
 
