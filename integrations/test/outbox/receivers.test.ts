@@ -12,6 +12,7 @@ import { connect as connectRabbit } from 'amqplib';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { eventServer } from './http-receiver.js';
+import { toHttp } from './http-sender.js';
 import { toJetStream } from './jetstream.js';
 import { toRabbitMq } from './rabbitmq.js';
 import { toRedisStream } from './redis-streams.js';
@@ -42,11 +43,7 @@ async function http(): Promise<Receiver & { url: string }> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
-    deliver: async ({ id, topic, payload }, signal) => {
-      const body = JSON.stringify({ specversion: '1.0', id, source: 'tests', type: topic, data: payload });
-      const response = await fetch(url, { method: 'POST', body, signal, headers: signed(id, body) });
-      if (!response.ok) throw new Error(`The receiver responded with ${response.status}`);
-    },
+    deliver: toHttp(url, KEY, 'tests'),
     effects: async () => {
       const rows = await pool.query<{ payload: string }>('SELECT payload FROM effects ORDER BY rowid');
       return rows.map(({ payload }) => JSON.parse(payload) as unknown);
@@ -169,6 +166,14 @@ test('a message that no queue of RabbitMQ takes is not delivered', async () => {
   const event: OutboxEvent = { id: '1', topic: 't', key: undefined, payload: 1, createdAt: new Date(), attempt: 1 };
   await expect(deliver(event, new AbortController().signal)).rejects.toThrow('No queue is bound for t');
   await pause(0);
+});
+
+test('an event that the HTTP receiver refuses is not delivered', async () => {
+  const { url, effects } = await http();
+  const event: OutboxEvent = { id: '1', topic: 't', key: undefined, payload: 1, createdAt: new Date(), attempt: 1 };
+  const deliver = toHttp(url, Buffer.from('another key'), 'tests');
+  await expect(deliver(event, new AbortController().signal)).rejects.toThrow('The receiver responded with 401');
+  expect(await effects()).toEqual([]);
 });
 
 test.each(readdirSync(import.meta.dirname).filter((file) => !file.endsWith('.test.ts')))(

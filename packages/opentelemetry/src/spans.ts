@@ -195,7 +195,7 @@ export class Spans implements Listener {
     const span = spans.get(scope);
     if (!span) return;
     span.setAttribute('ambit.transaction.outcome', outcome);
-    if (error !== undefined || outcome === 'unknown') fail(span, error);
+    if (error !== undefined || outcome === 'unknown') fail(span, thrownBy(error));
     if (this.#open.has(scope)) this.#endWhenClosed(scope, span);
     else span.end();
   }
@@ -229,6 +229,12 @@ export class Spans implements Listener {
 }
 
 const isRequest = ({ tags }: Scope): boolean => tags?.includes('request') ?? false;
+
+/** What the work threw. The error of the transaction is then only that it cannot be used any more, which explains nothing. */
+function thrownBy(error: unknown): unknown {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  return code === 'AMBIT_TX_FINISHED' && cause !== undefined ? cause : error;
+}
 
 function fail(span: Span, error: unknown): void {
   if (error instanceof Error) span.recordException(error);

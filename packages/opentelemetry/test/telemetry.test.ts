@@ -80,6 +80,13 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(telemetry.span('transaction')?.attributes['ambit.transaction.outcome']).toBe('rolled back');
   });
 
+  it('the transaction span of a handler that fails has what the handler threw', async () => {
+    await send('POST', '/failing');
+
+    const [exception] = telemetry.span('transaction')?.events ?? [];
+    expect(exception?.attributes?.['exception.message']).toBe('the handler failed');
+  });
+
   it('the span ends when the client disconnects', async () => {
     const opened = scopeOpened();
     const closed = scopeClosed();

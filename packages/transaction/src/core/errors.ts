@@ -7,7 +7,7 @@ const ADVICE = {
   AMBIT_TX_ABORTED: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
   AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
   AMBIT_TX_ACQUIRE_TIMEOUT:
-    'If every connection is checked out, look for slow transactions or a nested getConnection(), or raise the pool size; otherwise check that the database responds.',
+    'If every connection is checked out, look for slow transactions and for code inside a transaction that uses the pool instead of its IConnection, or raise the pool size; otherwise check that the database responds.',
   AMBIT_TX_ALREADY_OPEN:
     'Pass the scope of the transaction that is meant: there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
   AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
