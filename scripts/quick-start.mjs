@@ -99,7 +99,7 @@ async function follow(quickStart, name) {
   );
 }
 
-/** A new project from the clone, with the defaults in place of answers. */
+/** A new project from the clone, as it is where nobody can be asked. */
 function followCreate() {
   const page = 'packages/create-ambit/README.md';
   const fences = fencesIn(readFileSync(page, 'utf8')).map(({ body }) => body);
