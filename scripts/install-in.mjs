@@ -1,6 +1,7 @@
 // Packs packages of this repository and installs them in the project of a folder, which is made if it is missing. Until the packages are
 // published, this takes the place of `npm install`:
 //   npm run install-in ../shop @ambit/express @ambit/container @ambit/transaction express libsql
+//   npm run install-in ../my-shop         what its package.json lists
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
@@ -19,11 +20,14 @@ const packages = new Map(
   }),
 );
 
-const [folder, ...names] = process.argv.slice(2);
+const [folder, ...given] = process.argv.slice(2);
+const names = given.length > 0 || !folder ? given : listedIn(join(folder, 'package.json'));
 const unknown = names.filter((name) => name.startsWith('@ambit/') && !packages.has(name));
 if (!folder || names.length === 0 || unknown.length > 0) {
   for (const name of unknown) console.error(`This repository has no package ${name}.`);
-  console.error(`npm run install-in <folder> <packages>. The packages here: ${[...packages.keys()].join(', ')}.`);
+  console.error(
+    `npm run install-in <folder> <packages>, which may be missing where package.json lists some. The packages here: ${[...packages.keys()].join(', ')}.`,
+  );
   process.exit(2);
 }
 
@@ -39,6 +43,14 @@ const tarballs = packed
   .map((file) => `./${posix.join(TARBALLS, file)}`);
 npm(project, 'install', '--no-audit', '--no-fund', ...tarballs, ...names.filter((name) => !packages.has(name)));
 console.log(`${project} has ${ours.join(', ')}`);
+
+/** The packages of this repository that a project depends on. @param {string} file */
+function listedIn(file) {
+  if (!existsSync(file)) return [];
+  /** @type {Manifest} */
+  const { dependencies } = JSON.parse(readFileSync(file, 'utf8'));
+  return Object.keys(dependencies ?? {}).filter((name) => packages.has(name));
+}
 
 /** The packages, and those of this repository that they need: npm finds none of them in its registry. @param {string[]} asked */
 function withDependencies(asked) {

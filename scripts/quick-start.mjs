@@ -1,5 +1,6 @@
 // Follows each quick start as written, in a fresh clone and a new project beside it: installs what its page installs, counts the packages, compiles
-// the program with the compiler that was installed, runs it, and compares what it prints or responds with what the page shows.
+// the program with the compiler that was installed, runs it, and compares what it prints or responds with what the page shows. Then it creates a project
+// from the clone.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -67,6 +68,7 @@ Server.prototype.listen = function (port, ...rest) {
 };`,
   );
   for (const [index, quickStart] of QUICK_STARTS.entries()) await follow(quickStart, `project-${index}`);
+  followCreate();
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -95,6 +97,17 @@ async function follow(quickStart, name) {
   console.log(
     `${where}: works, with ${named} packages of ours named, ${counted.ours} installed, and ${counted.all} in all`,
   );
+}
+
+/** A new project from the clone, as it is where nobody can be asked. */
+function followCreate() {
+  const page = 'packages/create-ambit/README.md';
+  const fences = fencesIn(readFileSync(page, 'utf8')).map(({ body }) => body);
+  const commands = fences.find((body) => body.startsWith('npm run create ')) ?? '';
+  expect(commands !== '', `${page} does not say how to create a project from a clone`);
+  shell(commands.replace(/^npm run create .*$/m, '$& "--" --yes'), clone);
+  shell('npm test', join(scratch, 'my-shop'));
+  console.log(`${page}: works from a clone`);
 }
 
 /** @param {string} project @param {string} program @param {boolean} isWithoutConfiguration where the page leaves the compiler's options to the reader */

@@ -71,7 +71,7 @@ ${run} build
 ${run} start
 \`\`\`
 
-At SIGTERM the requests in progress finish, then the pool is closed. Let the container or the service manager start \`node dist/server.js\` itself, so that
+At SIGTERM the requests in progress have ten seconds to finish, then the pool is closed. Let the container or the service manager start \`node dist/server.js\` itself, so that
 it receives the signal. These are set in the environment:
 
 - \`PORT\`: 3000 by default

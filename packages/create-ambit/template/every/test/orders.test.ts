@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { lifetimes } from '@ambit/container';
 import { override } from '@ambit/container/tools';
 import { type Sandbox, sandbox } from '@ambit/transaction/testing';
@@ -6,6 +7,9 @@ import { readConfig } from '../src/config.ts';
 import { createPool, createTables } from '../src/database.ts';
 import { createContainer, graph } from '../src/graph.ts';
 import { openClient } from './client.ts';
+
+// Its own, because test files run in parallel: where two insert one key into the same database, the second waits for the first.
+const product = `pear ${randomUUID()}`;
 
 const { value } = lifetimes('application');
 const pool = createPool(readConfig(process.env));
@@ -18,7 +22,7 @@ beforeAll(() => createTables(pool));
 beforeEach(async () => {
   box = await sandbox(pool);
   overridden = override(container, ...graph.replacing({ IDatabasePool: value(box) }));
-  await box.query("INSERT INTO stock (product, level) VALUES ('pear', 3)");
+  await box.query('INSERT INTO stock (product, level) VALUES ($1, 3)', [product]);
 });
 // Whatever a test has committed is rolled back: the next one begins with the same rows, and so do you.
 afterEach(async () => {
@@ -30,25 +34,25 @@ afterAll(async () => {
   await pool.close();
 });
 
-const levelOfPears = async () =>
-  (await box.query<{ level: number }>("SELECT level FROM stock WHERE product = 'pear'"))[0]?.level;
+const levelOfStock = async () =>
+  (await box.query<{ level: number }>('SELECT level FROM stock WHERE product = $1', [product]))[0]?.level;
 
 test('an order is stored and taken from the stock', async () => {
-  const placed = await client.post('/orders', { product: 'pear', quantity: 2 });
+  const placed = await client.post('/orders', { product, quantity: 2 });
 
-  expect(placed).toEqual({ status: 201, body: { id: expect.any(Number), product: 'pear', quantity: 2 } });
+  expect(placed).toEqual({ status: 201, body: { id: expect.any(Number), product, quantity: 2 } });
   expect((await client.get('/orders')).body).toContainEqual(placed.body);
-  expect(await levelOfPears()).toBe(1);
+  expect(await levelOfStock()).toBe(1);
 });
 
 test('an order beyond the stock is rolled back', async () => {
-  const refused = await client.post('/orders', { product: 'pear', quantity: 4 });
+  const refused = await client.post('/orders', { product, quantity: 4 });
 
   expect(refused.status).toBe(409);
-  expect((await client.get('/orders')).body).not.toContainEqual(expect.objectContaining({ product: 'pear' }));
-  expect(await levelOfPears()).toBe(3);
+  expect((await client.get('/orders')).body).not.toContainEqual(expect.objectContaining({ product }));
+  expect(await levelOfStock()).toBe(3);
 });
 
 test('an order that is incomplete is refused', async () => {
-  expect((await client.post('/orders', { product: 'pear' })).status).toBe(400);
+  expect((await client.post('/orders', { product })).status).toBe(400);
 });

@@ -8,14 +8,14 @@ export async function openClient(container: Container) {
   const server = createApp(container).listen(0);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const request = async (path: string, init?: RequestInit) => {
+  const request = async <T>(path: string, init?: RequestInit) => {
     const response = await fetch(`http://localhost:${port}${path}`, init);
-    return { status: response.status, body: await response.json() };
+    return { status: response.status, body: (await response.json()) as T };
   };
   return {
-    get: (path: string) => request(path),
-    post: (path: string, body: object) =>
-      request(path, {
+    get: <T = unknown>(path: string) => request<T>(path),
+    post: <T = unknown>(path: string, body: object) =>
+      request<T>(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),

@@ -8,4 +8,9 @@ const app = await createApp(container);
 await app.listen({ port, host: '0.0.0.0' });
 console.log(`Listening on http://localhost:${port}`);
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close());
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  process.once(signal, () => {
+    void app.close();
+    // What is in progress even then, such as an upload that never ends, is cut and rolled back.
+    setTimeout(() => app.server.closeAllConnections(), 10_000).unref();
+  });

@@ -8,7 +8,7 @@ export function readConfig({ PORT = '3000', DATABASE_URL = '' }: NodeJS.ProcessE
   const port = Number(PORT);
   if (PORT === '' || !Number.isInteger(port) || port < 0 || port > 65_535)
     throw new Error(`PORT must be the number of a port, not '${PORT}'`);
-  // The message does not repeat it, because it has a password.
+  // The message does not repeat the address, because that has a password.
   if (!/^postgres(ql)?:\/\//.test(DATABASE_URL) || !URL.canParse(DATABASE_URL))
     throw new Error('DATABASE_URL must be an address such as postgres://user:password@localhost:5432/shop');
   return { port, databaseUrl: DATABASE_URL };
