@@ -32,7 +32,7 @@ const RESOLVER =
 const ADVICE: Readonly<Record<string, string>> = {
   asClass: RESOLVER,
   asFunction: RESOLVER,
-  asValue: RESOLVER,
+  asValue: 'scope.register(key, () => value) on a scope; Registration.fromValue(value).to(key) in the application',
   aliasTo: "Registration.alias('pool').to(key)",
   createContainer: "new Container({ tags: ['application'] })",
   fastifyAwilixPlugin: 'containerPlugin of @ambit/fastify; request.container is the scope of the request',

@@ -43,9 +43,12 @@ export class Containers {
     if (Node.isUnionTypeNode(type)) return type.getTypeNodes().some((one) => this.hasType(one));
     if (!Node.isTypeReference(type)) return false;
     const name = this.origins.of(type.getTypeName());
-    if (name === undefined)
-      return type.getTypeName().getText() === 'Promise' && type.getTypeArguments().some((one) => this.hasType(one));
-    return this.model.types.includes(name);
+    if (name !== undefined) return this.model.types.includes(name);
+    if (type.getTypeName().getText() === 'Promise') return type.getTypeArguments().some((one) => this.hasType(one));
+    // type AppContainer = AwilixContainer<Cradle>
+    return declarationsOf(type.getTypeName()).some(
+      (one) => Node.isTypeAliasDeclaration(one) && this.hasType(one.getTypeNode()),
+    );
   }
 
   private makes(creator: Expression): boolean {
