@@ -184,7 +184,9 @@ function versionIn(app, { library }) {
 }
 
 /** @param {Row} row */
-const textOf = (row) => `| ${COLUMNS.map((column) => (row[column] ?? '').replaceAll('|', '\\|')).join(' | ')} |`;
+function textOf(row) {
+  return `| ${COLUMNS.map((column) => (row[column] ?? '').replaceAll('|', '\\|')).join(' | ')} |`;
+}
 
 /** By library, and the newest first as in lines.mjs. @param {readonly Row[]} rows */
 function write(rows) {
