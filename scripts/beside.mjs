@@ -118,14 +118,14 @@ async function install(manager, folder, tarballs) {
   }
 }
 
-/** pnpm names the package in a line above the warning, npm below it, and each of them also warns of packages of others. @param {string} output */
+/** Each also warns of packages of others. Yarn names both in one line, pnpm the package in a line above, npm in one below. @param {string} output */
 function warnsOfOurs(output) {
   const lines = output.split('\n');
-  return lines.some(
-    (line, index) =>
-      line.startsWith('npm warn ERESOLVE') ||
-      (WARNING.test(line) && lines.slice(Math.max(0, index - 8), index + 1).some((text) => text.includes('@ambit/'))),
-  );
+  return lines.some((line, index) => {
+    if (line.startsWith('npm warn ERESOLVE')) return true;
+    const about = line.includes('YN0') ? [line] : lines.slice(Math.max(0, index - 8), index + 1);
+    return WARNING.test(line) && about.some((text) => text.includes('@ambit/'));
+  });
 }
 
 /**
