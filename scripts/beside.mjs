@@ -210,10 +210,10 @@ function compare(rows) {
     .filter((line) => line.startsWith('| `'))
     .map(rowOf);
   for (const row of rows) {
-    const told = table.find(({ library, version }) => library === row['library'] && version === row['version']) ?? {};
-    for (const [column, cell] of Object.entries(row).filter(([name, value]) => told[name] !== value)) {
+    const shown = table.find(({ library, version }) => library === row['library'] && version === row['version']) ?? {};
+    for (const [column, cell] of Object.entries(row).filter(([name, value]) => shown[name] !== value)) {
       console.error(
-        `docs/guides/versions.md: ${row['library']} ${row['version']}, ${column}: "${told[column]}", but it was "${cell}"`,
+        `docs/guides/versions.md: ${row['library']} ${row['version']}, ${column}: "${shown[column]}", but it was "${cell}"`,
       );
       process.exitCode = 1;
     }
